@@ -1,0 +1,77 @@
+"""deciban: Bayes decision theory as one working system."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deciban.classifier import BayesClassifier
+    from deciban.decide.priors import Empirical, Uniform
+    from deciban.errors import DataError, DecibanError, ForgetError, SchemaError, UsageError
+    from deciban.families import (
+        Bernoulli,
+        Binned,
+        Categorical,
+        Complement,
+        Gamma,
+        Gaussian,
+        JointGaussian,
+        JointTable,
+        LogNormal,
+        Multinomial,
+        PerClass,
+        Poisson,
+        Pooled,
+        Shrunk,
+    )
+    from deciban.model import Counts, Evidence, Model
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BayesClassifier",
+    "Bernoulli",
+    "Binned",
+    "Categorical",
+    "Complement",
+    "Counts",
+    "DataError",
+    "DecibanError",
+    "Empirical",
+    "Evidence",
+    "ForgetError",
+    "Gamma",
+    "Gaussian",
+    "JointGaussian",
+    "JointTable",
+    "LogNormal",
+    "Model",
+    "Multinomial",
+    "PerClass",
+    "Poisson",
+    "Pooled",
+    "SchemaError",
+    "Shrunk",
+    "Uniform",
+    "UsageError",
+]
+
+_HOMES = {
+    "BayesClassifier": "classifier",
+    "Empirical": "decide.priors",
+    "Uniform": "decide.priors",
+    "Counts": "model",
+    "Evidence": "model",
+    "Model": "model",
+    **dict.fromkeys(("DataError", "DecibanError", "ForgetError", "SchemaError", "UsageError"), "errors"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported on first use: scikit-learn and Arrow take a second that not every program needs."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'families')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

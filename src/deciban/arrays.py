@@ -1,0 +1,59 @@
+"""The array types of this project, and a few helpers on them."""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.floating] | npt.NDArray[np.integer]
+
+
+class _Alias:
+    """The memory of an array, marked writable."""
+
+    def __init__(self, array: npt.NDArray[np.generic]) -> None:
+        self.owner = array
+        interface = dict(array.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+
+
+def kernel_view(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """`array` as kernels take it: C-contiguous and not marked read-only.
+
+    numba compiles another copy of a kernel for read-only arrays; kernels never write to their inputs, so a view of
+    the same memory without the mark saves the compilation.
+    """
+    contiguous = np.ascontiguousarray(array)
+    return contiguous if contiguous.flags.writeable else np.asarray(_Alias(contiguous))
+
+
+def placed(array: Floats, positions: Integers, size: int, axis: int = 0) -> Floats:
+    """`array` with its slices along `axis` moved to `positions` of an axis of length `size`; zero elsewhere.
+
+    A slice whose position is negative is dropped.
+    """
+    shape = list(array.shape)
+    shape[axis] = size
+    result = np.zeros(shape)
+    here: list[slice | Integers] = [slice(None)] * array.ndim
+    there = here.copy()
+    there[axis] = np.flatnonzero(positions >= 0)
+    here[axis] = positions[there[axis]]
+    result[tuple(here)] = array[tuple(there)]
+    return result
+
+
+def log(values: Floats) -> Floats:
+    """Natural logarithm; log 0 is -inf without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values), dtype=np.float64)
+
+
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The doubles nearest to a + b, and what they leave out."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)

@@ -1,0 +1,304 @@
+"""The front door: a Bayes classifier with scikit-learn's conventions. It composes the rooms and holds no mathematics."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Tags, check_random_state
+
+from deciban.arrays import Floats
+from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
+from deciban.data.open import open_table
+from deciban.data.schema import ColumnSpec, Defaults, Schema, settle
+from deciban.data.tables import Frame, Table
+from deciban.decide.priors import log_prior
+from deciban.errors import DataError, UsageError
+from deciban.explain.steps import Steps
+from deciban.families.base import Unseen, check_amount, check_unseen
+from deciban.fit import BATCH_ROWS, batches, fold, in_order, row_ranges
+from deciban.model import Counts, Evidence, Model, estimate, log_normalize
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fitted classifier knows. It is replaced as a whole, so a reader never sees half of a change."""
+
+    counts: Counts
+    log_prior: Floats
+
+    @cached_property
+    def model(self) -> Model:
+        return estimate(self.counts, self.log_prior)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"counts": self.counts, "log_prior": self.log_prior}
+
+
+class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A Bayes classifier for tables of numbers, categories, flags and counts, with missing cells.
+
+    columns: a family for every column, or a mapping from a column (or a tuple of columns that form one block) to
+        its family; what it leaves out is inferred and shown in `schema_`.
+    prior: "empirical", "smoothed", "uniform", Empirical(alpha), Uniform(), or probabilities: a mapping from class, or
+        a sequence in the order of `classes_`.
+    classes: all the labels there may be; an unknown label is then an error. None accepts new ones at any time.
+    alpha, unseen: the smoothing of inferred discrete columns, and what values never seen are worth
+        ("ignore", "smooth" or "error").
+    threads: how many threads count and score; None uses every core. The result does not depend on it.
+    tune: None is plain Bayes.
+
+    Learned: `classes_`, `schema_`, `counts_`, `model_`, `n_features_in_`, `feature_names_in_` (of named columns).
+
+    >>> from deciban import BayesClassifier
+    >>> days = [{"outlook": "sunny", "wind": "weak"}, {"outlook": "rain", "wind": "strong"},
+    ...         {"outlook": "rain", "wind": "weak"}, {"outlook": "overcast", "wind": "weak"}]
+    >>> clf = BayesClassifier().fit(days, ["no", "no", "yes", "yes"])
+    >>> clf.predict([{"outlook": "overcast", "wind": None}]).tolist()
+    ['yes']
+    >>> print(clf.schema_)
+    column   family                                               why
+    outlook  Categorical(alpha=1.0, levels=None, unseen='ignore')  text, 3 distinct in 4 rows
+    wind     Categorical(alpha=1.0, levels=None, unseen='ignore')  text, 2 distinct in 4 rows
+    """
+
+    fitted_: Fitted
+
+    def __init__(
+        self,
+        columns: ColumnSpec = None,
+        *,
+        prior: Any = "empirical",
+        classes: Any = None,
+        alpha: float = 1.0,
+        unseen: Unseen = "ignore",
+        threads: int | None = None,
+        tune: None = None,
+    ) -> None:
+        self.columns = columns
+        self.prior = prior
+        self.classes = classes
+        self.alpha = alpha
+        self.unseen = unseen
+        self.threads = threads
+        self.tune = tune
+
+    # learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from the rows of X alone. `y` holds the labels, or is the name of the column that does."""
+        self.fitted_ = self._learned(None, X, y, sample_weight, self.classes)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn from the rows of X too. New classes, levels and named columns are welcome; see `classes`."""
+        before = self._known().counts if self.__sklearn_is_fitted__() else None
+        declared = classes if classes is not None else self.classes
+        self.fitted_ = self._learned(before, X, y, sample_weight, declared)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances."""
+        counts = self._known().counts
+        rows = self._counted(counts.schema, *self._opened(X, y, sample_weight), None)
+        self.fitted_ = self._fitted(counts - rows)
+        return self
+
+    def decay(self, factor: float) -> Self:
+        """Let all that was learned so far weigh `factor` times as much."""
+        self.fitted_ = self._fitted(self._known().counts * factor)
+        return self
+
+    def __add__(self, other: "BayesClassifier") -> Self:
+        """A classifier that has learned the rows of both."""
+        return self._with(self._known().counts + other._known().counts)
+
+    def __sub__(self, other: "BayesClassifier") -> Self:
+        """A classifier that has not learned the rows of the other."""
+        return self._with(self._known().counts - other._known().counts)
+
+    def with_prior(self, prior: Any) -> Self:
+        """The same classifier with another prior; the likelihoods stay as they are."""
+        changed = copy.copy(self)
+        changed.prior = prior
+        return changed._with(self._known().counts)
+
+    # scoring
+
+    def predict(self, X: Any) -> LabelArray:  # noqa: N803
+        """The most probable class of each row; ties go to the first of `classes_`."""
+        log_posterior = self._scored(X, lambda joint, prior: log_normalize(joint, prior)[0])
+        return self.classes_[log_posterior.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The posterior probability of each class, in the order of `classes_`."""
+        return self._scored(X, lambda joint, prior: np.exp(log_normalize(joint, prior)[0]))
+
+    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The logarithm of the posterior."""
+        return self._scored(X, lambda joint, prior: log_normalize(joint, prior)[0])
+
+    def log_joint(self, X: Any) -> Floats:  # noqa: N803
+        """log P(row, class), before it is normalised."""
+        return self._scored(X, lambda joint, prior: joint, full=True)
+
+    def log_density(self, X: Any) -> Floats:  # noqa: N803
+        """log P(row): very low for a stranger, -inf for a row that no class can produce."""
+        return self._scored(X, lambda joint, prior: log_normalize(joint, prior)[1][:, None], full=True)[:, 0]
+
+    def evidence(self, X: Any) -> Evidence:  # noqa: N803
+        """What each block says for each class of each row, with what it is added to."""
+        return self.model_.evidence(self._table(X))
+
+    def explain(self, X: Any) -> Steps:  # noqa: N803
+        """The calculation in steps; print it."""
+        return Steps.of(self.model_, self._table(X))
+
+    def sample(self, rows: int = 1, random_state: Any = None) -> tuple[Any, LabelArray]:
+        """Rows drawn from the model and their classes: an Arrow table, or an array where the columns are numbers."""
+        seed = check_random_state(random_state).randint(0, 2**31 - 1)
+        columns, labels = self.model_.sample(rows, np.random.default_rng(seed))
+        names = [self.schema_.column_name(column) for column in range(self.schema_.width)]
+        if self.schema_.names is None and all(isinstance(column, np.ndarray) for column in columns):
+            return np.stack(columns, axis=1), self.classes_[labels]
+        return pa.table([pa.array(column) for column in columns], names=names), self.classes_[labels]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+        """The share of rows whose class is predicted rightly. `y` holds the labels, or names their column."""
+        if isinstance(y, str):
+            X, y = self._split(open_table(X), y, "y")  # noqa: N806
+            predicted = self._predicted_in(X)
+            return float(accuracy_score(np.asarray(y), predicted, sample_weight=sample_weight))
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    # what was learned
+
+    @property
+    def classes_(self) -> LabelArray:
+        return self._known().counts.classes
+
+    @property
+    def schema_(self) -> Schema:
+        return self._known().counts.schema
+
+    @property
+    def counts_(self) -> Counts:
+        return self._known().counts
+
+    @property
+    def model_(self) -> Model:
+        return self._known().model
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.schema_.width
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        names = self.schema_.names
+        if names is None:
+            raise AttributeError("feature_names_in_: the columns have no names")
+        return np.array(names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "fitted_" in vars(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    # how
+
+    def _known(self) -> Fitted:
+        try:
+            return self.fitted_
+        except AttributeError:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.") from None
+
+    def _with(self, counts: Counts) -> Self:
+        changed = copy.copy(self)
+        changed.fitted_ = self._fitted(counts)
+        return changed
+
+    def _fitted(self, counts: Counts) -> Fitted:
+        if not counts.class_weight.sum() > 0.0:
+            raise DataError(
+                "no row is left to learn from: every label is missing or every weight is 0; "
+                "give at least one row with a label"
+            )
+        return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight))
+
+    def _learned(self, before: Counts | None, X: Any, y: Any, sample_weight: Any, declared: Any) -> Fitted:  # noqa: N803
+        """What will be known after these rows; nothing changes if it fails."""
+        if self.tune is not None:
+            raise UsageError(f"tune={self.tune!r}: only None, plain Bayes, is there")
+        check_amount("alpha", self.alpha)
+        check_unseen(self.unseen)
+        defaults = Defaults(self.alpha, self.unseen)
+        table, labels, weights = self._opened(X, y, sample_weight)
+        if before is None:
+            _refuse_empty(table)
+            schema = settle(table.sample(BATCH_ROWS), self.columns, defaults)
+            before = Counts.empty(schema, None if declared is None else np.asarray(declared))
+        else:
+            schema = before.schema.extended(table, self.columns, defaults)
+        return self._fitted(before + self._counted(schema, table, labels, weights, before))
+
+    def _counted(
+        self, schema: Schema, table: Table, labels: Labels, weights: Floats | None, declared: Counts | None
+    ) -> Counts:
+        rows = batches(schema.fitting(table), labels, weights)
+        known = declared.classes if declared is not None and declared.declared else None
+        return fold(rows, Counts.empty(schema, known), self.threads)
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Labels, Floats | None]:  # noqa: N803
+        table = open_table(X)
+        if isinstance(y, str):
+            table, y = self._split(table, y, "y")
+        if isinstance(sample_weight, str):
+            table, sample_weight = self._split(table, sample_weight, "sample_weight")
+        return table, encode_labels(y, table.rows), check_weights(sample_weight, table.rows)
+
+    @staticmethod
+    def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
+        """The table without the column of this name, and that column."""
+        if not isinstance(table, Frame) or table.names is None:
+            raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
+        if name not in table.names:
+            raise UsageError(f"{role}={name!r} is not in the table; its columns are {', '.join(table.names)}")
+        return Frame(table.table.drop_columns([name])), table.table[name]
+
+    def _table(self, X: Any) -> Table:  # noqa: N803
+        return self.schema_.fitting(open_table(X))
+
+    def _scored(self, X: Any, finish: Callable[[Floats, Floats], Floats], full: bool = False) -> Floats:  # noqa: N803
+        """finish(log joint, log prior) of all rows, batch by batch on threads."""
+        model, table = self.model_, self._table(X)
+
+        def batch(rows: tuple[int, int]) -> Floats:
+            return finish(model.log_joint(table.slice(*rows), rows[0], full), model.log_prior)
+
+        done = list(in_order(batch, row_ranges(table.rows), self.threads))
+        return done[0] if len(done) == 1 else np.concatenate(done)
+
+
+def _refuse_empty(table: Table) -> None:
+    """A table to learn from has rows and columns."""
+    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
+        if count == 0:
+            raise DataError(
+                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
+                f"there is nothing to learn from"
+            )

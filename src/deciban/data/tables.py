@@ -1,0 +1,224 @@
+"""Tables in memory: a matrix, a sparse matrix, or Arrow columns, seen as families need them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy import sparse
+
+from deciban.arrays import Floats, Numbers, kernel_view
+from deciban.errors import BadCell
+from deciban.families.base import Readable
+
+# Where the numbers made of dates and times start, as error messages and the schema say it.
+DATE_ORIGIN = "days since 1970-01-01"
+TIME_ORIGIN = "seconds since midnight"
+
+
+class Table(Readable, Protocol):
+    """Rows that can be counted and scored. Columns may have names."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None: ...
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Some of the rows, without a copy where that is possible."""
+        ...
+
+    def sample(self, most: int) -> Self:
+        """At most so many rows, evenly spread over the table."""
+        ...
+
+
+def _is_all(columns: Sequence[int], width: int) -> bool:
+    """Whether `columns` (in order, each at most once) are all there are."""
+    return len(columns) == width
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A NumPy array of numbers, NaN where one is missing."""
+
+    array: npt.NDArray[np.generic]
+
+    names = None
+
+    @property
+    def width(self) -> int:
+        return int(self.array.shape[1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.array.shape[0])
+
+    def slice(self, start: int, stop: int) -> "Matrix":
+        return Matrix(self.array[start:stop])
+
+    def sample(self, most: int) -> "Matrix":
+        return Matrix(self.array[:: max(1, -(-self.rows // most))])
+
+    def numbers(self, columns: Sequence[int]) -> Numbers:
+        return self._kernel_array(columns, np.float64)
+
+    def values(self, columns: Sequence[int]) -> Numbers:
+        return self._kernel_array(columns, np.int64)
+
+    def amounts(self, columns: Sequence[int]) -> Numbers:
+        return self._kernel_array(columns, np.float64)
+
+    def _kernel_array(self, columns: Sequence[int], whole: type[np.generic]) -> Numbers:
+        """The columns, floats as they are and whole numbers as `whole`: kernels are compiled for few types."""
+        array = self.array if _is_all(columns, self.width) else self.array[:, list(columns)]
+        kind = array.dtype
+        if kind not in (np.float64, np.float32):
+            array = array.astype(np.float64 if kind.kind == "f" else whole)
+        elif not kind.isnative:
+            array = array.astype(kind.newbyteorder("="))
+        return kernel_view(array)  # type: ignore[return-value]  # its dtype is a float or `whole` by now
+
+
+@dataclass(frozen=True)
+class SparseMatrix:
+    """A SciPy matrix in CSR form; what is not stored is 0."""
+
+    matrix: sparse.csr_array
+
+    names = None
+
+    @property
+    def width(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def slice(self, start: int, stop: int) -> "SparseMatrix":
+        if start <= 0 and stop >= self.rows:
+            return self
+        first, last = self.matrix.indptr[start], self.matrix.indptr[stop]
+        parts = (self.matrix.data[first:last], self.matrix.indices[first:last])
+        pointers = self.matrix.indptr[start : stop + 1] - first
+        return SparseMatrix(sparse.csr_array((*parts, pointers), shape=(stop - start, self.width)))
+
+    def sample(self, most: int) -> "SparseMatrix":
+        return SparseMatrix(self.matrix[:: max(1, -(-self.rows // most))])
+
+    def numbers(self, columns: Sequence[int]) -> Numbers:
+        return np.ascontiguousarray(self.amounts(columns).toarray())
+
+    def values(self, columns: Sequence[int]) -> Numbers:
+        return self.numbers(columns)
+
+    def amounts(self, columns: Sequence[int]) -> sparse.csr_array:
+        return self.matrix if _is_all(columns, self.width) else self.matrix[:, list(columns)]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Arrow columns, each of its own type; `named` says whether their names mean anything."""
+
+    table: pa.Table
+    named: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return tuple(self.table.column_names) if self.named else None
+
+    @property
+    def width(self) -> int:
+        return int(self.table.num_columns)
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def slice(self, start: int, stop: int) -> "Frame":
+        return Frame(self.table.slice(start, stop - start), self.named)
+
+    def sample(self, most: int) -> "Frame":
+        step = max(1, -(-self.rows // most))
+        return self if step == 1 else Frame(self.table.take(pa.array(np.arange(0, self.rows, step))), self.named)
+
+    def select(self, names: Sequence[str]) -> "Frame":
+        """The columns of these names in this order; a column that is not there has only missing cells."""
+        present = set(self.table.column_names)
+        columns = [self.table[name] if name in present else pa.nulls(self.rows) for name in names]
+        return Frame(pa.table(columns, names=list(names)), self.named)
+
+    def numbers(self, columns: Sequence[int]) -> Floats:
+        cells = np.empty((self.rows, len(columns)))
+        for k, column in enumerate(columns):
+            cells[:, k] = as_numbers(self._array(column), k)
+        return cells
+
+    def values(self, columns: Sequence[int]) -> list[pa.Array]:
+        return [self._array(column) for column in columns]
+
+    def amounts(self, columns: Sequence[int]) -> Floats:
+        return self.numbers(columns)
+
+    def _array(self, column: int) -> pa.Array:
+        chunks = self.table.column(column)
+        if chunks.num_chunks == 1:
+            return chunks.chunk(0)
+        if pa.types.is_dictionary(chunks.type):
+            chunks = chunks.unify_dictionaries()
+        joined = chunks.combine_chunks()
+        return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether cells of this type can be read as numbers."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_temporal(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+def as_numbers(array: pa.Array, column: int = 0) -> Floats:
+    """The cells as doubles, NaN where one is missing; dates and times count from their origin."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array, kind = array.dictionary_decode(), kind.value_type
+    if not is_numeric(kind):
+        filled = pc.indices_nonzero(array.is_valid())
+        if not len(filled):
+            return np.full(len(array), np.nan)
+        row = filled[0].as_py()
+        problem = f"found {_shown(array[row].as_py())} ({kind}), expected a number"
+        raise BadCell(column, row, problem, "correct the cell, leave it empty, or make the column Categorical()")
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _ticks(array.cast(pa.timestamp("us"), safe=False)) / 86_400e6
+    if pa.types.is_time(kind):
+        return _ticks(array.cast(pa.time64("us"), safe=False)) / 1e6
+    if pa.types.is_duration(kind):
+        return _ticks(array.cast(pa.duration("us"), safe=False)) / 1e6
+    if not pa.types.is_float64(kind):
+        array = array.cast(pa.float64(), safe=False)
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _ticks(array: pa.Array) -> Floats:
+    """The integers behind dates and times, NaN where one is missing."""
+    return np.asarray(array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+
+
+def _shown(value: object) -> str:
+    """A cell as error messages quote it."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

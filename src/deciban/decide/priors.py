@@ -1,0 +1,79 @@
+"""Prior probabilities of the classes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Floats, log
+from deciban.data.labels import LabelArray
+from deciban.errors import UsageError
+from deciban.families.base import check_amount
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """The share of each class among the rows, (rows of the class + alpha) / (rows + alpha * classes)."""
+
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+
+    def shares(self, classes: LabelArray, weight: Floats) -> Floats:
+        top = weight + self.alpha
+        total = top.sum()
+        return top / total if total > 0.0 else np.full(weight.size, 1.0 / max(weight.size, 1))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The same prior for every class."""
+
+    def shares(self, classes: LabelArray, weight: Floats) -> Floats:
+        return np.full(weight.size, 1.0 / max(weight.size, 1))
+
+
+Prior = Empirical | Uniform | Mapping[Any, float] | Sequence[float] | str
+
+
+def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:
+    """The log prior of each class.
+
+    prior: "empirical", "smoothed" (one row more in every class), "uniform", Empirical(alpha), Uniform(), a mapping
+    from class to probability, or a sequence of probabilities in the order of the classes.
+    """
+    if isinstance(prior, str):
+        named = {"empirical": Empirical(), "smoothed": Empirical(1.0), "uniform": Uniform()}
+        if prior not in named:
+            raise UsageError(f"prior={prior!r}: choose {', '.join(map(repr, named))}, or give probabilities")
+        prior = named[prior]
+    if isinstance(prior, Empirical | Uniform):
+        return log(prior.shares(classes, weight))
+    return log(_given(prior, classes))
+
+
+def _given(prior: Any, classes: LabelArray) -> Floats:
+    if isinstance(prior, Mapping):
+        known = {label: k for k, label in enumerate(classes.tolist())}
+        unknown = [label for label in prior if label not in known]
+        absent = [label for label in known if label not in prior]
+        if unknown or absent:
+            raise UsageError(
+                f"the prior does not name the classes of the model: "
+                + (f"{unknown[0]!r} is none of them; " if unknown else f"{absent[0]!r} has none; ")
+                + f"give one probability for each of {list(known)}"
+            )
+        prior = [prior[label] for label in known]
+    try:
+        shares = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"prior={prior!r} is not a list of probabilities ({error})") from error
+    if shares.shape != classes.shape:
+        raise UsageError(f"the prior has {shares.size} probabilities for {classes.size} classes; give one for each")
+    if not (np.isfinite(shares).all() and (shares >= 0.0).all()):
+        raise UsageError(f"the prior {shares.tolist()} has a negative or infinite entry; probabilities are at least 0")
+    if abs(shares.sum() - 1.0) > 1e-9:
+        raise UsageError(f"the prior sums to {shares.sum():.12g}; the probabilities of all classes sum to 1")
+    return shares / shares.sum()

@@ -1,0 +1,1 @@
+"""Why a row was classified as it was."""

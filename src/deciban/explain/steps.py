@@ -1,0 +1,112 @@
+"""The calculation behind a prediction, step by step, as text."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deciban.data.tables import Table
+from deciban.model import Evidence, Model
+
+DECIBANS = 10.0 / np.log(10.0)
+
+# More classes than this do not fit beside each other: the most probable ones are shown.
+MOST_CLASSES = 4
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The prior, the likelihood of every block, their product and the posterior of some rows; printing shows them."""
+
+    evidence: Evidence
+    cells: tuple[tuple[str, ...], ...]
+    workings: tuple[tuple[tuple[str, ...], ...], ...]
+
+    @classmethod
+    def of(cls, model: Model, table: Table, first_row: int = 0) -> "Steps":
+        evidence = model.evidence(table, first_row)
+        rows, classes = range(table.rows), range(model.classes.size)
+        blocks = [model.schema.locate(b) for b in range(len(evidence.blocks))]
+        read = [part.family.read(table, part.columns) for part in model.schema.parts]
+        shown = tuple(tuple(_cell(table, model, *block, row) for block in blocks) for row in rows)
+        workings = tuple(
+            tuple(tuple(model.likelihoods[p].working(read[p], row, b, c) for c in classes) for p, b in blocks)
+            for row in rows
+        )
+        return cls(evidence, shown, workings)
+
+    def __str__(self) -> str:
+        return "\n\n".join(self._row(row) for row in range(len(self.cells)))
+
+    def _row(self, row: int) -> str:
+        evidence = self.evidence
+        log_joint, log_posterior = evidence.log_joint[row], evidence.log_posterior[row]
+        order = np.argsort(-log_posterior, kind="stable")
+        shown = np.sort(order[:MOST_CLASSES])
+        names = [str(label) for label in evidence.classes]
+        lines = [("", *(names[c] for c in shown)), ("prior", *(_number(evidence.log_prior[c]) for c in shown))]
+        for b in range(len(evidence.blocks)):
+            found = [f"{self.workings[row][b][c]} = {_number(evidence.values[row, b, c])}" for c in shown]
+            weight = evidence.weights[b]
+            lines.append((self.cells[row][b] + ("" if weight == 1.0 else f"  (weight {weight:.3g})"), *found))
+        if evidence.bias.any():
+            lines.append(("bias", *(f"× {_number(evidence.bias[c])}" for c in shown)))
+        lines.append(("joint", *(_number(log_joint[c]) for c in shown)))
+        lines.append(("posterior", *(f"{np.exp(log_posterior[c]):.4f}" for c in shown)))
+        text = _aligned(lines)
+        if evidence.impossible[row]:
+            text += "\nevery class gives this row probability 0: the posterior is the prior"
+        hidden = len(names) - len(shown)
+        if hidden:
+            text += f"\n({hidden} less probable classes are not shown)"
+        text += f"\ndecision: {names[order[0]]}"
+        if len(order) > 1 and not evidence.impossible[row]:
+            text += "\n" + self._decibans(row, order[0], order[1], names)
+        return text
+
+    def _decibans(self, row: int, best: int, other: int, names: list[str]) -> str:
+        """The evidence for the best class against the next, as terms of a sum."""
+        evidence = self.evidence
+        with np.errstate(invalid="ignore"):
+            terms = [("prior", evidence.log_prior[best] - evidence.log_prior[other])]
+            if evidence.bias.any():
+                terms.append(("bias", evidence.bias[best] - evidence.bias[other]))
+            each = evidence.weighted[row, :, best] - evidence.weighted[row, :, other]
+        terms += list(zip(self.cells[row], each, strict=True))
+        shown = sorted(terms, key=lambda term: -abs(np.nan_to_num(term[1])))
+        lines = [(name, f"{DECIBANS * value:+.2f}") for name, value in shown]
+        total = DECIBANS * sum(value for _, value in terms)
+        lines.append(("sum", f"{total:+.2f}"))
+        return f"evidence for {names[best]} against {names[other]}, in decibans:\n" + _aligned(lines)
+
+
+def _cell(table: Table, model: Model, part: int, block: int, row: int) -> str:
+    """A block of a row as people write it: outlook = sunny."""
+    columns = model.schema.parts[part].columns
+    if not model.schema.parts[part].family.joint:
+        columns = columns[block : block + 1]
+    if len(columns) > 4:
+        return f"{len(columns)} columns together"
+    return ", ".join(f"{model.schema.column_name(column)} = {_value(table, column, row)}" for column in columns)
+
+
+def _value(table: Table, column: int, row: int) -> str:
+    cells = table.values([column])
+    value = cells[0][row].as_py() if isinstance(cells, list) else cells[row, 0].item()
+    if value is None or value != value:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _number(log_value: float) -> str:
+    """exp(log_value) in four digits, also where that is too small for a double."""
+    if log_value == -np.inf or -690.0 < log_value < 690.0:
+        return f"{np.exp(log_value):.4g}"
+    power, rest = divmod(log_value / np.log(10.0), 1.0)
+    return f"{10.0**rest:.4g}e{int(power):+d}"
+
+
+def _aligned(lines: list[tuple[str, ...]]) -> str:
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

@@ -1,0 +1,200 @@
+"""The contract of a family, and what several of them need."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy import sparse
+
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
+from deciban.errors import BadCell, UsageError
+
+Unseen = Literal["ignore", "smooth", "error"]
+Sampled = pa.Array | npt.NDArray[Any]
+
+
+class Readable(Protocol):
+    """Rows of a table, seen as one of the things that families count."""
+
+    def numbers(self, columns: Sequence[int]) -> Numbers:
+        """The cells as a C-ordered matrix of real numbers, NaN where one is missing."""
+        ...
+
+    def values(self, columns: Sequence[int]) -> Numbers | list[pa.Array]:
+        """The cells as they are: a matrix of numbers, or an Arrow array for each column."""
+        ...
+
+    def amounts(self, columns: Sequence[int]) -> Numbers | sparse.csr_array:
+        """The cells as numbers, of which most may be zero: a matrix, dense or in CSR form."""
+        ...
+
+
+class Likelihood(Protocol):
+    """What a family has estimated: log P(cells | class) for the columns of one part of the model."""
+
+    def score(self, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
+        """Add weight[b] * (evidence of block b) to out[row, slot[b], class], for the blocks of this part."""
+        ...
+
+    def base(self, cells: Any) -> Floats | None:
+        """The log factor that is the same for every class, row by block; None where it is 0."""
+        ...
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        """Cells drawn for rows of the given classes, one array for each column."""
+        ...
+
+    def working(self, cells: Any, row: int, column: int, label: int) -> str:
+        """How P(cell | class) was found, as one would write it on a blackboard."""
+        ...
+
+
+class Family(Protocol):
+    """How the cells of a column (or of a block of columns) are distributed within each class."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether all columns of a part form one block; if not, each is a block of its own."""
+        ...
+
+    @property
+    def absorbs(self) -> bool:
+        """Whether columns that turn up later may join the block."""
+        ...
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Any:
+        """The cells in the form that `count` and `score` take."""
+        ...
+
+    def empty(self, classes: int, columns: int) -> Any:
+        """The statistic of no rows at all."""
+        ...
+
+    def count(self, cells: Any, labels: Codes, weights: Floats, classes: int) -> Any:
+        """The statistic of the rows; label -1 and weight 0 are rows that are not there."""
+        ...
+
+    def estimate(self, statistic: Any) -> Likelihood:
+        """The likelihood that the statistic supports."""
+        ...
+
+
+class OfColumns:
+    """A family that models each column by itself."""
+
+    joint = False
+    absorbs = False
+
+
+class OfBlocks:
+    """A family that models its columns together."""
+
+    joint = True
+    absorbs = False
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """Every class has a variance (or covariance matrix) of its own.
+
+    `shrinkage` moves a covariance matrix towards its diagonal by that share (0 to 1), or by the share that the
+    oracle approximating shrinkage finds ("oas"). Single columns have no use for it.
+    """
+
+    shrinkage: float | Literal["oas"] = 0.0
+
+    def __post_init__(self) -> None:
+        check_shrinkage(self.shrinkage)
+
+    def combine(self, own: Floats, pooled: Floats) -> Floats:
+        """The variances to use, given those of each class and the one of all classes about their own means."""
+        return own
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """One variance (or covariance matrix), shared by all classes. `shrinkage` is as for PerClass."""
+
+    shrinkage: float | Literal["oas"] = 0.0
+
+    def __post_init__(self) -> None:
+        check_shrinkage(self.shrinkage)
+
+    def combine(self, own: Floats, pooled: Floats) -> Floats:
+        return np.broadcast_to(pooled, own.shape)
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """Between the two: (1 - amount) of each class's own and `amount` of the pooled. `shrinkage` is as for PerClass."""
+
+    amount: float = 0.5
+    shrinkage: float | Literal["oas"] = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.amount <= 1.0:
+            raise UsageError(f"Shrunk(amount={self.amount!r}): the share of the pooled variance is between 0 and 1")
+        check_shrinkage(self.shrinkage)
+
+    def combine(self, own: Floats, pooled: Floats) -> Floats:
+        return (1.0 - self.amount) * own + self.amount * pooled
+
+
+Spread = PerClass | Pooled | Shrunk
+
+
+def check_shrinkage(shrinkage: float | str) -> None:
+    if shrinkage != "oas" and not (isinstance(shrinkage, int | float) and 0.0 <= shrinkage <= 1.0):
+        raise UsageError(f"shrinkage={shrinkage!r}: give a share between 0 and 1, or 'oas'")
+
+
+def check_amount(name: str, value: float) -> None:
+    """Refuse anything but a finite number >= 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value < math.inf:
+        raise UsageError(f"{name}={value!r}: give a finite number that is at least 0")
+
+
+def check_unseen(unseen: str) -> None:
+    if unseen not in ("ignore", "smooth", "error"):
+        raise UsageError(f"unseen={unseen!r}: choose 'ignore', 'smooth' or 'error'")
+
+
+def column_rows(positions: Flags) -> tuple[int, int]:
+    """Row and column of the first True."""
+    row, column = np.argwhere(positions)[0]
+    return int(row), int(column)
+
+
+def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:
+    """A BadCell for the first cell that is present and not usable."""
+    bad = ~usable & ~np.isnan(numbers)
+    if bad.any():
+        row, column = column_rows(bad)
+        raise BadCell(column, row, f"found {numbers[row, column].item()!r}, expected {expected}", remedy)
+
+
+def refuse_infinite(numbers: Numbers) -> None:
+    """A BadCell for the first infinite cell."""
+    if np.issubdtype(numbers.dtype, np.floating) and not np.isfinite(numbers.sum()):
+        refuse_unless(~np.isinf(numbers), numbers, "a finite number (not infinity)", "correct it or leave it empty")
+
+
+def impossible(outside: Flags, weight: Floats, slot: Integers, out: Floats) -> None:
+    """Give the rows whose cell lies outside a family's support probability 0 in every class."""
+    for row, column in np.argwhere(outside):
+        if weight[column] > 0.0:
+            out[row, slot[column]] = -np.inf
+
+
+def by_missing_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
+    """Each distinct row of `missing`, with the rows where it stands."""
+    if not missing.any():
+        yield missing[0] if len(missing) else np.zeros(missing.shape[1], dtype=np.bool_), np.arange(len(missing))
+        return
+    patterns, place = np.unique(missing, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        yield pattern, np.flatnonzero(place.ravel() == k)

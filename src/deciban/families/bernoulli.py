@@ -1,0 +1,100 @@
+"""Yes or no, where "no" counts as evidence too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.families.base import OfColumns, Readable, Sampled, check_amount, refuse_unless
+from deciban.families.smoothing import smoothed
+from deciban.errors import UsageError
+from deciban.statistics import Totals
+from deciban.statistics.totals import sparse_arrays
+
+
+@dataclass(frozen=True)
+class Bernoulli(OfColumns):
+    """A probability of 1 for each class and column: (ones + alpha) / (rows + 2 alpha).
+
+    threshold: cells above it count as 1, others as 0; None accepts only 0 and 1 (and true and false).
+    """
+
+    alpha: float = 1.0
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+
+    @property
+    def cut(self) -> float:
+        return 0.5 if self.threshold is None else self.threshold
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | sparse.csr_array:
+        cells = batch.amounts(columns)
+        if not isinstance(cells, np.ndarray) and self.cut < 0.0:
+            raise UsageError(f"Bernoulli(threshold={self.threshold}): on sparse data the threshold must be at least 0")
+        if self.threshold is None:
+            stored = cells if isinstance(cells, np.ndarray) else cells.data[:, None]
+            usable = (stored == 0) | (stored == 1)
+            if not usable.all():
+                refuse_unless(usable, stored, "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()")
+        return cells
+
+    def empty(self, classes: int, columns: int) -> Totals:
+        return Totals.empty(classes, columns)
+
+    def count(self, cells: Numbers | sparse.csr_array, labels: Codes, weights: Floats, classes: int) -> Totals:
+        return Totals.count(cells, labels, weights, classes, self.cut)
+
+    def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
+        counts = np.stack([statistic.total, statistic.present - statistic.total], axis=-1)
+        one, zero = np.empty(counts.shape[:2]), np.empty(counts.shape[:2])
+        for j in range(counts.shape[1]):
+            shares = smoothed(counts[:, j], self.alpha)
+            one[:, j], zero[:, j] = shares[:, 0], shares[:, 1]
+        return BernoulliLikelihood(one.T.copy(), log(one.T), log(zero.T), self.cut, self.alpha, statistic)
+
+
+@dataclass(frozen=True)
+class BernoulliLikelihood:
+    """P(1 | class), column by class, and the logs of it and of its complement."""
+
+    probability: Floats
+    one: Floats
+    zero: Floats
+    threshold: float
+    alpha: float
+    statistic: Totals
+
+    def score(self, cells: Numbers | sparse.csr_array, weight: Floats, slot: Integers, out: Floats) -> None:
+        if isinstance(cells, np.ndarray):
+            kernels.score_binary(cells, self.threshold, self.one, self.zero, weight, slot, out)
+            return
+        if slot.any() or not np.isfinite(self.zero).all() or np.isnan(cells.data).any():
+            self.score(cells.toarray(), weight, slot, out)  # block by block: absent words speak one by one
+            return
+        slope = weight[:, None] * (self.one - self.zero)
+        out[:, 0, :] += weight @ self.zero
+        kernels.score_sparse_linear(*sparse_arrays(cells), True, self.threshold, slope, 1.0, 0, out)
+
+    def base(self, cells: Numbers | sparse.csr_array) -> None:
+        return None
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        chance = self.probability[:, labels]
+        return list((rng.random(chance.shape) < chance).astype(np.int64))
+
+    def working(self, cells: Numbers | sparse.csr_array, row: int, column: int, label: int) -> str:
+        ones, rows = self.statistic.total[label, column], self.statistic.present[label, column]
+        top = ones if cells[row, column] > self.threshold else rows - ones
+        return fraction(top, rows, self.alpha, 2)
+
+
+def fraction(count: float, total: float, alpha: float, levels: int) -> str:
+    """(count + alpha) / (total + alpha * levels), as it is written."""
+    if alpha == 0.0:
+        return f"{count:g}/{total:g}"
+    return f"({count:g} + {alpha:g})/({total:g} + {alpha:g}·{levels})"

@@ -1,0 +1,126 @@
+"""Real numbers of any shape, by bins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.errors import BadCell, UsageError
+from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
+from deciban.families.bernoulli import fraction
+from deciban.families.categorical import draw
+from deciban.families.smoothing import smoothed
+from deciban.statistics import Cells, Moments, Several
+from deciban.statistics.cells import Column
+
+
+@dataclass(frozen=True)
+class Binned(OfColumns):
+    """A density by bins for each class and column: (count + alpha) / (rows + alpha * bins) / width.
+
+    bins: about how many bins cover four standard deviations of the column. Their width is a power of two, so that
+    bins are made of whole counted cells.
+    unseen: what a value in a bin that no class has seen is worth; as for Categorical.
+    """
+
+    bins: int = 16
+    alpha: float = 1.0
+    unseen: Unseen = "ignore"
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+        check_unseen(self.unseen)
+        if not self.bins >= 1:
+            raise UsageError(f"Binned(bins={self.bins!r}): give at least 1")
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
+        return batch.numbers(columns)
+
+    def empty(self, classes: int, columns: int) -> Several:
+        return Several((Moments.empty(classes, columns), Cells.empty(classes, columns)))
+
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Several:
+        moments = Moments.count(cells, labels, weights, classes)  # refuses infinite cells
+        return Several((moments, Cells.count(cells, labels, weights, classes)))
+
+    def estimate(self, statistic: Several) -> "BinnedLikelihood":
+        moments, cells = statistic.parts
+        assert isinstance(moments, Moments)
+        assert isinstance(cells, Cells)
+        deviation = np.sqrt(moments.over_classes().variance()[0])
+        columns = []
+        for j, column in enumerate(cells.columns):
+            exponent = column.exponent
+            if deviation[j] > 0.0:
+                exponent = max(exponent, round(float(np.log2(4.0 * deviation[j] / self.bins))))
+            columns.append(column.coarser(exponent))
+        return BinnedLikelihood.of(columns, deviation > 0.0, self.alpha, self.unseen)
+
+
+@dataclass(frozen=True)
+class BinnedLikelihood:
+    """log density of each occupied bin, column by column in one table; after a column's bins stands a zero count."""
+
+    bins: list[Column]
+    table: Floats
+    start: Integers
+    alpha: float
+    unseen: Unseen
+
+    @classmethod
+    def of(cls, bins: list[Column], varies: np.ndarray, alpha: float, unseen: Unseen) -> "BinnedLikelihood":
+        rows = []
+        for j, column in enumerate(bins):
+            padded = np.concatenate([column.table, np.zeros((len(column.table), 1))], axis=1)
+            shares = log(smoothed(padded, alpha, column.cells.size).T) - column.exponent * np.log(2.0)
+            rows.append(shares if varies[j] else np.zeros_like(shares))
+        start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
+        return cls(bins, np.concatenate(rows), start, alpha, unseen)
+
+    def codes(self, cells: Numbers) -> Codes:
+        """The bin of every cell among the occupied ones of its column, -1 where it is to be left out."""
+        codes = np.full(cells.shape, -1, dtype=np.int32)
+        for j, column in enumerate(self.bins):
+            with np.errstate(over="ignore"):
+                wanted = np.floor(np.ldexp(cells[:, j].astype(np.float64), -column.exponent))
+            present = ~np.isnan(wanted)
+            place = np.searchsorted(column.cells, wanted)
+            place[place == column.cells.size] = 0
+            found = present & (column.cells[place] == wanted) if column.cells.size else np.zeros_like(present)
+            codes[found, j] = place[found]
+            lost = present & ~found
+            if self.unseen == "smooth":
+                codes[lost, j] = column.cells.size
+            elif self.unseen == "error" and lost.any():
+                row = int(np.flatnonzero(lost)[0])
+                raise BadCell(
+                    j, row, f"found {cells[row, j].item()!r}, in a bin never seen", "or choose unseen='ignore'"
+                )
+        return codes
+
+    def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        kernels.score_lookup(self.codes(cells), self.start, self.table, weight, slot, out)
+
+    def base(self, cells: Numbers) -> None:
+        return None
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        drawn: list[Sampled] = []
+        for column in self.bins:
+            if not column.cells.size:
+                drawn.append(np.full(len(labels), np.nan))
+                continue
+            place = draw(smoothed(column.table, self.alpha).T, labels, rng)
+            drawn.append(np.ldexp(column.cells[place] + rng.random(len(labels)), column.exponent))
+        return drawn
+
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+        code = int(self.codes(cells[row : row + 1])[0, column])
+        if code < 0:
+            return "1 (missing or never seen: no evidence)"
+        bins = self.bins[column]
+        count = bins.table[label, code] if code < bins.cells.size else 0.0
+        share = fraction(count, bins.table[label].sum(), self.alpha, bins.cells.size)
+        return f"{share} / width {2.0**bins.exponent:g}"

@@ -1,0 +1,166 @@
+"""One of a few values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.errors import BadCell
+from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
+from deciban.families.bernoulli import fraction
+from deciban.families.smoothing import smoothed
+from deciban.statistics import Levels
+from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
+
+
+@dataclass(frozen=True)
+class Categorical(OfColumns):
+    """A probability of each level for each class: (count + alpha) / (rows + alpha * number of levels).
+
+    alpha: 0 is maximum likelihood, 1 is Laplace's rule, between them is Lidstone's.
+    levels: all the values there can be; None takes those that occur.
+    unseen: what a value that no class has seen is worth at prediction: "ignore" (no evidence), "smooth" (the
+    probability of a zero count) or "error".
+    """
+
+    alpha: float = 1.0
+    levels: tuple[Any, ...] | None = None
+    unseen: Unseen = "ignore"
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+        check_unseen(self.unseen)
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(self.levels))
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
+        return batch.values(columns)
+
+    def empty(self, classes: int, columns: int) -> Levels:
+        return Levels.empty(classes, columns)
+
+    def count(self, cells: Numbers | list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Levels:
+        counted = Levels.count(cells, labels, weights, classes)
+        if self.levels is not None:
+            known = set(self.levels)
+            for j, values in enumerate(counted.levels):
+                if extra := [value for value in values.to_pylist() if value not in known]:
+                    raise BadCell(j, None, f"found {extra[0]!r}, which is none of its levels", "add it to levels=")
+        return counted
+
+    def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
+        levels, counts = list(statistic.levels), list(statistic.tables)
+        if self.levels is not None:
+            given = as_values(pa.array(self.levels))
+            for j, values in enumerate(levels):
+                table = np.zeros((counts[j].shape[0], len(given)))
+                table[:, positions(values, given)] = counts[j]
+                levels[j], counts[j] = given, table
+        return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen)
+
+
+@dataclass(frozen=True)
+class CategoricalLikelihood:
+    """log P(level | class) of every column in one table; after the levels of a column stands a zero count."""
+
+    levels: list[pa.Array]
+    counts: list[Floats]
+    table: Floats
+    start: Integers
+    alpha: float
+    unseen: Unseen
+    whole: "WholeNumbers | None"
+
+    @classmethod
+    def of(cls, levels: list[pa.Array], counts: list[Floats], alpha: float, unseen: Unseen) -> Self:
+        rows = []
+        for table in counts:
+            padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
+            rows.append(smoothed(padded, alpha, table.shape[1]).T)
+        start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
+        return cls(levels, counts, log(np.concatenate(rows)), start, alpha, unseen, WholeNumbers.of(levels))
+
+    def codes(self, cells: Numbers | list[pa.Array]) -> Codes:
+        """The code of every cell within its column, -1 where it is to be left out."""
+        if isinstance(cells, np.ndarray):
+            if self.whole is not None:
+                codes = self.whole.encode(cells)
+            else:
+                return self.codes([pa.array(cells[:, j], from_pandas=True) for j in range(cells.shape[1])])
+        else:
+            codes = np.stack([encode(column, self.levels[j], j) for j, column in enumerate(cells)], axis=1)
+        return self._settle(codes, cells)
+
+    def _settle(self, codes: Codes, cells: Numbers | list[pa.Array]) -> Codes:
+        """Apply the policy for values never seen (code -2)."""
+        unseen = codes == -2
+        if self.unseen == "ignore" or not unseen.any():
+            return codes
+        if self.unseen == "error":
+            row, column = (int(i) for i in np.argwhere(unseen)[0])
+            found = cells[row, column] if isinstance(cells, np.ndarray) else cells[column][row].as_py()
+            raise BadCell(column, row, f"found {found!r}, never seen in training", "or choose unseen='ignore'")
+        sizes = np.diff(self.start).astype(np.int32) - 1
+        return np.where(unseen, sizes, codes)
+
+    def score(self, cells: Numbers | list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
+        kernels.score_lookup(self.codes(cells), self.start, self.table, weight, slot, out)
+
+    def base(self, cells: Numbers | list[pa.Array]) -> None:
+        return None
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        drawn: list[Sampled] = []
+        for j, levels in enumerate(self.levels):
+            shares = np.exp(self.table[self.start[j] : self.start[j + 1] - 1])
+            drawn.append(levels.take(pa.array(draw(shares, labels, rng))) if len(levels) else pa.nulls(len(labels)))
+        return drawn
+
+    def working(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str:
+        one = cells[row : row + 1] if isinstance(cells, np.ndarray) else [cell[row : row + 1] for cell in cells]
+        code = int(self.codes(one)[0, column])
+        if code < 0:
+            return "1 (missing or never seen: no evidence)"
+        table = self.counts[column]
+        count = table[label, code] if code < table.shape[1] else 0.0
+        return fraction(count, table[label].sum(), self.alpha, table.shape[1])
+
+
+def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers:
+    """For each label, the row of `shares` (level by class) that a throw of that class's die shows."""
+    heap = np.cumsum(shares, axis=0)
+    throw = rng.random(len(labels)) * heap[-1, labels]
+    return np.minimum((heap[:, labels] <= throw).sum(axis=0), len(shares) - 1)
+
+
+@dataclass(frozen=True)
+class WholeNumbers:
+    """Tables from whole numbers to codes, for columns whose levels are integers close together."""
+
+    low: Floats
+    start: Integers
+    code_of: Codes
+
+    @classmethod
+    def of(cls, levels: list[pa.Array]) -> "WholeNumbers | None":
+        if not all(pa.types.is_int64(column.type) and len(column) for column in levels):
+            return None
+        numbers = [column.to_numpy() for column in levels]
+        low = np.array([column.min() for column in numbers], dtype=np.float64)
+        width = np.array([column.max() for column in numbers], dtype=np.float64) - low + 1.0
+        if width.max(initial=0.0) > WIDEST_TABLE:
+            return None
+        start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+        code_of = np.full(start[-1], -2, dtype=np.int32)
+        for j, column in enumerate(numbers):
+            code_of[start[j] + (column - int(low[j]))] = np.arange(len(column))
+        return cls(low, start, code_of)
+
+    def encode(self, numbers: Numbers) -> Codes:
+        codes = np.empty(numbers.shape, dtype=np.int32)
+        kernels.encode_integers(numbers, self.low, self.start, self.code_of, codes)
+        return codes

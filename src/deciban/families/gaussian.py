@@ -1,0 +1,99 @@
+"""Real numbers, bell-shaped within each class."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, Numbers
+from deciban.families.base import OfColumns, PerClass, Readable, Sampled, Spread, check_amount
+from deciban.statistics import Moments
+
+# Below this a variance is not told apart from that of a constant: its inverse would overflow.
+LEAST_VARIANCE = 1e-290
+
+
+@dataclass(frozen=True)
+class Gaussian(OfColumns):
+    """A normal distribution for each class and column.
+
+    variance: PerClass(), Pooled(), or Shrunk(amount) between them.
+    ddof: what is subtracted from the weight below the variance (0: maximum likelihood, 1: unbiased).
+    floor: the least variance, as a share of the column's variance over all classes; 0 switches it off.
+    """
+
+    variance: Spread = PerClass()
+    ddof: float = 0.0
+    floor: float = 1e-9
+
+    def __post_init__(self) -> None:
+        check_amount("ddof", self.ddof)
+        check_amount("floor", self.floor)
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
+        return batch.numbers(columns)
+
+    def empty(self, classes: int, columns: int) -> Moments:
+        return Moments.empty(classes, columns)
+
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
+        return Moments.count(cells, labels, weights, classes)
+
+    def estimate(self, statistic: Moments) -> "Normal":
+        return estimate_normal(statistic, self.variance, self.ddof, self.floor)
+
+
+def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float) -> "Normal":
+    """The normal distributions of the moments; a class without cells takes the column's overall distribution."""
+    overall = moments.over_classes()
+    overall_variance = overall.variance()
+    own = moments.variance(ddof)
+    seen = moments.weight > 0.0
+    divisor = np.maximum((moments.weight - ddof * seen).sum(axis=0), 0.0)
+    scatter = (moments.scatter + moments.scatter_low).sum(axis=0)
+    pooled = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
+    variance = np.where(seen, spread.combine(own, pooled), overall_variance)
+    variance = np.maximum(np.maximum(variance, floor * overall_variance), 1e-200 * overall_variance)
+    centre = overall.mean[0]
+    mean = np.where(seen, (moments.mean - centre) + moments.mean_low, overall.mean_low)
+    return Normal.of(centre, mean.T.copy(), np.where(overall_variance > LEAST_VARIANCE, variance, 0.0).T.copy())
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal distributions, column by class: mean centre + mean. A variance of 0 marks a column without evidence.
+
+    The log density is offset - ((x - centre - mean) * root)**2.
+    """
+
+    centre: Floats
+    mean: Floats
+    variance: Floats
+    root: Floats
+    offset: Floats
+
+    @classmethod
+    def of(cls, centre: Floats, mean: Floats, variance: Floats) -> Self:
+        speaks = variance > 0.0
+        safe = np.where(speaks, np.maximum(variance, 1e-305), 1.0)
+        root = np.where(speaks, np.sqrt(0.5 / safe), 0.0)
+        offset = np.where(speaks, -0.5 * np.log(2.0 * np.pi * safe), 0.0)
+        return cls(centre, mean, variance, root, offset)
+
+    def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        kernels.score_normal(cells, self.centre, self.mean, self.root, self.offset, weight, slot, out)
+
+    def base(self, cells: Numbers) -> None:
+        return None
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        deviation = np.sqrt(self.variance)[:, labels]
+        return list(self.centre[:, None] + (self.mean[:, labels] + deviation * rng.standard_normal(deviation.shape)))
+
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+        if not self.variance[column, label] > 0.0:
+            return "1 (a constant column says nothing)"
+        mean = self.centre[column] + self.mean[column, label]
+        return f"N({cells[row, column]:.6g}; mean {mean:.6g}, sd {self.variance[column, label] ** 0.5:.6g})"

@@ -1,0 +1,81 @@
+"""Amounts above zero whose logarithm is bell-shaped: incomes, prices, concentrations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deciban.arrays import Codes, Floats, Integers, Numbers
+from deciban.families.base import (
+    OfColumns,
+    PerClass,
+    Readable,
+    Sampled,
+    Spread,
+    check_amount,
+    impossible,
+    refuse_infinite,
+    refuse_unless,
+)
+from deciban.families.gaussian import Normal, estimate_normal
+from deciban.statistics import Moments
+
+POSITIVE = "a number above 0"
+POSITIVE_REMEDY = "use Gaussian() or Binned() for this column, or leave the cell empty"
+
+
+def positive_log(numbers: Numbers) -> Floats:
+    """The logarithms of the numbers above 0; NaN for all others."""
+    wide = numbers.astype(np.float64)
+    return np.log(wide, out=np.full_like(wide, np.nan), where=wide > 0.0)
+
+
+@dataclass(frozen=True)
+class LogNormal(OfColumns):
+    """A log-normal distribution for each class and column: Gaussian in log x, for x > 0.
+
+    variance, ddof, floor: as for Gaussian, of the logarithm.
+    """
+
+    variance: Spread = PerClass()
+    ddof: float = 0.0
+    floor: float = 1e-9
+
+    def __post_init__(self) -> None:
+        check_amount("ddof", self.ddof)
+        check_amount("floor", self.floor)
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
+        return batch.numbers(columns)
+
+    def empty(self, classes: int, columns: int) -> Moments:
+        return Moments.empty(classes, columns)
+
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
+        refuse_infinite(cells)
+        refuse_unless(cells > 0, cells, POSITIVE, POSITIVE_REMEDY)
+        return Moments.count(positive_log(cells), labels, weights, classes)
+
+    def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
+        return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor))
+
+
+@dataclass(frozen=True)
+class LogNormalLikelihood:
+    """Normal distributions of log x."""
+
+    normal: Normal
+
+    def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        self.normal.score(positive_log(cells), weight, slot, out)
+        impossible(cells <= 0, weight, slot, out)
+
+    def base(self, cells: Numbers) -> Floats:
+        return -np.nan_to_num(positive_log(cells))
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        return [np.exp(column) for column in self.normal.sample(labels, rng)]
+
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+        logs = positive_log(cells)
+        return f"log-normal: {self.normal.working(logs, row, column, label)} / {cells[row, column]:.6g}"

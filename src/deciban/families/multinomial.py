@@ -1,0 +1,155 @@
+"""Counts over a vocabulary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.errors import BadCell
+from deciban.families.base import OfBlocks, Readable, Sampled, check_amount, refuse_infinite, refuse_unless
+from deciban.families.bernoulli import fraction
+from deciban.families.smoothing import smoothed
+from deciban.statistics import Totals
+from deciban.statistics.totals import sparse_arrays
+
+Amounts = Numbers | sparse.csr_array
+
+
+def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
+    """The cells, none of them negative or infinite."""
+    cells = batch.amounts(columns)
+    stored = cells if isinstance(cells, np.ndarray) else cells.data
+    if stored.size and not (stored.min() >= 0.0 and stored.max() < np.inf):  # NaN fails it too and is let pass below
+        wide = cells if isinstance(cells, np.ndarray) else cells.toarray()
+        refuse_infinite(wide)
+        refuse_unless(
+            wide >= 0, wide, "a count that is not negative (Negative values in data passed to a count family)",
+            "use Gaussian() for this column",
+        )  # fmt: skip
+    return cells
+
+
+class OfAmounts(OfBlocks):
+    """A block of counts, into which new columns may come."""
+
+    absorbs = True
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Amounts:
+        return read_amounts(batch, columns)
+
+    def empty(self, classes: int, columns: int) -> Totals:
+        return Totals.empty(classes, columns)
+
+    def count(self, cells: Amounts, labels: Codes, weights: Floats, classes: int) -> Totals:
+        return Totals.count(cells, labels, weights, classes)
+
+
+def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
+    """Add weight * (cells times slope) to the block's slot."""
+    if isinstance(cells, np.ndarray):
+        kernels.score_linear(cells, slope, weight[0], slot[0], out)
+    else:
+        kernels.score_sparse_linear(*sparse_arrays(cells), False, 0.0, slope, weight[0], slot[0], out)
+
+
+@dataclass(frozen=True)
+class Multinomial(OfAmounts):
+    """A die with a side for each column (word), thrown once for every count: (total + alpha) / (sum + alpha * words).
+
+    alpha: as for Categorical.
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+
+    def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
+        share = smoothed(statistic.total, self.alpha).T.copy()
+        return MultinomialLikelihood(share, log(share), statistic, self.alpha)
+
+
+@dataclass(frozen=True)
+class MultinomialLikelihood:
+    """P(word | class), column by class, and its logarithm."""
+
+    share: Floats
+    log_share: Floats
+    statistic: Totals
+    alpha: float
+
+    def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
+        score_amounts(cells, self.log_share, weight, slot, out)
+
+    def base(self, cells: Amounts) -> Floats:
+        """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
+        if isinstance(cells, np.ndarray):
+            cells = np.nan_to_num(cells)
+            ways = gammaln(cells + 1.0).sum(axis=1)
+        else:
+            each = sparse.csr_array((gammaln(cells.data + 1.0), cells.indices, cells.indptr), shape=cells.shape)
+            ways = each.sum(axis=1)
+        return np.asarray(gammaln(np.asarray(cells.sum(axis=1), dtype=np.float64) + 1.0) - ways)[:, None]
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        """As many words as a row of the class has on average (a Poisson number of them)."""
+        rows = self.statistic.present.max(axis=1)
+        length = np.divide(self.statistic.total.sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0.0)
+        return list(rng.multinomial(rng.poisson(length[labels]), self.share.T[labels]).T)
+
+    def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
+        one = cells[[row], :]
+        one = np.nan_to_num(one[0] if isinstance(one, np.ndarray) else one.toarray()[0])
+        totals = self.statistic.total[label]
+        words = [
+            f"[{fraction(totals[j], totals.sum(), self.alpha, totals.size)}]^{one[j]:g}" for j in np.flatnonzero(one)[:4]
+        ]
+        more = np.count_nonzero(one) - len(words)
+        return "orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
+
+
+@dataclass(frozen=True)
+class Complement(OfAmounts):
+    """Counts over a vocabulary, each class scored by how little the *other* classes use the words.
+
+    It is a score and not a likelihood: posteriors are softmax(score + log prior), and nothing can be sampled.
+
+    alpha: as for Categorical. norm: whether the weights of each class are divided by the sum of their sizes.
+    """
+
+    alpha: float = 1.0
+    norm: bool = False
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+
+    def estimate(self, statistic: Totals) -> "ComplementScore":
+        others = statistic.total.sum(axis=0) - statistic.total
+        weight = -np.log(np.maximum(smoothed(others, self.alpha), 1e-300))
+        if self.norm:
+            size = np.abs(weight).sum(axis=1, keepdims=True)
+            weight = np.divide(weight, size, out=np.zeros_like(weight), where=size > 0.0)
+        return ComplementScore(weight.T.copy())
+
+
+@dataclass(frozen=True)
+class ComplementScore:
+    """What each occurrence of a word adds to the score of a class, column by class."""
+
+    weight: Floats
+
+    def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
+        score_amounts(cells, self.weight, weight, slot, out)
+
+    def base(self, cells: Amounts) -> None:
+        return None
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")
+
+    def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
+        return "exp(score), how little the other classes use these words"

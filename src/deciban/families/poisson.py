@@ -1,0 +1,79 @@
+"""Counts of events: visits, defects, goals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from deciban import kernels
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, log
+from deciban.families.base import (
+    OfColumns,
+    Readable,
+    Sampled,
+    check_amount,
+    impossible,
+    refuse_infinite,
+    refuse_unless,
+)
+from deciban.statistics import Totals
+
+
+def _whole(numbers: Numbers) -> Flags:
+    """Where a cell is 0, 1, 2, ..."""
+    return (numbers >= 0) & (numbers == np.floor(numbers))
+
+
+@dataclass(frozen=True)
+class Poisson(OfColumns):
+    """A Poisson distribution for each class and column, for cells 0, 1, 2, ...
+
+    alpha: how many rows at the column's overall mean are added to each class (0: maximum likelihood, where a class
+    that never saw an event gives it probability 0).
+    """
+
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
+        return batch.numbers(columns)
+
+    def empty(self, classes: int, columns: int) -> Totals:
+        return Totals.empty(classes, columns)
+
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
+        refuse_infinite(cells)
+        refuse_unless(_whole(cells), cells, "a count 0, 1, 2, ...", "use Gamma() or Gaussian() for this column")
+        return Totals.count(cells, labels, weights, classes)
+
+    def estimate(self, statistic: Totals) -> "PoissonLikelihood":
+        present, total = statistic.present.sum(axis=0), statistic.total.sum(axis=0)
+        overall = np.divide(total, present, out=np.zeros_like(total), where=present > 0.0)
+        top, bottom = statistic.total + self.alpha * overall, statistic.present + self.alpha
+        rate = np.divide(top, bottom, out=np.tile(overall, (len(top), 1)), where=bottom > 0.0)
+        return PoissonLikelihood(rate.T.copy())
+
+
+@dataclass(frozen=True)
+class PoissonLikelihood:
+    """Rates, column by class."""
+
+    rate: Floats
+
+    def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        speaks = self.rate.max(axis=1, keepdims=True) > 0.0  # a column that was always 0 says nothing
+        slope = np.where(speaks, log(self.rate), 0.0)
+        kernels.score_half_line(cells, np.zeros_like(slope), slope, -self.rate, weight, slot, out)
+        impossible(~_whole(cells) & ~np.isnan(cells), weight, slot, out)
+
+    def base(self, cells: Numbers) -> Floats:
+        return -np.asarray(gammaln(np.where(_whole(cells), cells, 0.0) + 1.0))
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        return list(rng.poisson(self.rate[:, labels]))
+
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+        return f"Poisson({cells[row, column]:g}; mean {self.rate[column, label]:.6g})"

@@ -1,0 +1,35 @@
+"""Compiled loops over arrays: no objects, no policy, no messages.
+
+Names are looked up on first use, so that importing deciban imports neither numba nor a kernel.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "count_moments": "moments",
+    "merge_moments": "moments",
+    "remove_moments": "moments",
+    "count_totals": "totals",
+    "count_sparse_totals": "totals",
+    "count_codes": "levels",
+    "count_integers": "levels",
+    "integer_ranges": "levels",
+    "encode_integers": "levels",
+    "count_cells": "cells",
+    "score_normal": "scoring",
+    "score_joint_normal": "scoring",
+    "score_lookup": "scoring",
+    "score_binary": "scoring",
+    "score_linear": "scoring",
+    "score_sparse_linear": "scoring",
+    "score_half_line": "scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    kernel = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = kernel
+    return kernel

@@ -1,0 +1,17 @@
+"""How every kernel is compiled."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Return `function` compiled on its first call, cached on disk, running without the GIL.
+
+    The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorise.
+    """
+    return cast(Callable[P, R], numba.njit(nogil=True, cache=True, error_model="numpy")(function))

@@ -1,0 +1,127 @@
+"""Adding the evidence of cells to `out[row, slot[j], class]`.
+
+With all slots 0 the evidence of every column adds up in place; with slot[j] = block each block's stays apart. Each
+class sums over columns in a fixed order, so a row scored alone has the same bits as in a batch. A missing cell
+(NaN, or a negative code) adds nothing.
+"""
+
+import numpy as np
+
+from deciban.kernels.compiled import compiled
+
+
+@compiled
+def score_normal(x, centre, mean, root, offset, weight, slot, out):
+    """Add weight * (offset - ((x - centre - mean) * root)**2)."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            value = np.float64(x[i, j])
+            if value == value:
+                value -= centre[j]
+                w = weight[j]
+                s = slot[j]
+                for c in range(mean.shape[1]):
+                    z = (value - mean[j, c]) * root[j, c]
+                    out[i, s, c] += w * (offset[j, c] - z * z)
+
+
+@compiled
+def score_joint_normal(x, centre, whiten, group, mean, offset, weight, slot, out):
+    """Add weight * (offset - |whiten (x - centre) - mean|**2), each class with the matrix of its group.
+
+    `whiten[g]` holds columns: whiten[g, k, l] is what column k adds to whitened coordinate l >= k.
+    """
+    size = x.shape[1]
+    white = np.empty(size)
+    for i in range(x.shape[0]):
+        last = -1
+        for c in range(group.size):
+            g = group[c]
+            if g != last:
+                white[:] = 0.0
+                for k in range(size):
+                    value = np.float64(x[i, k]) - centre[k]
+                    for m in range(k, size):
+                        white[m] += value * whiten[g, k, m]
+                last = g
+            distance = 0.0
+            for k in range(size):
+                z = white[k] - mean[c, k]
+                distance += z * z
+            out[i, slot, c] += weight * (offset[c] - distance)
+
+
+@compiled
+def score_lookup(codes, start, table, weight, slot, out):
+    """Add weight * table[start[j] + code]."""
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            code = codes[i, j]
+            if code >= 0:
+                row = start[j] + code
+                w = weight[j]
+                s = slot[j]
+                for c in range(table.shape[1]):
+                    out[i, s, c] += w * table[row, c]
+
+
+@compiled
+def score_binary(x, threshold, one, zero, weight, slot, out):
+    """Add weight * one where the cell is above the threshold, weight * zero where it is not."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            value = np.float64(x[i, j])
+            if value == value:
+                w = weight[j]
+                s = slot[j]
+                if value > threshold:
+                    for c in range(one.shape[1]):
+                        out[i, s, c] += w * one[j, c]
+                else:
+                    for c in range(zero.shape[1]):
+                        out[i, s, c] += w * zero[j, c]
+
+
+@compiled
+def score_linear(x, slope, weight, slot, out):
+    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            value = np.float64(x[i, j])
+            if value == value and value != 0.0:
+                amount = weight * value
+                for c in range(slope.shape[1]):
+                    out[i, slot, c] += amount * slope[j, c]
+
+
+@compiled
+def score_sparse_linear(data, indices, indptr, binary, threshold, slope, weight, slot, out):
+    """The same for rows in CSR form; with `binary`, a stored cell counts as 1 above the threshold, else 0."""
+    for i in range(indptr.size - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[k])
+            if binary:
+                value = 1.0 if value > threshold else 0.0
+            if value == value and value != 0.0:
+                amount = weight * value
+                j = indices[k]
+                for c in range(slope.shape[1]):
+                    out[i, slot, c] += amount * slope[j, c]
+
+
+@compiled
+def score_half_line(x, power, slope, offset, weight, slot, out):
+    """Add weight * (offset + power * log(x) + slope * x); a zero cell has no power and no slope term."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            value = np.float64(x[i, j])
+            if value == value:
+                w = weight[j]
+                s = slot[j]
+                if value == 0.0:
+                    for c in range(offset.shape[1]):
+                        out[i, s, c] += w * offset[j, c]
+                else:
+                    log_value = np.log(value)
+                    for c in range(offset.shape[1]):
+                        out[i, s, c] += w * (offset[j, c] + power[j, c] * log_value + slope[j, c] * value)

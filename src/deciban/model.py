@@ -1,0 +1,304 @@
+"""Counts, the Model they support, and the Evidence it finds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from deciban.arrays import Flags, Floats, Integers
+from deciban.data.labels import LabelArray
+from deciban.data.schema import Schema
+from deciban.data.tables import Table
+from deciban.errors import BadCell, DataError, ForgetError, UsageError
+from deciban.families import Likelihood
+from deciban.families.base import Sampled, refuse_infinite
+from deciban.statistics import Statistic
+from deciban.statistics.base import remaining
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """All that was learned: a value that can be saved, sent, added, subtracted and scaled.
+
+    Classes are sorted, and only those with a positive weight are kept, unless they were `declared` beforehand.
+    """
+
+    schema: Schema
+    classes: LabelArray
+    class_weight: Floats
+    statistics: tuple[Any, ...]
+    rows: int = 0
+    unlabelled: int = 0
+    declared: bool = False
+
+    @classmethod
+    def empty(cls, schema: Schema, declared: LabelArray | None = None) -> "Counts":
+        """The counts of no rows at all; with `declared`, no other classes will be accepted."""
+        classes = np.zeros(0, dtype=np.int64) if declared is None else np.unique(declared)
+        statistics = tuple(part.family.empty(classes.size, len(part.columns)) for part in schema.parts)
+        return cls(schema, classes, np.zeros(classes.size), statistics, declared=declared is not None)
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """The counts of the rows of both."""
+        mine, theirs = self._aligned(other)
+        guard = Guard(mine.schema)
+        pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
+        merged = tuple(guard(p, a.merge, b) for p, (a, b) in pairs)
+        return replace(
+            mine,
+            class_weight=mine.class_weight + theirs.class_weight,
+            statistics=merged,
+            rows=self.rows + other.rows,
+            unlabelled=self.unlabelled + other.unlabelled,
+        )
+
+    def __sub__(self, other: "Counts") -> "Counts":
+        """The counts without the rows of `other`, which must have been counted before."""
+        mine, theirs = self._aligned(other)
+        if mine.schema.width > self.schema.width or mine.classes.size > self.classes.size:
+            raise ForgetError(
+                "these rows cannot be forgotten: they have a column or a class that was never learned; "
+                "give just the rows that the model has learned"
+            )
+        guard = Guard(mine.schema)
+        pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
+        left = tuple(guard(p, a.remove, b) for p, (a, b) in pairs)
+        return replace(
+            mine,
+            class_weight=remaining(mine.class_weight, theirs.class_weight),
+            statistics=left,
+            rows=max(self.rows - other.rows, 0),
+            unlabelled=max(self.unlabelled - other.unlabelled, 0),
+        ).without_empty_classes()
+
+    def __mul__(self, factor: float) -> "Counts":
+        """The counts as if every row had had `factor` times its weight."""
+        if not 0.0 <= factor < np.inf:
+            raise UsageError(f"counts cannot be scaled by {factor!r}; give a finite number that is at least 0")
+        scaled = tuple(statistic.scale(factor) for statistic in self.statistics)
+        return replace(self, class_weight=self.class_weight * factor, statistics=scaled).without_empty_classes()
+
+    def without_empty_classes(self) -> "Counts":
+        """Without the classes that no row has, unless they were declared."""
+        kept = self.class_weight > 0.0
+        if self.declared or kept.all():
+            return self
+        positions = np.where(kept, np.cumsum(kept) - 1, -1)
+        statistics = tuple(s.place_classes(positions, int(kept.sum())) for s in self.statistics)
+        return replace(self, classes=self.classes[kept], class_weight=self.class_weight[kept], statistics=statistics)
+
+    def under(self, schema: Schema) -> "Counts":
+        """The same counts under a schema with more columns: in these, every row had missing cells."""
+        if schema is self.schema or schema == self.schema:
+            return self
+        place = _column_places(self.schema, schema)
+        statistics = []
+        for part in schema.parts:
+            host = next((p for p, old in enumerate(self.schema.parts) if place[old.columns[0]] in part.columns), None)
+            if host is None:
+                statistics.append(part.family.empty(self.classes.size, len(part.columns)))
+                continue
+            old = [place[column] for column in self.schema.parts[host].columns]
+            statistic: Statistic = self.statistics[host]
+            if tuple(old) != part.columns:
+                positions = np.array([part.columns.index(column) for column in old])
+                statistic = statistic.place_columns(positions, len(part.columns))
+            statistics.append(statistic)
+        return replace(self, schema=schema, statistics=tuple(statistics))
+
+    def _aligned(self, other: "Counts") -> tuple["Counts", "Counts"]:
+        """Both under the schema and the classes of the two together."""
+        schema = self.schema.union(other.schema)
+        classes = union_classes(self, other)
+        declared = self.declared or other.declared
+        mine = replace(self.under(schema)._with_classes(classes), declared=declared)
+        return mine, replace(other.under(schema)._with_classes(classes), declared=declared)
+
+    def _with_classes(self, classes: LabelArray) -> "Counts":
+        if self.classes.size == classes.size:
+            return replace(self, classes=classes)
+        positions = np.searchsorted(classes, self.classes)
+        statistics = tuple(s.place_classes(positions, classes.size) for s in self.statistics)
+        weight = np.zeros(classes.size)
+        weight[positions] = self.class_weight
+        return replace(self, classes=classes, class_weight=weight, statistics=statistics)
+
+
+def _column_places(old: Schema, new: Schema) -> list[int]:
+    """Where each column of `old` stands in `new`."""
+    if old.names is None or new.names is None:
+        return list(range(old.width))
+    place = {name: k for k, name in enumerate(new.names)}
+    return [place[name] for name in old.names]
+
+
+def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
+    """The classes of both; a DataError where one of them declared its classes and the other has more."""
+    a, b = mine.classes, theirs.classes
+    if a.dtype == b.dtype and np.array_equal(a, b):
+        return a
+    if not a.size or not b.size:
+        both = a if a.size else b
+    else:
+        try:
+            both = np.unique(np.concatenate([a, b])) if _kind(a) == _kind(b) else None
+        except TypeError:
+            both = None
+        if both is None:
+            raise DataError(f"the labels {a[0]!r} and {b[0]!r} are of different types; give all labels one type")
+    for one in (mine, theirs):
+        if one.declared and both.size > one.classes.size:
+            unknown = both[~np.isin(both, one.classes)][0]
+            raise DataError(
+                f"the label {unknown!r} is not among the declared classes {one.classes.tolist()}; "
+                f"correct the label or declare it in classes="
+            )
+    return both
+
+
+def _kind(classes: LabelArray) -> str:
+    """Labels that can be compared: all text, or all numbers."""
+    if classes.dtype.kind == "O":
+        return "text" if isinstance(classes[0], str) else type(classes[0]).__name__
+    return {"U": "text", "S": "bytes", "b": "bool"}.get(classes.dtype.kind, "int")
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Runs what may meet a cell that cannot be used, and then names its column and row."""
+
+    schema: Schema
+    first_row: int = 0
+
+    def __call__(self, part: int, action: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return action(*arguments)
+        except BadCell as bad:
+            column = self.schema.parts[part].columns[bad.column]
+            raise bad.as_error(self.schema.column_name(column), self.first_row) from None
+
+
+def log_normalize(log_joint: Floats, log_prior: Floats) -> tuple[Floats, Floats]:
+    """The log posterior of each row, and the log of its density, which was divided out.
+
+    Where every class has probability 0 the posterior is the prior, and the density of -inf marks the row.
+    """
+    top = log_joint.max(axis=-1, keepdims=True)
+    possible = top > -np.inf
+    shifted = log_joint - np.where(possible, top, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    log_posterior = np.where(possible, shifted - np.where(possible, total, 0.0), log_prior)
+    return log_posterior, np.where(possible, top + total, -np.inf)[..., 0]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A prior and the likelihoods of the parts, with a weight for each block and a bias for each class."""
+
+    schema: Schema
+    classes: LabelArray
+    log_prior: Floats
+    bias: Floats
+    weights: Floats
+    likelihoods: tuple[Likelihood, ...]
+
+    def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
+        """log P(row, class), unnormalised; without `full`, up to a term that is the same for every class."""
+        out = np.empty((table.rows, 1, self.classes.size))
+        out[:] = self.log_prior + self.bias
+        together = tuple(np.zeros_like(slot) for slot in self.schema.slots)
+        weights = tuple(self.weights[slot] for slot in self.schema.slots)
+        self._score(table, first_row, weights, together, full, out)
+        return out[:, 0]
+
+    def evidence(self, table: Table, first_row: int = 0) -> "Evidence":
+        """What each block says for each class, kept apart."""
+        out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
+        ones = tuple(np.ones(slot.size) for slot in self.schema.slots)
+        self._score(table, first_row, ones, self.schema.slots, True, out)
+        return Evidence(
+            self.schema.block_names, self.classes, out, self.weights, self.bias, self.log_prior
+        )
+
+    def _score(
+        self,
+        table: Table,
+        first_row: int,
+        weights: tuple[Floats, ...],
+        slots: tuple[Integers, ...],
+        full: bool,
+        out: Floats,
+    ) -> None:
+        """Add the weighted evidence of every part to `out`. The one place where anything is scored."""
+        guard = Guard(self.schema, first_row)
+        read = []
+        for p, (part, likelihood) in enumerate(zip(self.schema.parts, self.likelihoods, strict=True)):
+            cells = guard(p, part.family.read, table, part.columns)
+            guard(p, likelihood.score, cells, weights[p], slots[p], out)
+            if full and (base := likelihood.base(cells)) is not None:
+                for b in range(base.shape[1]):
+                    out[:, slots[p][b], :] += weights[p][b] * base[:, b, None]
+            read.append(cells)
+        if not np.isfinite(out.sum()):  # an infinite cell, perhaps: now it is worth looking
+            for p, cells in enumerate(read):
+                if isinstance(cells, np.ndarray):
+                    guard(p, refuse_infinite, cells)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> tuple[list[Sampled], Integers]:
+        """Columns of drawn cells, in the order of the schema, and the class of each row."""
+        prior = np.exp(self.log_prior)
+        labels = rng.choice(self.classes.size, size=rows, p=prior / prior.sum())
+        columns: dict[int, Sampled] = {}
+        guard = Guard(self.schema)
+        for p, part in enumerate(self.schema.parts):
+            drawn = guard(p, self.likelihoods[p].sample, labels, rng)
+            columns.update(zip(part.columns, drawn, strict=True))
+        return [columns[column] for column in sorted(columns)], labels
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """log P(block | class) of each row, block and class, and what it is added to.
+
+    log joint = log prior + bias + sum over blocks of weight * value.
+    """
+
+    blocks: tuple[str, ...]
+    classes: LabelArray
+    values: Floats
+    weights: Floats
+    bias: Floats
+    log_prior: Floats
+
+    @property
+    def weighted(self) -> Floats:
+        """weight * value, 0 where the weight is 0."""
+        weights = self.weights[None, :, None]
+        return np.multiply(weights, self.values, out=np.zeros_like(self.values), where=weights > 0.0)
+
+    @property
+    def log_joint(self) -> Floats:
+        return np.asarray(self.log_prior + self.bias + self.weighted.sum(axis=1))
+
+    @property
+    def log_posterior(self) -> Floats:
+        return log_normalize(self.log_joint, self.log_prior)[0]
+
+    @property
+    def impossible(self) -> Flags:
+        """The rows to which every class gives probability 0: their posterior is the prior."""
+        return np.asarray(self.log_joint.max(axis=1) == -np.inf)
+
+
+def estimate(counts: Counts, log_prior: Floats) -> Model:
+    """The plain model that the counts support: every weight 1, no bias."""
+    parts = zip(counts.schema.parts, counts.statistics, strict=True)
+    likelihoods = tuple(part.family.estimate(statistic) for part, statistic in parts)
+    blocks = len(counts.schema.block_names)
+    return Model(
+        counts.schema, counts.classes, log_prior, np.zeros(counts.classes.size), np.ones(blocks), likelihoods
+    )

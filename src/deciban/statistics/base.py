@@ -1,0 +1,71 @@
+"""What every statistic can do."""
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+
+from deciban.arrays import Floats, Integers
+from deciban.errors import ForgetError
+
+# Sums of fractional weights carry rounding errors; what is left below this share of a sum is nothing.
+FUZZ = 1e-10
+
+
+class Statistic(Protocol):
+    """Counts of classes and columns that add up over rows. Every method returns a new value."""
+
+    def merge(self, other: Self) -> Self:
+        """The counts of both sets of rows together; classes and columns must be at the same places."""
+        ...
+
+    def remove(self, other: Self) -> Self:
+        """The counts without those of `other`; a ForgetError where these cannot have been part of them."""
+        ...
+
+    def scale(self, factor: float) -> Self:
+        """The counts as if every row had had `factor` times its weight."""
+        ...
+
+    def place_classes(self, positions: Integers, size: int) -> Self:
+        """The same counts with class i moved to positions[i] of `size` classes, or dropped where that is negative."""
+        ...
+
+    def place_columns(self, positions: Integers, size: int) -> Self:
+        """The same counts with column j moved to positions[j] of `size` columns."""
+        ...
+
+
+def remaining(have: Floats, taken: Floats) -> Floats:
+    """have - taken, refused where less than nothing would remain."""
+    left = have - taken
+    fractional = (have != np.floor(have)) | (taken != np.floor(taken))
+    allowed = np.where(fractional, FUZZ * np.maximum(have, taken), 0.0)
+    if np.any(left < -allowed):
+        raise ForgetError(
+            "these rows cannot be forgotten: more is taken away than was counted; "
+            "give just the rows that the model has learned"
+        )
+    return np.where(left <= allowed, 0.0, left)
+
+
+@dataclass(frozen=True)
+class Several:
+    """Several statistics of the same rows and columns, side by side."""
+
+    parts: tuple[Statistic, ...]
+
+    def merge(self, other: Self) -> "Several":
+        return Several(tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
+
+    def remove(self, other: Self) -> "Several":
+        return Several(tuple(a.remove(b) for a, b in zip(self.parts, other.parts, strict=True)))
+
+    def scale(self, factor: float) -> "Several":
+        return Several(tuple(a.scale(factor) for a in self.parts))
+
+    def place_classes(self, positions: Integers, size: int) -> "Several":
+        return Several(tuple(a.place_classes(positions, size) for a in self.parts))
+
+    def place_columns(self, positions: Integers, size: int) -> "Several":
+        return Several(tuple(a.place_columns(positions, size) for a in self.parts))

@@ -1,0 +1,196 @@
+"""Counts of the values of discrete columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, Numbers, placed
+from deciban.errors import BadCell
+from deciban.statistics.base import remaining
+
+# Whole numbers that lie within this range are counted in a table of that many places, without hashing.
+WIDEST_TABLE = 1 << 12
+
+
+@dataclass(frozen=True)
+class Levels:
+    """For each column, its levels (the distinct values with a positive count, sorted) and counts, class by level."""
+
+    levels: tuple[pa.Array, ...]
+    tables: tuple[Floats, ...]
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        return cls((pa.nulls(0),) * columns, tuple(np.zeros((classes, 0)) for _ in range(columns)))
+
+    @classmethod
+    def count(cls, values: Numbers | Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> Self:
+        """The levels of the rows: of a matrix of numbers, or of one Arrow array for each column."""
+        if isinstance(values, np.ndarray):
+            counted = _count_matrix(values, labels, weights, classes)
+        else:
+            counted = [_count_column(column, labels, weights, classes) for column in values]
+        return cls(tuple(levels for levels, _ in counted), tuple(table for _, table in counted))
+
+    def merge(self, other: Self) -> "Levels":
+        pairs = [_merge_column(*pair, j) for j, pair in enumerate(zip(self._columns(), other._columns(), strict=True))]
+        return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
+
+    def remove(self, other: Self) -> "Levels":
+        pairs = []
+        for j, (mine, theirs) in enumerate(zip(self._columns(), other._columns(), strict=True)):
+            levels, have, taken = _aligned(mine, theirs, j)
+            pairs.append(occurring(levels, remaining(have, taken)))
+        return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
+
+    def scale(self, factor: float) -> "Levels":
+        return Levels(self.levels, tuple(table * factor for table in self.tables))
+
+    def place_classes(self, positions: Integers, size: int) -> "Levels":
+        return Levels(self.levels, tuple(placed(table, positions, size) for table in self.tables))
+
+    def place_columns(self, positions: Integers, size: int) -> "Levels":
+        classes = self.tables[0].shape[0] if self.tables else 0
+        levels, tables = [pa.nulls(0)] * size, [np.zeros((classes, 0))] * size
+        for j, position in enumerate(positions):
+            levels[position], tables[position] = self.levels[j], self.tables[j]
+        return Levels(tuple(levels), tuple(tables))
+
+    def _columns(self) -> list[tuple[pa.Array, Floats]]:
+        return list(zip(self.levels, self.tables, strict=True))
+
+
+def as_values(array: pa.Array, column: int = 0) -> pa.Array:
+    """`array` in one of the few types that levels have: text, int64, float64, bool, or a date or time.
+
+    Whole floats are integers (a missing cell makes floats of a column of codes), NaN is missing.
+    """
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array, kind = array.dictionary_decode(), kind.value_type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return array.cast(pa.string())
+    if pa.types.is_integer(kind):
+        return array.cast(pa.int64())
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        floats = array.cast(pa.float64())
+        floats = pc.if_else(pc.is_nan(floats), pa.scalar(None, pa.float64()), floats)
+        whole = pc.all(pc.equal(pc.floor(floats), floats)).as_py() is not False
+        small = pc.all(pc.less(pc.abs(floats), 2.0**53)).as_py() is not False
+        return floats.cast(pa.int64()) if whole and small else floats
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise BadCell(column, None, f"it holds {kind}, which is not a category", "turn it into text or numbers first")
+    return array
+
+
+def distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:
+    """The code of each cell (-1: missing) and the values the codes stand for."""
+    encoded = array if pa.types.is_dictionary(array.type) else as_values(array, column).dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    values = as_values(encoded.dictionary, column)
+    if values.null_count:  # a dictionary may hold a null of its own
+        codes[np.isin(codes, np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)))] = -1
+    return codes, values
+
+
+def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
+    """The code of each cell among `levels`: -1 where it is missing, -2 where it is none of them."""
+    codes, values = distinct(array, column)
+    if pa.types.is_null(values.type) or pa.types.is_null(levels.type):
+        found = np.full(len(values) + 1, -2, dtype=np.int32)
+    else:
+        kind = common_type(levels.type, values.type, column)
+        known = pc.index_in(values.cast(kind), levels.cast(kind)).fill_null(-2)
+        found = np.append(known.to_numpy(zero_copy_only=False), -1).astype(np.int32)
+    found[-1] = -1
+    return found[codes]
+
+
+def common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.DataType:
+    """The type that holds the levels of both; a BadCell where text meets numbers."""
+    if mine.equals(theirs) or pa.types.is_null(theirs):
+        return mine
+    if pa.types.is_null(mine):
+        return theirs
+    if {mine, theirs} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    raise BadCell(
+        column, None, f"it holds {theirs}, but {mine} before", "use one type for this column, or a separate column"
+    )
+
+
+def union(mine: pa.Array, theirs: pa.Array, column: int = 0) -> pa.Array:
+    """The sorted levels of both."""
+    kind = common_type(mine.type, theirs.type, column)
+    both = pc.unique(pa.concat_arrays([mine.cast(kind), theirs.cast(kind)]))
+    return both.take(pc.array_sort_indices(both))
+
+
+def positions(levels: pa.Array, among: pa.Array) -> Integers:
+    """Where each of `levels` stands in `among`, which holds them all."""
+    if not len(levels):
+        return np.zeros(0, dtype=np.int64)
+    found = pc.index_in(levels.cast(among.type), among)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def occurring(levels: pa.Array, table: Floats) -> tuple[pa.Array, Floats]:
+    """The levels with a positive count, sorted, and their counts."""
+    kept = np.flatnonzero(table.any(axis=0))
+    levels, table = levels.take(pa.array(kept)), table[:, kept]
+    order = pc.array_sort_indices(levels).to_numpy()
+    if np.array_equal(order, np.arange(order.size)):
+        return levels, table
+    return levels.take(pa.array(order)), table[:, order]
+
+
+def _aligned(
+    mine: tuple[pa.Array, Floats], theirs: tuple[pa.Array, Floats], column: int
+) -> tuple[pa.Array, Floats, Floats]:
+    """The levels of both, and the counts of each at the places of these levels."""
+    if mine[0].equals(theirs[0]):
+        return mine[0], mine[1], theirs[1]
+    levels = union(mine[0], theirs[0], column)
+    have = placed(mine[1], positions(mine[0], levels), len(levels), axis=1)
+    more = placed(theirs[1], positions(theirs[0], levels), len(levels), axis=1)
+    return levels, have, more
+
+
+def _merge_column(
+    mine: tuple[pa.Array, Floats], theirs: tuple[pa.Array, Floats], column: int
+) -> tuple[pa.Array, Floats]:
+    levels, have, more = _aligned(mine, theirs, column)
+    return levels, have + more
+
+
+def _count_column(column: pa.Array, labels: Codes, weights: Floats, classes: int) -> tuple[pa.Array, Floats]:
+    codes, values = distinct(column)
+    table = np.zeros((classes, len(values)))
+    kernels.count_codes(codes, labels, weights, table)
+    return occurring(values, table)
+
+
+def _count_matrix(
+    numbers: Numbers, labels: Codes, weights: Floats, classes: int
+) -> list[tuple[pa.Array, Floats]]:
+    columns = numbers.shape[1]
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    whole = kernels.integer_ranges(numbers, low, high)
+    width = np.maximum(high - low + 1.0, 0.0)
+    if not whole or width.max(initial=0.0) > WIDEST_TABLE:
+        arrays = [pa.array(numbers[:, j], from_pandas=True) for j in range(columns)]
+        return [_count_column(array, labels, weights, classes) for array in arrays]
+    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    table = np.zeros((classes, start[-1]))
+    kernels.count_integers(numbers, labels, weights, low, start, table)
+    counted = []
+    for j in range(columns):
+        part = table[:, start[j] : start[j + 1]]
+        kept = np.flatnonzero(part.any(axis=0))
+        counted.append((pa.array((kept + low[j]).astype(np.int64) if kept.size else kept), part[:, kept]))
+    return counted

@@ -1,0 +1,65 @@
+"""Sums of columns."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy import sparse
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, Numbers, kernel_view, placed
+from deciban.statistics.base import remaining
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The weight of the rows where a column is present, and the sum of its cells, each class by column."""
+
+    present: Floats
+    total: Floats
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        return cls(np.zeros((classes, columns)), np.zeros((classes, columns)))
+
+    @classmethod
+    def count(
+        cls,
+        cells: Numbers | sparse.csr_array,
+        labels: Codes,
+        weights: Floats,
+        classes: int,
+        threshold: float | None = None,
+    ) -> Self:
+        """The totals of the rows; with a threshold, of the flags `cell > threshold`."""
+        totals = cls.empty(classes, cells.shape[1])
+        cut = 0.0 if threshold is None else threshold
+        if isinstance(cells, np.ndarray):
+            kernels.count_totals(cells, labels, weights, threshold is not None, cut, totals.present, totals.total)
+        else:
+            known = labels >= 0
+            totals.present[:] = np.bincount(labels[known], weights[known], classes)[:, None]
+            kernels.count_sparse_totals(
+                *sparse_arrays(cells), labels, weights, threshold is not None, cut, totals.present, totals.total
+            )
+        return totals
+
+    def merge(self, other: Self) -> "Totals":
+        return Totals(self.present + other.present, self.total + other.total)
+
+    def remove(self, other: Self) -> "Totals":
+        return Totals(remaining(self.present, other.present), remaining(self.total, other.total))
+
+    def scale(self, factor: float) -> "Totals":
+        return Totals(self.present * factor, self.total * factor)
+
+    def place_classes(self, positions: Integers, size: int) -> "Totals":
+        return Totals(placed(self.present, positions, size), placed(self.total, positions, size))
+
+    def place_columns(self, positions: Integers, size: int) -> "Totals":
+        return Totals(placed(self.present, positions, size, axis=1), placed(self.total, positions, size, axis=1))
+
+
+def sparse_arrays(cells: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The data, indices and row pointers of a CSR matrix, as kernels take them."""
+    return kernel_view(cells.data), kernel_view(cells.indices), kernel_view(cells.indptr)

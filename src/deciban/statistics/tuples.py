@@ -1,0 +1,95 @@
+"""Counts of the combinations of values in a block of discrete columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, placed
+from deciban.statistics.base import remaining
+from deciban.statistics.levels import distinct, encode, positions, union
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """The levels of each column, the tuples that occur (as codes of these, in order) and counts, class by tuple."""
+
+    levels: tuple[pa.Array, ...]
+    tuples: Integers
+    table: Floats
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        return cls((pa.nulls(0),) * columns, np.zeros((0, columns), dtype=np.int64), np.zeros((classes, 0)))
+
+    @classmethod
+    def count(cls, values: Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> Self:
+        """The tuples of the rows that have no missing cell."""
+        encoded = [distinct(column, j) for j, column in enumerate(values)]
+        codes = np.stack([code for code, _ in encoded], axis=1).astype(np.int64)
+        complete = np.flatnonzero((codes >= 0).all(axis=1))
+        tuples, place = np.unique(codes[complete], axis=0, return_inverse=True)
+        table = np.zeros((classes, len(tuples)))
+        kernels.count_codes(place.ravel().astype(np.int32), labels[complete], weights[complete], table)
+        return cls(tuple(level for _, level in encoded), tuples, table)._canonical()
+
+    def merge(self, other: Self) -> "Tuples":
+        levels, tuples, have, more = _aligned(self, other)
+        return Tuples(levels, tuples, have + more)
+
+    def remove(self, other: Self) -> "Tuples":
+        levels, tuples, have, taken = _aligned(self, other)
+        return Tuples(levels, tuples, remaining(have, taken))._canonical()
+
+    def scale(self, factor: float) -> "Tuples":
+        return Tuples(self.levels, self.tuples, self.table * factor)
+
+    def place_classes(self, positions: Integers, size: int) -> "Tuples":
+        return Tuples(self.levels, self.tuples, placed(self.table, positions, size))
+
+    def place_columns(self, positions: Integers, size: int) -> "Tuples":
+        raise AssertionError("a joint block is counted as a whole")
+
+    def codes(self, values: Sequence[pa.Array]) -> Integers:
+        """The code of every cell: -1 where it is missing, -2 where it is no level of its column."""
+        columns = [encode(column, self.levels[j], j) for j, column in enumerate(values)]
+        return np.stack(columns, axis=1).astype(np.int64)
+
+    def marginal(self, kept: Integers) -> tuple[Integers, Floats]:
+        """The tuples of the columns `kept` alone, and their counts."""
+        tuples, place = np.unique(self.tuples[:, kept], axis=0, return_inverse=True)
+        table = np.zeros((self.table.shape[0], len(tuples)))
+        np.add.at(table, (slice(None), place.ravel()), self.table)
+        return tuples, table
+
+    def _canonical(self) -> "Tuples":
+        """Without the tuples that do not occur, every level used and sorted, the tuples in order."""
+        occurs = self.table.any(axis=0)
+        tuples, table = self.tuples[occurs], self.table[:, occurs]
+        levels = []
+        for j, column in enumerate(self.levels):
+            used = np.unique(tuples[:, j])
+            kept = union(column.take(pa.array(used)), pa.nulls(0, column.type), j)
+            levels.append(kept)
+            tuples[:, j] = positions(column.take(pa.array(tuples[:, j])), kept)
+        order = np.lexsort(tuples.T[::-1])
+        return Tuples(tuple(levels), tuples[order], table[:, order])
+
+
+def _aligned(mine: Tuples, theirs: Tuples) -> tuple[tuple[pa.Array, ...], Integers, Floats, Floats]:
+    """The levels and tuples of both, and the counts of each at the places of these tuples."""
+    levels, recoded = [], ([], [])  # type: tuple[list[pa.Array], tuple[list[Integers], list[Integers]]]
+    for j, (a, b) in enumerate(zip(mine.levels, theirs.levels, strict=True)):
+        both = union(a, b, j)
+        levels.append(both)
+        recoded[0].append(positions(a, both)[mine.tuples[:, j]])
+        recoded[1].append(positions(b, both)[theirs.tuples[:, j]])
+    stacked = np.concatenate([np.stack(recoded[0], axis=1), np.stack(recoded[1], axis=1)])
+    tuples, place = np.unique(stacked, axis=0, return_inverse=True)
+    place, size, mine_size = place.ravel(), len(tuples), len(mine.tuples)
+    have = placed(mine.table, place[:mine_size], size, axis=1)
+    more = placed(theirs.table, place[mine_size:], size, axis=1)
+    return tuple(levels), tuples, have, more
