@@ -46,6 +46,13 @@ def placed(array: Floats, positions: Integers, size: int, axis: int = 0) -> Floa
     return result
 
 
+def summed(table: Floats, place: Integers, size: int) -> Floats:
+    """The columns of `table` added up at their places among `size` columns."""
+    result = np.zeros((size, table.shape[0]))
+    np.add.at(result, place, table.T)
+    return np.ascontiguousarray(result.T)
+
+
 def log(values: Floats) -> Floats:
     """Natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):

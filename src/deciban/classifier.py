@@ -1,4 +1,4 @@
-"""The front door: a Bayes classifier with scikit-learn's conventions. It composes the rooms and holds no mathematics."""
+"""The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
 from collections.abc import Callable
@@ -135,7 +135,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def predict(self, X: Any) -> LabelArray:  # noqa: N803
         """The most probable class of each row; ties go to the first of `classes_`."""
         log_posterior = self._scored(X, lambda joint, prior: log_normalize(joint, prior)[0])
-        return self.classes_[log_posterior.argmax(axis=1)]
+        return np.asarray(self.classes_[log_posterior.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The posterior probability of each class, in the order of `classes_`."""
@@ -235,7 +235,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _fitted(self, counts: Counts) -> Fitted:
         if not counts.class_weight.sum() > 0.0:
             raise DataError(
-                "no row is left to learn from: every label is missing or every weight is 0; "
+                "no row is left to learn from: every label is missing or every weight is zero; "
                 "give at least one row with a label"
             )
         return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight))

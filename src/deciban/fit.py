@@ -63,7 +63,7 @@ def count(batch: Batch, schema: Schema) -> Counts:
     return Counts(
         schema=schema,
         classes=batch.classes,
-        class_weight=np.bincount(codes, weights, size),
+        class_weight=np.bincount(codes, weights, size).astype(np.float64),
         statistics=tuple(statistics),
         rows=codes.size,
         unlabelled=unlabelled,

@@ -140,15 +140,9 @@ def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
     a, b = mine.classes, theirs.classes
     if a.dtype == b.dtype and np.array_equal(a, b):
         return a
-    if not a.size or not b.size:
-        both = a if a.size else b
-    else:
-        try:
-            both = np.unique(np.concatenate([a, b])) if _kind(a) == _kind(b) else None
-        except TypeError:
-            both = None
-        if both is None:
-            raise DataError(f"the labels {a[0]!r} and {b[0]!r} are of different types; give all labels one type")
+    if a.size and b.size and _kind(a) != _kind(b):
+        raise DataError(f"the labels {a[0]!r} and {b[0]!r} are of different types; give all labels one type")
+    both = np.unique(np.concatenate([a, b])) if a.size and b.size else (a if a.size else b)
     for one in (mine, theirs):
         if one.declared and both.size > one.classes.size:
             unknown = both[~np.isin(both, one.classes)][0]
@@ -220,9 +214,7 @@ class Model:
         out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
         ones = tuple(np.ones(slot.size) for slot in self.schema.slots)
         self._score(table, first_row, ones, self.schema.slots, True, out)
-        return Evidence(
-            self.schema.block_names, self.classes, out, self.weights, self.bias, self.log_prior
-        )
+        return Evidence(self.schema.block_names, self.classes, out, self.weights, self.bias, self.log_prior)
 
     def _score(
         self,
@@ -299,6 +291,4 @@ def estimate(counts: Counts, log_prior: Floats) -> Model:
     parts = zip(counts.schema.parts, counts.statistics, strict=True)
     likelihoods = tuple(part.family.estimate(statistic) for part, statistic in parts)
     blocks = len(counts.schema.block_names)
-    return Model(
-        counts.schema, counts.classes, log_prior, np.zeros(counts.classes.size), np.ones(blocks), likelihoods
-    )
+    return Model(counts.schema, counts.classes, log_prior, np.zeros(counts.classes.size), np.ones(blocks), likelihoods)

@@ -25,7 +25,9 @@ def encode_labels(labels: Any, rows: int) -> Labels:
     """The labels of `rows` rows; None and NaN are missing labels."""
     array = _label_array(labels)
     if array.ndim != 1:
-        raise DataError(f"the labels have {array.ndim} dimensions (shape {array.shape}); bad input shape: give one label a row")
+        raise DataError(
+            f"the labels have {array.ndim} dimensions (shape {array.shape}); bad input shape: give one label a row"
+        )
     if array.size != rows:
         raise DataError(
             f"Found input variables with inconsistent numbers of samples: {rows} rows but {array.size} labels; "
@@ -42,11 +44,13 @@ def encode_labels(labels: Any, rows: int) -> Labels:
 
 def _label_array(labels: Any) -> LabelArray:
     if labels is None:
-        raise DataError("requires y to be passed, but the target y is None; give the labels or the name of their column")
+        raise DataError(
+            "requires y to be passed, but the target y is None; give the labels or the name of their column"
+        )
     if isinstance(labels, pa.ChunkedArray | pa.Array):
         array = np.asarray(labels.to_numpy() if isinstance(labels, pa.ChunkedArray) else labels.to_numpy(False))
-        whole = pa.types.is_integer(labels.type) and labels.null_count
-        return np.array(labels.to_pylist(), dtype=object) if whole or pa.types.is_boolean(labels.type) and labels.null_count else array
+        whole = pa.types.is_integer(labels.type) or pa.types.is_boolean(labels.type)
+        return np.array(labels.to_pylist(), dtype=object) if whole and labels.null_count else array
     if hasattr(labels, "__arrow_c_stream__") and not hasattr(labels, "__array__"):
         return _label_array(pa.chunked_array(labels))
     array = np.asarray(labels)

@@ -150,9 +150,7 @@ class Schema:
         return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts))
 
 
-def _join(
-    parts: list[Part], mine: dict[int, Part], part: Part, columns: tuple[int, ...], names: list[Any]
-) -> None:
+def _join(parts: list[Part], mine: dict[int, Part], part: Part, columns: tuple[int, ...], names: list[Any]) -> None:
     """Bring a part of another schema, at these columns of the union, into `parts`."""
     for column in columns:
         known = mine.get(column)
@@ -184,9 +182,7 @@ def _about(spec: ColumnSpec, names: Iterable[str]) -> ColumnSpec:
     if not isinstance(spec, Mapping):
         return spec
     known = set(names)
-    return {
-        key: family for key, family in spec.items() if all(name in known for name in _members(key))
-    }
+    return {key: family for key, family in spec.items() if all(name in known for name in _members(key))}
 
 
 def _members(key: Any) -> tuple[Any, ...]:
@@ -279,7 +275,9 @@ def _of_integers(cells: np.ndarray, defaults: Defaults) -> tuple[Family, str]:
     if values.tolist() == [0, 1]:
         return Bernoulli(defaults.alpha), "only 0 and 1"
     if values.size <= min(MOST_CODES, cells.size // 2):
-        return Categorical(defaults.alpha, unseen=defaults.unseen), f"{values.size} distinct integers in {cells.size} rows"
+        return Categorical(
+            defaults.alpha, unseen=defaults.unseen
+        ), f"{values.size} distinct integers in {cells.size} rows"
     return Gaussian(), f"{values.size} distinct integers in {cells.size} rows"
 
 

@@ -61,7 +61,7 @@ def _given(prior: Any, classes: LabelArray) -> Floats:
         absent = [label for label in known if label not in prior]
         if unknown or absent:
             raise UsageError(
-                f"the prior does not name the classes of the model: "
+                "the prior does not name the classes of the model: "
                 + (f"{unknown[0]!r} is none of them; " if unknown else f"{absent[0]!r} has none; ")
                 + f"give one probability for each of {list(known)}"
             )
@@ -76,4 +76,4 @@ def _given(prior: Any, classes: LabelArray) -> Floats:
         raise UsageError(f"the prior {shares.tolist()} has a negative or infinite entry; probabilities are at least 0")
     if abs(shares.sum() - 1.0) > 1e-9:
         raise UsageError(f"the prior sums to {shares.sum():.12g}; the probabilities of all classes sum to 1")
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum())

@@ -1,5 +1,6 @@
 """The calculation behind a prediction, step by step, as text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,7 +106,7 @@ def _number(log_value: float) -> str:
     return f"{10.0**rest:.4g}e{int(power):+d}"
 
 
-def _aligned(lines: list[tuple[str, ...]]) -> str:
+def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     return "\n".join(
         "  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip() for line in lines

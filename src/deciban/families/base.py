@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
@@ -14,7 +13,7 @@ from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.errors import BadCell, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
-Sampled = pa.Array | npt.NDArray[Any]
+Sampled = Any  # an Arrow array or a NumPy array
 
 
 class Readable(Protocol):
@@ -83,22 +82,34 @@ class Family(Protocol):
         ...
 
 
-class OfColumns:
+class Spoken:
+    """Written as it would be typed: parameters that have their default are left out."""
+
+    def __repr__(self) -> str:
+        spoken = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)  # type: ignore[arg-type]  # every family is a dataclass
+            if getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(spoken)})"
+
+
+class OfColumns(Spoken):
     """A family that models each column by itself."""
 
     joint = False
     absorbs = False
 
 
-class OfBlocks:
+class OfBlocks(Spoken):
     """A family that models its columns together."""
 
     joint = True
     absorbs = False
 
 
-@dataclass(frozen=True)
-class PerClass:
+@dataclass(frozen=True, repr=False)
+class PerClass(Spoken):
     """Every class has a variance (or covariance matrix) of its own.
 
     `shrinkage` moves a covariance matrix towards its diagonal by that share (0 to 1), or by the share that the
@@ -115,8 +126,8 @@ class PerClass:
         return own
 
 
-@dataclass(frozen=True)
-class Pooled:
+@dataclass(frozen=True, repr=False)
+class Pooled(Spoken):
     """One variance (or covariance matrix), shared by all classes. `shrinkage` is as for PerClass."""
 
     shrinkage: float | Literal["oas"] = 0.0
@@ -128,8 +139,8 @@ class Pooled:
         return np.broadcast_to(pooled, own.shape)
 
 
-@dataclass(frozen=True)
-class Shrunk:
+@dataclass(frozen=True, repr=False)
+class Shrunk(Spoken):
     """Between the two: (1 - amount) of each class's own and `amount` of the pooled. `shrinkage` is as for PerClass."""
 
     amount: float = 0.5

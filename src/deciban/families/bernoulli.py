@@ -8,14 +8,14 @@ from scipy import sparse
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.errors import UsageError
 from deciban.families.base import OfColumns, Readable, Sampled, check_amount, refuse_unless
 from deciban.families.smoothing import smoothed
-from deciban.errors import UsageError
 from deciban.statistics import Totals
 from deciban.statistics.totals import sparse_arrays
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bernoulli(OfColumns):
     """A probability of 1 for each class and column: (ones + alpha) / (rows + 2 alpha).
 
@@ -40,7 +40,9 @@ class Bernoulli(OfColumns):
             stored = cells if isinstance(cells, np.ndarray) else cells.data[:, None]
             usable = (stored == 0) | (stored == 1)
             if not usable.all():
-                refuse_unless(usable, stored, "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()")
+                refuse_unless(
+                    usable, stored, "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()"
+                )
         return cells
 
     def empty(self, classes: int, columns: int) -> Totals:

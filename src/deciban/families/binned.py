@@ -16,7 +16,7 @@ from deciban.statistics import Cells, Moments, Several
 from deciban.statistics.cells import Column
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Binned(OfColumns):
     """A density by bins for each class and column: (count + alpha) / (rows + alpha * bins) / width.
 

@@ -17,7 +17,7 @@ from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Categorical(OfColumns):
     """A probability of each level for each class: (count + alpha) / (rows + alpha * number of levels).
 
@@ -134,7 +134,7 @@ def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers
     """For each label, the row of `shares` (level by class) that a throw of that class's die shows."""
     heap = np.cumsum(shares, axis=0)
     throw = rng.random(len(labels)) * heap[-1, labels]
-    return np.minimum((heap[:, labels] <= throw).sum(axis=0), len(shares) - 1)
+    return np.asarray(np.minimum((heap[:, labels] <= throw).sum(axis=0), len(shares) - 1))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
 from deciban.statistics import Moments, Several
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gamma(OfColumns):
     """A gamma distribution for each class and column, for x > 0; its maximum likelihood estimate.
 
@@ -43,9 +43,7 @@ class Gamma(OfColumns):
         refuse_infinite(cells)
         refuse_unless(cells > 0, cells, POSITIVE, POSITIVE_REMEDY)
         logs = positive_log(cells)
-        return Several(
-            (Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes))
-        )
+        return Several((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
 
     def estimate(self, statistic: Several) -> "GammaLikelihood":
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))

@@ -15,7 +15,7 @@ from deciban.statistics import Moments
 LEAST_VARIANCE = 1e-290
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gaussian(OfColumns):
     """A normal distribution for each class and column.
 

@@ -24,7 +24,7 @@ from deciban.families.gaussian import LEAST_VARIANCE
 from deciban.statistics import Scatter
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JointGaussian(OfBlocks):
     """A multivariate normal distribution for each class.
 
@@ -132,10 +132,10 @@ class JointNormal:
                 continue
             density = Whitened.of(self, kept)
             if rows.size == len(cells):
-                density.score(np.ascontiguousarray(cells[:, kept]), weight[0], slot[0], out)
+                density.score(np.ascontiguousarray(cells[:, kept], dtype=np.float64), weight[0], slot[0], out)
             else:
                 part = np.zeros((rows.size, 1, out.shape[2]))
-                density.score(cells[np.ix_(rows, kept)], weight[0], 0, part)
+                density.score(cells[np.ix_(rows, kept)].astype(np.float64), weight[0], 0, part)
                 out[rows, slot[0]] += part[:, 0]
 
     def base(self, cells: Numbers) -> None:
@@ -178,7 +178,7 @@ class Whitened:
         offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[normal.group]
         return cls(normal.centre[kept], whiten, normal.group, np.ascontiguousarray(mean), offset)
 
-    def score(self, cells: Numbers, weight: float, slot: int, out: Floats) -> None:
+    def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
         kernels.score_joint_normal(
             cells, self.centre, self.whiten, self.group, self.mean, self.offset, weight, slot, out
         )

@@ -24,7 +24,7 @@ from deciban.families.smoothing import smoothed
 from deciban.statistics import Tuples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JointTable(OfBlocks):
     """P(tuple | class) = (count + alpha) / (rows + alpha * number of possible tuples).
 
@@ -141,5 +141,3 @@ def _find(codes: Integers, tuples: Integers) -> Codes:
     home = np.full(place.max(initial=0) + 1, len(tuples), dtype=np.int32)
     home[place[: len(tuples)]] = np.arange(len(tuples))
     return home[place[len(tuples) :]]
-
-

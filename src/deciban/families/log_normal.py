@@ -30,7 +30,7 @@ def positive_log(numbers: Numbers) -> Floats:
     return np.log(wide, out=np.full_like(wide, np.nan), where=wide > 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LogNormal(OfColumns):
     """A log-normal distribution for each class and column: Gaussian in log x, for x > 0.
 

@@ -56,7 +56,7 @@ def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers,
         kernels.score_sparse_linear(*sparse_arrays(cells), False, 0.0, slope, weight[0], slot[0], out)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Multinomial(OfAmounts):
     """A die with a side for each column (word), thrown once for every count: (total + alpha) / (sum + alpha * words).
 
@@ -88,12 +88,12 @@ class MultinomialLikelihood:
     def base(self, cells: Amounts) -> Floats:
         """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
         if isinstance(cells, np.ndarray):
-            cells = np.nan_to_num(cells)
-            ways = gammaln(cells + 1.0).sum(axis=1)
+            filled = np.nan_to_num(cells.astype(np.float64))
+            length, ways = filled.sum(axis=1), gammaln(filled + 1.0).sum(axis=1)
         else:
             each = sparse.csr_array((gammaln(cells.data + 1.0), cells.indices, cells.indptr), shape=cells.shape)
-            ways = each.sum(axis=1)
-        return np.asarray(gammaln(np.asarray(cells.sum(axis=1), dtype=np.float64) + 1.0) - ways)[:, None]
+            length, ways = cells.sum(axis=1), each.sum(axis=1)
+        return np.asarray(gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         """As many words as a row of the class has on average (a Poisson number of them)."""
@@ -106,13 +106,14 @@ class MultinomialLikelihood:
         one = np.nan_to_num(one[0] if isinstance(one, np.ndarray) else one.toarray()[0])
         totals = self.statistic.total[label]
         words = [
-            f"[{fraction(totals[j], totals.sum(), self.alpha, totals.size)}]^{one[j]:g}" for j in np.flatnonzero(one)[:4]
+            f"[{fraction(totals[j], totals.sum(), self.alpha, totals.size)}]^{one[j]:g}"
+            for j in np.flatnonzero(one)[:4]
         ]
         more = np.count_nonzero(one) - len(words)
         return "orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Complement(OfAmounts):
     """Counts over a vocabulary, each class scored by how little the *other* classes use the words.
 

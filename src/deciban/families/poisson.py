@@ -22,10 +22,10 @@ from deciban.statistics import Totals
 
 def _whole(numbers: Numbers) -> Flags:
     """Where a cell is 0, 1, 2, ..."""
-    return (numbers >= 0) & (numbers == np.floor(numbers))
+    return np.asarray((numbers >= 0) & (numbers == np.floor(numbers)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Poisson(OfColumns):
     """A Poisson distribution for each class and column, for cells 0, 1, 2, ...
 

@@ -18,4 +18,4 @@ def smoothed(counts: Floats, alpha: float, levels: float | None = None) -> Float
         overall = counts.sum(axis=0)
         total = overall.sum()
         shares[empty] = overall / total if total > 0.0 else 1.0 / max(size, 1.0)
-    return shares
+    return np.asarray(shares)

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from deciban.kernels.compiled import compiled
+from deciban.kernels.compiled import Array, compiled
 
 
 @compiled
-def _home(cell, capacity):
+def _home(cell: float, capacity: int) -> np.int64:
     """Where the search for `cell` starts in a table of `capacity` (a power of two) places."""
     mixed = np.uint64(np.int64(cell)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mixed >> np.uint64(32)) & (capacity - 1)
 
 
 @compiled
-def _find(keys, used, cell):
+def _find(keys: Array, used: Array, cell: float) -> np.int64:
     """The place of `cell`, or the free place where it belongs."""
     place = _home(cell, keys.size)
     while used[place] and keys[place] != cell:
@@ -22,7 +22,9 @@ def _find(keys, used, cell):
 
 
 @compiled
-def count_cells(x, labels, weights, classes, most, digits):
+def count_cells(
+    x: Array, labels: Array, weights: Array, classes: int, most: int, digits: int
+) -> tuple[int, Array, Array]:
     """Return (exponent, cells, table): cell k is [k, k + 1) * 2**exponent, table[class, i] the weight in cells[i].
 
     The exponent is the least for which at most `most` cells are occupied and every cell number has at most `digits`
@@ -46,8 +48,8 @@ def count_cells(x, labels, weights, classes, most, digits):
         wanted = exponent
         if abs(value) > largest:
             largest = abs(value)
-            wanted = max(wanted, np.int64(np.floor(np.log2(largest))) + 1 - digits)
-        place = 0
+            wanted = max(wanted, int(np.floor(np.log2(largest))) + 1 - digits)
+        place = np.int64(0)
         while True:
             while wanted > exponent:  # halve the resolution, as often as needed: the cells nest
                 step = wanted - exponent

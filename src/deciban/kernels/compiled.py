@@ -1,12 +1,14 @@
 """How every kernel is compiled."""
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+import numpy.typing as npt
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Array = npt.NDArray[Any]
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:

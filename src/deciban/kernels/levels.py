@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from deciban.kernels.compiled import compiled
+from deciban.kernels.compiled import Array, compiled
 
 
 @compiled
-def count_codes(codes, labels, weights, table):
+def count_codes(codes: Array, labels: Array, weights: Array, table: Array) -> None:
     """Add the weight of each row to table[class, code], in place; negative codes and classes are left out."""
     for i in range(codes.size):
         if codes[i] >= 0 and labels[i] >= 0:
@@ -14,7 +14,7 @@ def count_codes(codes, labels, weights, table):
 
 
 @compiled
-def integer_ranges(x, low, high):
+def integer_ranges(x: Array, low: Array, high: Array) -> bool:
     """Fill the least and greatest whole number of each column; False when a cell is neither whole nor missing."""
     limit = 2.0**53
     for i in range(x.shape[0]):
@@ -29,7 +29,7 @@ def integer_ranges(x, low, high):
 
 
 @compiled
-def count_integers(x, labels, weights, low, start, table):
+def count_integers(x: Array, labels: Array, weights: Array, low: Array, start: Array, table: Array) -> None:
     """Add each row to table[class, start[j] + x[i, j] - low[j]], in place; missing cells are left out."""
     for i in range(x.shape[0]):
         c = labels[i]
@@ -43,7 +43,7 @@ def count_integers(x, labels, weights, low, start, table):
 
 
 @compiled
-def encode_integers(x, low, start, codes_of, out):
+def encode_integers(x: Array, low: Array, start: Array, codes_of: Array, out: Array) -> None:
     """Fill out[i, j] with the code of x[i, j], -1 where it is missing and -2 where it has none.
 
     `codes_of[start[j] : start[j + 1]]` are the codes of low[j], low[j] + 1, ... (-2: not a level).

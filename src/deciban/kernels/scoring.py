@@ -7,11 +7,13 @@ class sums over columns in a fixed order, so a row scored alone has the same bit
 
 import numpy as np
 
-from deciban.kernels.compiled import compiled
+from deciban.kernels.compiled import Array, compiled
 
 
 @compiled
-def score_normal(x, centre, mean, root, offset, weight, slot, out):
+def score_normal(
+    x: Array, centre: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, out: Array
+) -> None:
     """Add weight * (offset - ((x - centre - mean) * root)**2)."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -26,7 +28,17 @@ def score_normal(x, centre, mean, root, offset, weight, slot, out):
 
 
 @compiled
-def score_joint_normal(x, centre, whiten, group, mean, offset, weight, slot, out):
+def score_joint_normal(
+    x: Array,
+    centre: Array,
+    whiten: Array,
+    group: Array,
+    mean: Array,
+    offset: Array,
+    weight: float,
+    slot: int,
+    out: Array,
+) -> None:
     """Add weight * (offset - |whiten (x - centre) - mean|**2), each class with the matrix of its group.
 
     `whiten[g]` holds columns: whiten[g, k, l] is what column k adds to whitened coordinate l >= k.
@@ -52,7 +64,7 @@ def score_joint_normal(x, centre, whiten, group, mean, offset, weight, slot, out
 
 
 @compiled
-def score_lookup(codes, start, table, weight, slot, out):
+def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: Array, out: Array) -> None:
     """Add weight * table[start[j] + code]."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
@@ -66,7 +78,7 @@ def score_lookup(codes, start, table, weight, slot, out):
 
 
 @compiled
-def score_binary(x, threshold, one, zero, weight, slot, out):
+def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Array, slot: Array, out: Array) -> None:
     """Add weight * one where the cell is above the threshold, weight * zero where it is not."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -83,7 +95,7 @@ def score_binary(x, threshold, one, zero, weight, slot, out):
 
 
 @compiled
-def score_linear(x, slope, weight, slot, out):
+def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -> None:
     """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -95,13 +107,23 @@ def score_linear(x, slope, weight, slot, out):
 
 
 @compiled
-def score_sparse_linear(data, indices, indptr, binary, threshold, slope, weight, slot, out):
+def score_sparse_linear(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    binary: bool,
+    threshold: float,
+    slope: Array,
+    weight: float,
+    slot: int,
+    out: Array,
+) -> None:
     """The same for rows in CSR form; with `binary`, a stored cell counts as 1 above the threshold, else 0."""
     for i in range(indptr.size - 1):
         for k in range(indptr[i], indptr[i + 1]):
             value = np.float64(data[k])
             if binary:
-                value = 1.0 if value > threshold else 0.0
+                value = np.float64(value > threshold)
             if value == value and value != 0.0:
                 amount = weight * value
                 j = indices[k]
@@ -110,7 +132,9 @@ def score_sparse_linear(data, indices, indptr, binary, threshold, slope, weight,
 
 
 @compiled
-def score_half_line(x, power, slope, offset, weight, slot, out):
+def score_half_line(
+    x: Array, power: Array, slope: Array, offset: Array, weight: Array, slot: Array, out: Array
+) -> None:
     """Add weight * (offset + power * log(x) + slope * x); a zero cell has no power and no slope term."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):

@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from deciban.kernels.compiled import compiled
+from deciban.kernels.compiled import Array, compiled
 
 
 @compiled
-def count_totals(x, labels, weights, binary, threshold, present, total):
+def count_totals(
+    x: Array, labels: Array, weights: Array, binary: bool, threshold: float, present: Array, total: Array
+) -> None:
     """Add the rows of `x` to the totals, in place; with `binary`, a cell counts as 1 above `threshold`, else 0."""
     for i in range(x.shape[0]):
         c = labels[i]
@@ -16,16 +18,25 @@ def count_totals(x, labels, weights, binary, threshold, present, total):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
             here = w if value == value else 0.0
-            if binary:
-                amount = w if value > threshold else 0.0
-            else:
-                amount = w * value if value == value else 0.0
             present[c, j] += here
-            total[c, j] += amount
+            if binary:
+                total[c, j] += w if value > threshold else 0.0
+            else:
+                total[c, j] += w * value if value == value else 0.0
 
 
 @compiled
-def count_sparse_totals(data, indices, indptr, labels, weights, binary, threshold, present, total):
+def count_sparse_totals(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    labels: Array,
+    weights: Array,
+    binary: bool,
+    threshold: float,
+    present: Array,
+    total: Array,
+) -> None:
     """The same for rows in CSR form; `present` must already hold the class weights, and loses its missing cells."""
     for i in range(indptr.size - 1):
         c = labels[i]

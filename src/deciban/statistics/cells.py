@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, placed
+from deciban.arrays import Codes, Floats, Integers, Numbers, placed, summed
 from deciban.statistics.base import remaining
 
 # The most cells kept for a column, and the binary digits of a cell's number: together they set the resolution.
@@ -28,9 +28,7 @@ class Column:
             return self
         parents = np.floor(np.ldexp(self.cells, self.exponent - exponent))
         cells, place = np.unique(parents, return_inverse=True)
-        table = np.zeros((self.table.shape[0], cells.size))
-        np.add.at(table, (slice(None), place), self.table)
-        return Column(exponent, cells, table)
+        return Column(exponent, cells, summed(self.table, place, cells.size))
 
     def few_enough(self) -> "Column":
         """The finest of the coarser counts that has no more than MOST_CELLS cells."""

@@ -175,9 +175,7 @@ def _count_column(column: pa.Array, labels: Codes, weights: Floats, classes: int
     return occurring(values, table)
 
 
-def _count_matrix(
-    numbers: Numbers, labels: Codes, weights: Floats, classes: int
-) -> list[tuple[pa.Array, Floats]]:
+def _count_matrix(numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> list[tuple[pa.Array, Floats]]:
     columns = numbers.shape[1]
     low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
     whole = kernels.integer_ranges(numbers, low, high)

@@ -56,9 +56,7 @@ class Moments:
         return left
 
     def scale(self, factor: float) -> "Moments":
-        return Moments(
-            self.weight * factor, self.mean, self.mean_low, self.scatter * factor, self.scatter_low * factor
-        )
+        return Moments(self.weight * factor, self.mean, self.mean_low, self.scatter * factor, self.scatter_low * factor)
 
     def place_classes(self, positions: Integers, size: int) -> "Moments":
         return Moments(*(placed(array, positions, size) for array in self._arrays()))

@@ -77,9 +77,7 @@ class Scatter:
         return Scatter(weight, mean, mean_low, scatter, scatter_low)
 
     def scale(self, factor: float) -> "Scatter":
-        return Scatter(
-            self.weight * factor, self.mean, self.mean_low, self.scatter * factor, self.scatter_low * factor
-        )
+        return Scatter(self.weight * factor, self.mean, self.mean_low, self.scatter * factor, self.scatter_low * factor)
 
     def place_classes(self, positions: Integers, size: int) -> "Scatter":
         return Scatter(
@@ -103,9 +101,7 @@ class Scatter:
 
     def _one(self, c: int) -> "Scatter":
         one = slice(c, c + 1)
-        return Scatter(
-            self.weight[one], self.mean[one], self.mean_low[one], self.scatter[one], self.scatter_low[one]
-        )
+        return Scatter(self.weight[one], self.mean[one], self.mean_low[one], self.scatter[one], self.scatter_low[one])
 
 
 def _outer(delta: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, placed
+from deciban.arrays import Codes, Floats, Integers, placed, summed
 from deciban.statistics.base import remaining
 from deciban.statistics.levels import distinct, encode, positions, union
 
@@ -26,7 +26,7 @@ class Tuples:
         return cls((pa.nulls(0),) * columns, np.zeros((0, columns), dtype=np.int64), np.zeros((classes, 0)))
 
     @classmethod
-    def count(cls, values: Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> Self:
+    def count(cls, values: Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> "Tuples":
         """The tuples of the rows that have no missing cell."""
         encoded = [distinct(column, j) for j, column in enumerate(values)]
         codes = np.stack([code for code, _ in encoded], axis=1).astype(np.int64)
@@ -61,9 +61,7 @@ class Tuples:
     def marginal(self, kept: Integers) -> tuple[Integers, Floats]:
         """The tuples of the columns `kept` alone, and their counts."""
         tuples, place = np.unique(self.tuples[:, kept], axis=0, return_inverse=True)
-        table = np.zeros((self.table.shape[0], len(tuples)))
-        np.add.at(table, (slice(None), place.ravel()), self.table)
-        return tuples, table
+        return tuples, summed(self.table, place.ravel(), len(tuples))
 
     def _canonical(self) -> "Tuples":
         """Without the tuples that do not occur, every level used and sorted, the tuples in order."""
