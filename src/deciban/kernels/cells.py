@@ -65,12 +65,12 @@ def count_cells(
                 table[:] = 0.0
                 occupied = 0
                 for k in range(kept.size):
-                    p = _find(keys, used, kept[k])
-                    if not used[p]:
-                        used[p] = True
-                        keys[p] = kept[k]
+                    home = _find(keys, used, kept[k])
+                    if not used[home]:
+                        used[home] = True
+                        keys[home] = kept[k]
                         occupied += 1
-                    table[p] += held[k]
+                    table[home] += held[k]
                 exponent = wanted
             cell = np.floor(np.ldexp(value, -exponent))
             place = _find(keys, used, cell)

@@ -18,57 +18,74 @@ class Moments:
     The true mean is mean + mean_low and the true scatter is scatter + scatter_low.
     """
 
-    weight: Floats
-    mean: Floats
-    mean_low: Floats
-    scatter: Floats
-    scatter_low: Floats
+    array: Floats
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        return cls(*(np.zeros((classes, columns)) for _ in range(5)))
+        return cls(np.zeros((5, classes, columns)))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The moments of the rows; NaN is missing, an infinite cell is refused."""
         moments = cls.empty(classes, numbers.shape[1])
-        if numbers.size and not kernels.count_moments(numbers, labels, weights, *moments._arrays()):
+        if numbers.size and not kernels.count_moments(numbers, labels, weights, moments.array):
             raise _unusable(numbers)
         return moments
 
+    @property
+    def weight(self) -> Floats:
+        return self._row(0)
+
+    @property
+    def mean(self) -> Floats:
+        return self._row(1)
+
+    @property
+    def mean_low(self) -> Floats:
+        return self._row(2)
+
+    @property
+    def scatter(self) -> Floats:
+        return self._row(3)
+
+    @property
+    def scatter_low(self) -> Floats:
+        return self._row(4)
+
+    def _row(self, k: int) -> Floats:
+        row: Floats = self.array[k]
+        return row
+
     def merge(self, other: Self) -> "Moments":
-        merged = self._copy()
-        kernels.merge_moments(*merged._arrays(), *other._arrays())
-        return merged
+        merged = self.array.copy()
+        kernels.merge_moments(merged, other.array)
+        return Moments(merged)
 
     def remove(self, other: Self) -> "Moments":
-        weight = remaining(self.weight, other.weight)
-        left = self._copy()
-        kernels.remove_moments(*left._arrays(), *other._arrays(), weight)
-        if np.any(left.scatter < -FUZZ * self.scatter):
+        left = self.array.copy()
+        kernels.remove_moments(left, other.array, remaining(self.weight, other.weight))
+        if np.any(left[3] < -FUZZ * self.scatter):
             raise ForgetError(
                 "these rows cannot be forgotten: the spread of a column would become negative; "
                 "give just the rows that the model has learned"
             )
-        negative = left.scatter < 0.0
-        left.scatter[negative] = 0.0
-        left.scatter_low[negative] = 0.0
-        return left
+        left[3:, left[3] < 0.0] = 0.0
+        return Moments(left)
 
     def scale(self, factor: float) -> "Moments":
-        return Moments(self.weight * factor, self.mean, self.mean_low, self.scatter * factor, self.scatter_low * factor)
+        return Moments(self.array * np.array([factor, 1.0, 1.0, factor, factor])[:, None, None])
 
     def place_classes(self, positions: Integers, size: int) -> "Moments":
-        return Moments(*(placed(array, positions, size) for array in self._arrays()))
+        return Moments(placed(self.array, positions, size, axis=1))
 
     def place_columns(self, positions: Integers, size: int) -> "Moments":
-        return Moments(*(placed(array, positions, size, axis=1) for array in self._arrays()))
+        return Moments(placed(self.array, positions, size, axis=2))
 
     def over_classes(self) -> "Moments":
         """The moments of all classes together, as of one class."""
-        total = Moments.empty(1, self.weight.shape[1])
-        for c in range(self.weight.shape[0]):
-            kernels.merge_moments(*total._arrays(), *(array[c : c + 1] for array in self._arrays()))
+        total = Moments.empty(1, self.array.shape[2])
+        for c in range(self.array.shape[1]):
+            kernels.merge_moments(total.array, np.ascontiguousarray(self.array[:, c : c + 1]))
         return total
 
     def variance(self, ddof: float = 0.0) -> Floats:
@@ -76,12 +93,6 @@ class Moments:
         divisor = np.maximum(self.weight - ddof, 0.0)
         scatter = np.maximum(self.scatter + self.scatter_low, 0.0)
         return np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
-
-    def _arrays(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low
-
-    def _copy(self) -> "Moments":
-        return Moments(*(array.copy() for array in self._arrays()))
 
 
 def _unusable(numbers: Numbers) -> BadCell:

@@ -1,0 +1,164 @@
+"""One small random table for each family, in the form people have it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from deciban import (
+    Bernoulli,
+    Binned,
+    Categorical,
+    Complement,
+    Counts,
+    Gamma,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Multinomial,
+    PerClass,
+    Poisson,
+    Pooled,
+    Shrunk,
+)
+from deciban.data.labels import encode_labels
+from deciban.data.open import open_table
+from deciban.data.schema import Defaults, Schema, settle
+from deciban.fit import batches, fold
+from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family, how to draw cells for it, and whether its counts are exact to the bit."""
+
+    name: str
+    spec: Any
+    draw: Callable[[Rng, int], Any]
+    exact: bool
+
+
+def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
+    """Some cells missing."""
+    x = x.astype(np.float64)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    return x
+
+
+def _words(rng: Rng, n: int) -> pa.Table:
+    words = np.array(["red", "green", "blue", "grey", None], dtype=object)
+    return pa.table({name: pa.array(words[rng.integers(0, 5, n)], pa.string()) for name in "abc"})
+
+
+def _positive(rng: Rng, n: int) -> np.ndarray:
+    return _holes(rng, rng.gamma(2.0, 3.0, (n, 3)) + 1e-6)
+
+
+def _counts(rng: Rng, n: int) -> np.ndarray:
+    return rng.poisson([0.5, 2.0, 5.0, 1.0], (n, 4)).astype(np.float64)
+
+
+def _normal(rng: Rng, n: int) -> np.ndarray:
+    return _holes(rng, rng.normal([0.0, 5.0, -3.0], [1.0, 10.0, 0.1], (n, 3)))
+
+
+def _columns(family: Any) -> dict[Any, Any]:
+    return dict.fromkeys("abc", family)
+
+
+CASES = [
+    Case("categorical", _columns(Categorical()), _words, True),
+    Case("categorical-numbers", Categorical(), lambda rng, n: rng.integers(-3, 4, (n, 3)), True),
+    Case("categorical-halves", Categorical(), lambda rng, n: _holes(rng, rng.integers(-3, 4, (n, 3)) / 2), True),
+    Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), _words, True),
+    Case("bernoulli", Bernoulli(), lambda rng, n: _holes(rng, rng.integers(0, 2, (n, 3))), True),
+    Case("bernoulli-sparse", Bernoulli(), lambda rng, n: sparse.csr_array(rng.integers(0, 2, (n, 3))), True),
+    Case("multinomial", Multinomial(), _counts, True),
+    Case("multinomial-sparse", Multinomial(), lambda rng, n: sparse.csr_array(_counts(rng, n)), True),
+    Case("complement", Complement(), _counts, True),
+    Case("poisson", Poisson(alpha=1.0), _counts, True),
+    Case("gaussian", Gaussian(), _normal, False),
+    Case("gaussian-float32", Gaussian(), lambda rng, n: _normal(rng, n).astype(np.float32), False),
+    Case("gaussian-pooled", Gaussian(variance=Pooled()), _normal, False),
+    Case("gaussian-shrunk", Gaussian(variance=Shrunk(0.3)), _normal, False),
+    Case("log-normal", LogNormal(), _positive, False),
+    Case("gamma", Gamma(), _positive, False),
+    Case("binned", Binned(), _normal, False),
+    Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), _normal, False),
+    Case("joint-gaussian-pooled", JointGaussian(Pooled()), _normal, False),
+    Case("joint-table", {("a", "b", "c"): JointTable()}, _words, True),
+]
+
+
+def rows_of(X: Any, index: Any) -> Any:
+    """Some rows of whatever X is."""
+    if isinstance(X, pa.Table):
+        return X.take(pa.array(np.arange(X.num_rows)[index]))
+    return X[index]
+
+
+def schema_of(case: Case, X: Any) -> Schema:
+    return settle(open_table(X), case.spec, Defaults())
+
+
+def counted(
+    schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1
+) -> Counts:
+    """The counts of all rows, through the fold."""
+    table = open_table(X)
+    labels = encode_labels(np.asarray(y), table.rows)
+    weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+    return fold(batches(schema.fitting(table), labels, weights), Counts.empty(schema), threads)
+
+
+def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: float = 1.0) -> None:
+    if exact:
+        np.testing.assert_array_equal(a, b)
+    else:
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * scale)
+
+
+def assert_same_statistic(a: Any, b: Any, exact: bool) -> None:
+    """Equal to the bit where it counts, to 1e-12 where it measures."""
+    assert type(a) is type(b)
+    if isinstance(a, Several):
+        for one, other in zip(a.parts, b.parts, strict=True):
+            assert_same_statistic(one, other, exact)
+    elif isinstance(a, Levels):
+        for one, other in zip(a.levels, b.levels, strict=True):
+            assert one.to_pylist() == other.to_pylist()
+        for one, other in zip(a.tables, b.tables, strict=True):
+            _floats_agree(one, other, exact)
+    elif isinstance(a, Totals):
+        _floats_agree(a.present, b.present, exact)
+        _floats_agree(a.total, b.total, exact)
+    elif isinstance(a, Tuples):
+        for one, other in zip(a.levels, b.levels, strict=True):
+            assert one.to_pylist() == other.to_pylist()
+        np.testing.assert_array_equal(a.tuples, b.tuples)
+        _floats_agree(a.table, b.table, exact)
+    elif isinstance(a, Cells):
+        for one, other in zip(a.columns, b.columns, strict=True):
+            assert one.exponent == other.exponent
+            np.testing.assert_array_equal(one.cells, other.cells)
+            _floats_agree(one.table, other.table, True)
+    else:
+        assert isinstance(a, Moments | Scatter)
+        scale = max(1.0, float(np.abs(a.mean).max(initial=0.0)))
+        _floats_agree(a.weight, b.weight, exact)
+        _floats_agree(a.mean, b.mean, exact, scale)
+        _floats_agree(a.scatter + a.scatter_low, b.scatter + b.scatter_low, exact, float(np.abs(a.scatter).max(initial=1)))
+
+
+def assert_same_counts(a: Counts, b: Counts, exact: bool) -> None:
+    assert a.classes.tolist() == b.classes.tolist()
+    np.testing.assert_array_equal(a.class_weight, b.class_weight)
+    assert (a.rows, a.unlabelled) == (b.rows, b.unlabelled)
+    for one, other in zip(a.statistics, b.statistics, strict=True):
+        assert_same_statistic(one, other, exact)

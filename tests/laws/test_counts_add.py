@@ -1,0 +1,186 @@
+"""The algebra of counts, for every family."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deciban import Counts
+from deciban.decide.priors import log_prior
+from deciban.data.open import open_table
+from deciban.model import Model, estimate
+from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
+
+every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+seeds = st.integers(0, 2**32 - 1)
+few = settings(max_examples=15, deadline=None)
+
+
+def table(case: Case, seed: int, n: int = 60, classes: int = 3) -> tuple[Any, np.ndarray, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    return case.draw(rng, n), rng.integers(0, classes, n), rng
+
+
+def model(counts: Counts) -> Model:
+    return estimate(counts, log_prior("smoothed", counts.classes, counts.class_weight))
+
+
+@every_family
+@few
+@given(seed=seeds)
+def test_empty_is_an_identity(case: Case, seed: int) -> None:
+    X, y, _ = table(case, seed)
+    schema = schema_of(case, X)
+    counts = counted(schema, X, y)
+    assert_same_counts(counts + Counts.empty(schema), counts, exact=True)
+    assert_same_counts(Counts.empty(schema) + counts, counts, exact=True)
+
+
+@every_family
+@few
+@given(seed=seeds)
+def test_merge_is_associative_and_commutative(case: Case, seed: int) -> None:
+    X, y, rng = table(case, seed)
+    y = y + 2 * (np.arange(60) >= 40)  # the shards know different classes
+    schema = schema_of(case, X)
+    a, b, c = (counted(schema, rows_of(X, part), y[part]) for part in (slice(0, 20), slice(20, 40), slice(40, 60)))
+    assert_same_counts((a + b) + c, a + (b + c), case.exact)
+    assert_same_counts(a + b, b + a, case.exact)
+    assert_same_counts(c + a, a + c, case.exact)
+
+
+@every_family
+@few
+@given(seed=seeds, cuts=st.lists(st.integers(0, 60), max_size=6))
+def test_any_batching_and_any_order_give_the_same_counts(case: Case, seed: int, cuts: list[int]) -> None:
+    X, y, rng = table(case, seed)
+    schema = schema_of(case, X)
+    whole = counted(schema, X, y)
+    edges = [0, *sorted(cuts), 60]
+    parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    total = Counts.empty(schema)
+    for k in rng.permutation(len(parts)):
+        total = total + counted(schema, rows_of(X, parts[k]), y[parts[k]])
+    assert_same_counts(total, whole, case.exact)
+    shuffled = rng.permutation(60)
+    assert_same_counts(counted(schema, rows_of(X, shuffled), y[shuffled]), whole, case.exact)
+
+
+@every_family
+def test_one_row_at_a_time(case: Case) -> None:
+    X, y, _ = table(case, 7)
+    schema = schema_of(case, X)
+    total = Counts.empty(schema)
+    for i in range(60):
+        total = total + counted(schema, rows_of(X, slice(i, i + 1)), y[i : i + 1])
+    assert_same_counts(total, counted(schema, X, y), case.exact)
+
+
+@every_family
+def test_hostile_batches(case: Case) -> None:
+    """Empty, one class only, sorted by class."""
+    X, y, _ = table(case, 8)
+    schema = schema_of(case, X)
+    whole = counted(schema, X, y)
+    empty = counted(schema, rows_of(X, slice(0, 0)), y[:0])
+    assert_same_counts(whole + empty, whole, exact=True)
+    order = np.argsort(y, kind="stable")
+    assert_same_counts(counted(schema, rows_of(X, order), y[order]), whole, case.exact)
+    total = empty
+    for label in (2, 0, 1):
+        total = total + counted(schema, rows_of(X, y == label), y[y == label])
+    assert_same_counts(total, whole, case.exact)
+
+
+@every_family
+def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, _ = table(case, 9, n=500)
+    schema = schema_of(case, X)
+    monkeypatch.setattr("deciban.fit.BATCH_ROWS", 32)
+    one = counted(schema, X, y, threads=1)
+    for threads in (2, 3, 8):
+        assert_same_counts(counted(schema, X, y, threads=threads), one, exact=True)
+
+
+@every_family
+@few
+@given(seed=seeds)
+def test_weights_are_repetitions(case: Case, seed: int) -> None:
+    X, y, rng = table(case, seed)
+    schema = schema_of(case, X)
+    weights = rng.integers(0, 4, 60)
+    weights[y == 2] = 0  # a class that is not there at all
+    repeated = np.repeat(np.arange(60), weights)
+    weighted = counted(schema, X, y, weights)
+    plain = counted(schema, rows_of(X, repeated), y[repeated])
+    assert weighted.classes.tolist() == plain.classes.tolist()
+    assert_same_counts(Counts(**{**vars(weighted), "rows": 0}), Counts(**{**vars(plain), "rows": 0}), case.exact)
+
+
+@every_family
+@few
+@given(seed=seeds)
+def test_forgetting_leaves_the_model_of_the_others(case: Case, seed: int) -> None:
+    X, y, rng = table(case, seed)
+    y = y + 2 * (np.arange(60) >= 30)  # the second half brings classes of its own
+    schema = schema_of(case, X)
+    a, b = counted(schema, rows_of(X, slice(0, 30)), y[:30]), counted(schema, rows_of(X, slice(30, 60)), y[30:])
+    left = (a + b) - b
+    assert left.classes.tolist() == a.classes.tolist()
+    rows = schema.fitting(open_table(X))
+    np.testing.assert_allclose(model(left).log_joint(rows), model(a).log_joint(rows), rtol=1e-9, atol=1e-9)
+
+
+@every_family
+def test_scaling_is_more_weight(case: Case) -> None:
+    X, y, _ = table(case, 11)
+    schema = schema_of(case, X)
+    twice = Counts(**{**vars(counted(schema, X, y, np.full(60, 2.0))), "rows": 60})
+    assert_same_counts(counted(schema, X, y) * 2.0, twice, case.exact)
+
+
+@every_family
+@few
+@given(seed=seeds)
+def test_a_row_alone_scores_as_in_a_batch_to_the_bit(case: Case, seed: int) -> None:
+    X, y, _ = table(case, seed)
+    schema = schema_of(case, X)
+    fitted = model(counted(schema, X, y))
+    rows = schema.fitting(open_table(X))
+    together = fitted.log_joint(rows)
+    for i in range(0, 60, 7):
+        np.testing.assert_array_equal(fitted.log_joint(rows.slice(i, i + 1))[0], together[i])
+
+
+@every_family
+@few
+@given(seed=seeds)
+def test_evidence_adds_up(case: Case, seed: int) -> None:
+    X, y, _ = table(case, seed)
+    schema = schema_of(case, X)
+    fitted = model(counted(schema, X, y))
+    rows = schema.fitting(open_table(X))
+    evidence = fitted.evidence(rows)
+    np.testing.assert_allclose(evidence.log_joint, fitted.log_joint(rows), rtol=1e-12, atol=1e-12)
+    assert np.isfinite(np.exp(evidence.log_posterior)).all()
+
+
+@every_family
+@few
+@given(seed=seeds)
+def test_permuting_columns_permutes_evidence(case: Case, seed: int) -> None:
+    X, y, rng = table(case, seed)
+    schema = schema_of(case, X)
+    order = rng.permutation(schema.width)
+    evidence = model(counted(schema, X, y)).evidence(schema.fitting(open_table(X)))
+    if schema.names is None:
+        permuted = X[:, order]
+        other = schema_of(case, permuted)
+    else:
+        permuted = X.select([schema.names[k] for k in order])
+        other = schema_of(case, permuted)
+    moved = model(counted(other, permuted, y)).evidence(other.fitting(open_table(permuted)))
+    expected = evidence.values if evidence.values.shape[1] == 1 else evidence.values[:, order]
+    np.testing.assert_allclose(moved.values, expected, rtol=1e-9, atol=1e-9)
