@@ -1,5 +1,7 @@
 """The array types of this project, and a few helpers on them."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -8,6 +10,10 @@ Codes = npt.NDArray[np.int32]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.floating] | npt.NDArray[np.integer]
+
+
+# Cells beyond this count as this in terms whose signs differ, so that they never make inf - inf.
+LARGEST = np.float64(1e290)
 
 
 class _Alias:
@@ -57,6 +63,12 @@ def log(values: Floats) -> Floats:
     """Natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values), dtype=np.float64)
+
+
+def all_finite(values: npt.NDArray[Any]) -> bool:
+    """Whether the sum is finite, for which every value must be: one pass, and False at worst needs a second look."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:

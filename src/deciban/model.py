@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from deciban.arrays import Flags, Floats, Integers
+from deciban.arrays import Flags, Floats, Integers, all_finite
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
@@ -235,7 +235,7 @@ class Model:
                 for b in range(base.shape[1]):
                     out[:, slots[p][b], :] += weights[p][b] * base[:, b, None]
             read.append(cells)
-        if not np.isfinite(out.sum()):  # an infinite cell, perhaps: now it is worth looking
+        if not all_finite(out):  # an infinite cell, perhaps: now it is worth looking
             for p, cells in enumerate(read):
                 if isinstance(cells, np.ndarray):
                     guard(p, refuse_infinite, cells)

@@ -107,9 +107,7 @@ def schema_of(case: Case, X: Any) -> Schema:
     return settle(open_table(X), case.spec, Defaults())
 
 
-def counted(
-    schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1
-) -> Counts:
+def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1) -> Counts:
     """The counts of all rows, through the fold."""
     table = open_table(X)
     labels = encode_labels(np.asarray(y), table.rows)
@@ -153,7 +151,9 @@ def assert_same_statistic(a: Any, b: Any, exact: bool) -> None:
         scale = max(1.0, float(np.abs(a.mean).max(initial=0.0)))
         _floats_agree(a.weight, b.weight, exact)
         _floats_agree(a.mean, b.mean, exact, scale)
-        _floats_agree(a.scatter + a.scatter_low, b.scatter + b.scatter_low, exact, float(np.abs(a.scatter).max(initial=1)))
+        _floats_agree(
+            a.scatter + a.scatter_low, b.scatter + b.scatter_low, exact, float(np.abs(a.scatter).max(initial=1))
+        )
 
 
 def assert_same_counts(a: Counts, b: Counts, exact: bool) -> None:

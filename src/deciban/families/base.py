@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, all_finite
 from deciban.errors import BadCell, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
@@ -190,7 +190,7 @@ def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -
 
 def refuse_infinite(numbers: Numbers) -> None:
     """A BadCell for the first infinite cell."""
-    if np.issubdtype(numbers.dtype, np.floating) and not np.isfinite(numbers.sum()):
+    if np.issubdtype(numbers.dtype, np.floating) and not all_finite(numbers):
         refuse_unless(~np.isinf(numbers), numbers, "a finite number (not infinity)", "correct it or leave it empty")
 
 

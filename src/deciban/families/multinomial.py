@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.arrays import LARGEST, Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell
 from deciban.families.base import OfBlocks, Readable, Sampled, check_amount, refuse_infinite, refuse_unless
 from deciban.families.bernoulli import fraction
@@ -88,7 +88,7 @@ class MultinomialLikelihood:
     def base(self, cells: Amounts) -> Floats:
         """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
         if isinstance(cells, np.ndarray):
-            filled = np.nan_to_num(cells.astype(np.float64))
+            filled = np.minimum(np.nan_to_num(cells.astype(np.float64)), LARGEST)
             length, ways = filled.sum(axis=1), gammaln(filled + 1.0).sum(axis=1)
         else:
             each = sparse.csr_array((gammaln(cells.data + 1.0), cells.indices, cells.indptr), shape=cells.shape)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, log
+from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
 from deciban.families.base import (
     OfColumns,
     Readable,
@@ -70,7 +70,7 @@ class PoissonLikelihood:
         impossible(~_whole(cells) & ~np.isnan(cells), weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
-        return -np.asarray(gammaln(np.where(_whole(cells), cells, 0.0) + 1.0))
+        return -np.asarray(gammaln(np.where(_whole(cells), np.minimum(cells, LARGEST), 0.0) + 1.0))
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.poisson(self.rate[:, labels]))

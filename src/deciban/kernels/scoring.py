@@ -7,6 +7,7 @@ class sums over columns in a fixed order, so a row scored alone has the same bit
 
 import numpy as np
 
+from deciban.arrays import LARGEST
 from deciban.kernels.compiled import Array, compiled
 
 
@@ -60,6 +61,8 @@ def score_joint_normal(
             for k in range(size):
                 z = white[k] - mean[c, k]
                 distance += z * z
+            if distance != distance:  # so far that coordinates overflowed in both directions
+                distance = np.inf
             out[i, slot, c] += weight * (offset[c] - distance)
 
 
@@ -135,7 +138,10 @@ def score_sparse_linear(
 def score_half_line(
     x: Array, power: Array, slope: Array, offset: Array, weight: Array, slot: Array, out: Array
 ) -> None:
-    """Add weight * (offset + power * log(x) + slope * x); a zero cell has no power and no slope term."""
+    """Add weight * (offset + power * log(x) + slope * x); a zero cell has no power and no slope term.
+
+    Cells are cut off at LARGEST, so that terms of either sign stay finite.
+    """
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
@@ -146,6 +152,7 @@ def score_half_line(
                     for c in range(offset.shape[1]):
                         out[i, s, c] += w * offset[j, c]
                 else:
+                    value = min(value, LARGEST)
                     log_value = np.log(value)
                     for c in range(offset.shape[1]):
                         out[i, s, c] += w * (offset[j, c] + power[j, c] * log_value + slope[j, c] * value)

@@ -1,0 +1,197 @@
+"""Each kernel against a few lines of NumPy."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from deciban import kernels
+
+RNG = np.random.default_rng(5)
+N, M, K = 40, 3, 4
+X = RNG.normal(size=(N, M))
+X[RNG.random((N, M)) < 0.15] = np.nan
+LABELS = RNG.integers(-1, K, N).astype(np.int32)
+WEIGHTS = RNG.integers(0, 3, N).astype(np.float64)
+SLOT = np.arange(M)
+WEIGHT = RNG.random(M)
+
+
+def parameters(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape)
+
+
+def collapsed(terms: np.ndarray, weight: np.ndarray = WEIGHT) -> np.ndarray:
+    """Weighted terms [row, column, class], missing ones 0, as `out` holds them apart."""
+    return weight[None, :, None] * np.nan_to_num(terms, nan=0.0)
+
+
+def scored(kernel, *arguments) -> tuple[np.ndarray, np.ndarray]:
+    """What the kernel adds with blocks apart and together."""
+    apart, together = np.zeros((N, M, K)), np.zeros((N, 1, K))
+    kernel(*arguments, WEIGHT, SLOT, apart)
+    kernel(*arguments, WEIGHT, np.zeros(M, dtype=np.int64), together)
+    np.testing.assert_allclose(apart.sum(axis=1), together[:, 0], rtol=1e-12, atol=1e-12)
+    return apart, together
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_count_moments(kind: type) -> None:
+    x = X.astype(kind)
+    moments = np.zeros((5, K, M))
+    assert kernels.count_moments(x, LABELS, WEIGHTS, moments)
+    for c in range(K):
+        for j in range(M):
+            rows = (LABELS == c) & ~np.isnan(x[:, j])
+            w, v = WEIGHTS[rows], x[rows, j].astype(np.float64)
+            mean = np.average(v, weights=w)
+            np.testing.assert_allclose(moments[0, c, j], w.sum())
+            np.testing.assert_allclose(moments[1, c, j], mean, rtol=1e-13)
+            np.testing.assert_allclose(moments[3, c, j], (w * (v - mean) ** 2).sum(), rtol=1e-13)
+
+
+def test_count_moments_refuses_what_cannot_be_squared() -> None:
+    for value in (np.inf, -np.inf, 1e200):
+        x = np.array([[1.0], [value]])
+        assert not kernels.count_moments(x, np.zeros(2, np.int32), np.ones(2), np.zeros((5, 1, 1)))
+
+
+def test_merge_and_remove_moments_are_inverse() -> None:
+    a, b = np.zeros((5, K, M)), np.zeros((5, K, M))
+    kernels.count_moments(X[:20], LABELS[:20], WEIGHTS[:20], a)
+    kernels.count_moments(X[20:], LABELS[20:], WEIGHTS[20:], b)
+    both = a.copy()
+    kernels.merge_moments(both, b)
+    whole = np.zeros((5, K, M))
+    kernels.count_moments(X, LABELS, WEIGHTS, whole)
+    np.testing.assert_allclose(both[[0, 1, 3]], whole[[0, 1, 3]], rtol=1e-12, atol=1e-14)
+    kernels.remove_moments(both, b, a[0])
+    np.testing.assert_allclose(both[[0, 1, 3]], a[[0, 1, 3]], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_count_totals(binary: bool) -> None:
+    present, total = np.zeros((K, M)), np.zeros((K, M))
+    kernels.count_totals(X, LABELS, WEIGHTS, binary, 0.3, present, total)
+    amounts = np.nan_to_num(X > 0.3 if binary else X)
+    for c in range(K):
+        w = np.where(LABELS == c, WEIGHTS, 0.0)
+        np.testing.assert_allclose(present[c], w @ ~np.isnan(X))
+        np.testing.assert_allclose(total[c], w @ amounts, rtol=1e-12)
+    csr = sparse.csr_array(np.where(np.isnan(X), np.nan, np.where(X > 0, X, 0.0)))
+    sparse_present, sparse_total = np.zeros((K, M)), np.zeros((K, M))
+    known = LABELS >= 0
+    sparse_present[:] = np.bincount(LABELS[known], WEIGHTS[known], K)[:, None]
+    kernels.count_sparse_totals(
+        csr.data, csr.indices, csr.indptr, LABELS, WEIGHTS, binary, 0.3, sparse_present, sparse_total
+    )
+    dense_present, dense_total = np.zeros((K, M)), np.zeros((K, M))
+    kernels.count_totals(csr.toarray(), LABELS, WEIGHTS, binary, 0.3, dense_present, dense_total)
+    np.testing.assert_allclose(sparse_present, dense_present)
+    np.testing.assert_allclose(sparse_total, dense_total)
+
+
+def test_count_codes() -> None:
+    codes = RNG.integers(-1, 5, N).astype(np.int32)
+    table = np.zeros((K, 5))
+    kernels.count_codes(codes, LABELS, WEIGHTS, table)
+    for c in range(K):
+        for v in range(5):
+            assert table[c, v] == WEIGHTS[(LABELS == c) & (codes == v)].sum()
+
+
+def test_whole_numbers() -> None:
+    x = RNG.integers(-2, 6, (N, M)).astype(np.float64)
+    x[3, 1] = np.nan
+    low, high = np.full(M, np.inf), np.full(M, -np.inf)
+    assert kernels.integer_ranges(x, low, high)
+    np.testing.assert_array_equal(low, np.nanmin(x, axis=0))
+    np.testing.assert_array_equal(high, np.nanmax(x, axis=0))
+    assert not kernels.integer_ranges(x + 0.5, low.copy(), high.copy())
+    start = np.concatenate([[0], np.cumsum(high - low + 1)]).astype(np.int64)
+    table = np.zeros((K, start[-1]))
+    kernels.count_integers(x, LABELS, WEIGHTS, low, start, table)
+    for j in range(M):
+        for k in range(int(high[j] - low[j]) + 1):
+            for c in range(K):
+                expected = WEIGHTS[(LABELS == c) & (x[:, j] == low[j] + k)].sum()
+                assert table[c, start[j] + k] == expected
+    code_of = np.arange(start[-1], dtype=np.int32)
+    codes = np.zeros((2, M), dtype=np.int32)
+    kernels.encode_integers(np.array([[99.0] * M, [np.nan] * M]), low, start, code_of, codes)
+    assert codes.tolist() == [[-2] * M, [-1] * M]
+    codes = np.zeros((N, M), dtype=np.int32)
+    kernels.encode_integers(np.nan_to_num(x, nan=low[1]), low, start, code_of, codes)
+    np.testing.assert_array_equal(codes, np.nan_to_num(x, nan=low[1]) - low + start[:-1])
+
+
+@pytest.mark.parametrize("most", [8, 100])
+def test_count_cells(most: int) -> None:
+    x = np.concatenate([RNG.normal(1000.0, 3.0, 200), [-5.0, 0.0, np.nan]])
+    labels, weights = RNG.integers(-1, 2, x.size).astype(np.int32), RNG.integers(0, 3, x.size).astype(np.float64)
+    exponent, cells, table = kernels.count_cells(x, labels, weights, 2, most, 48)
+    used = (labels >= 0) & (weights > 0) & ~np.isnan(x)
+    place = np.floor(np.ldexp(x, -exponent))
+    np.testing.assert_array_equal(cells, np.unique(place[used]))
+    assert cells.size <= most
+    if exponent > np.floor(np.log2(np.abs(x[used]).max())) + 1 - 48:  # one finer would have been too many
+        assert np.unique(np.floor(np.ldexp(x[used], 1 - exponent))).size > most
+    for c in range(2):
+        for k, cell in enumerate(cells):
+            assert table[c, k] == weights[used & (labels == c) & (place == cell)].sum()
+
+
+def test_score_normal() -> None:
+    centre, mean, root, offset = parameters(M), parameters(M, K), parameters(M, K), parameters(M, K)
+    apart, _ = scored(kernels.score_normal, X, centre, mean, root, offset)
+    terms = offset - (((X - centre)[:, :, None] - mean) * root) ** 2
+    np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12, atol=1e-12)
+
+
+def test_score_joint_normal() -> None:
+    x, centre, mean, offset = np.nan_to_num(X), parameters(M), parameters(K, M), parameters(K)
+    whiten = np.triu(parameters(2, M, M))
+    group = np.array([0, 0, 1, 0])
+    out = np.zeros((N, 2, K))
+    kernels.score_joint_normal(x, centre, whiten, group, mean, offset, 0.5, 1, out)
+    white = np.einsum("nk,ckl->ncl", x - centre, whiten[group])
+    np.testing.assert_allclose(out[:, 1], 0.5 * (offset - ((white - mean) ** 2).sum(axis=2)), rtol=1e-12)
+    assert not out[:, 0].any()
+
+
+def test_score_lookup() -> None:
+    codes = RNG.integers(-2, 3, (N, M)).astype(np.int32)
+    start, table = np.array([0, 3, 6, 9]), parameters(9, K)
+    apart, _ = scored(kernels.score_lookup, codes, start, table)
+    terms = np.where((codes >= 0)[:, :, None], table[start[:M] + np.maximum(codes, 0)], 0.0)
+    np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12)
+
+
+def test_score_binary() -> None:
+    one, zero = parameters(M, K), parameters(M, K)
+    apart, _ = scored(kernels.score_binary, X, 0.2, one, zero)
+    terms = np.where((X > 0.2)[:, :, None], one, zero) + np.where(np.isnan(X), np.nan, 0.0)[:, :, None]
+    np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12)
+
+
+def test_score_half_line() -> None:
+    x, power, slope, offset = np.abs(X), parameters(M, K), parameters(M, K), parameters(M, K)
+    x[0] = 0.0
+    apart, _ = scored(kernels.score_half_line, x, power, slope, offset)
+    with np.errstate(divide="ignore"):
+        logs = np.where(x == 0.0, 0.0, np.log(x))
+    terms = offset + power * logs[:, :, None] + slope * x[:, :, None]
+    np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12, atol=1e-12)
+
+
+def test_score_linear_dense_and_sparse() -> None:
+    x, slope = np.where(X > 0, X, 0.0), parameters(M, K)
+    slope[0, 0] = -np.inf
+    x[:, 0] = 0.0  # nothing times -inf is nothing
+    dense, thin = np.zeros((N, 2, K)), np.zeros((N, 2, K))
+    kernels.score_linear(x, slope, 0.5, 1, dense)
+    csr = sparse.csr_array(x)
+    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, False, 0.0, slope, 0.5, 1, thin)
+    np.testing.assert_allclose(dense[:, 1], 0.5 * x[:, 1:] @ slope[1:], rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(thin, dense)
+    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, True, 0.4, slope, 1.0, 0, thin)
+    np.testing.assert_allclose(thin[:, 0], (x[:, 1:] > 0.4) @ slope[1:], rtol=1e-12, atol=1e-14)

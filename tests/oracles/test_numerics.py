@@ -1,0 +1,199 @@
+"""Digits, scales and extremes."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deciban import (
+    BayesClassifier,
+    Bernoulli,
+    Binned,
+    Categorical,
+    Gamma,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Multinomial,
+    PerClass,
+    Poisson,
+    Pooled,
+)
+from deciban.statistics import Moments
+
+ROWS = np.arange(1, 1001)
+NIST = {
+    "NumAcc1": np.array([10000001.0, 10000003.0, 10000002.0]),
+    "NumAcc2": np.concatenate([[1.2], np.where(ROWS % 2 == 1, 1.1, 1.3)]),
+    "NumAcc3": np.concatenate([[1000000.2], np.where(ROWS % 2 == 1, 1000000.1, 1000000.3)]),
+    "NumAcc4": np.concatenate([[10000000.2], np.where(ROWS % 2 == 1, 10000000.1, 10000000.3)]),
+}
+SETS = NIST | {
+    f"offset {offset:g}": offset + np.random.default_rng(0).integers(0, 7, 500) for offset in (1e9, 1e12, 1e15)
+}
+
+
+def exact_variance(values: np.ndarray) -> Fraction:
+    fractions = [Fraction(float(value)) for value in values]
+    mean = sum(fractions) / len(fractions)
+    return sum((value - mean) ** 2 for value in fractions) / len(fractions)
+
+
+def moments(values: np.ndarray) -> Moments:
+    n = len(values)
+    return Moments.count(values.reshape(-1, 1).copy(), np.zeros(n, dtype=np.int32), np.ones(n), 1)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7, 100, 10_000])
+@pytest.mark.parametrize("name", SETS)
+def test_fourteen_and_a_half_digits_of_variance(name: str, batch: int) -> None:
+    values = SETS[name]
+    total = Moments.empty(1, 1)
+    for start in range(0, len(values), batch):
+        total = total.merge(moments(values[start : start + batch]))
+    exact = exact_variance(values)
+    error = abs(Fraction(float(total.variance()[0, 0])) - exact) / exact
+    assert error < Fraction(10.0**-14.5)
+
+
+def test_digits_in_a_tree_of_merges_and_with_missing_cells() -> None:
+    values = SETS["offset 1e+15"]
+    parts = [moments(part) for part in np.array_split(values, 64)]
+    while len(parts) > 1:
+        parts = [parts[k].merge(parts[k + 1]) for k in range(0, len(parts), 2)]
+    holed = moments(np.concatenate([values, [np.nan] * 5]))
+    exact = exact_variance(values)
+    for found in (parts[0], holed):
+        assert abs(Fraction(float(found.variance()[0, 0])) - exact) / exact < Fraction(10.0**-14.5)
+
+
+def test_a_poor_first_row_costs_no_digits() -> None:
+    """The first value is a million deviations from the others."""
+    values = np.concatenate([[1e6], np.random.default_rng(1).normal(size=3000)])
+    exact = exact_variance(values)
+    assert abs(Fraction(float(moments(values).variance()[0, 0])) - exact) / exact < Fraction(10.0**-14.5)
+
+
+def test_a_million_merges_lose_nothing() -> None:
+    one = moments(np.array([0.1, 0.3]))
+    total = one
+    for _ in range(20):
+        total = total.merge(total)
+    assert total.variance()[0, 0] == pytest.approx(one.variance()[0, 0], rel=1e-15)
+
+
+RNG = np.random.default_rng(3)
+Y = RNG.integers(0, 3, 90)
+REAL = RNG.normal(size=(90, 3)) + Y[:, None]
+POSITIVE = np.exp(REAL)
+
+UNIT_FREE = [Gaussian(), Gaussian(variance=Pooled()), JointGaussian(PerClass()), JointGaussian(Pooled())]
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e9, 1e60])
+@pytest.mark.parametrize("family", [*UNIT_FREE, LogNormal(), Gamma()], ids=str)
+def test_the_unit_of_a_column_changes_no_posterior(family, factor: float) -> None:
+    scaled = POSITIVE.copy()
+    scaled[:, 1] *= factor
+    before = BayesClassifier(family).fit(POSITIVE, Y).predict_proba(POSITIVE)
+    np.testing.assert_allclose(
+        BayesClassifier(family).fit(scaled, Y).predict_proba(scaled), before, rtol=1e-8, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("family", UNIT_FREE, ids=str)
+def test_the_origin_of_a_column_changes_no_posterior(family) -> None:
+    grid = np.round(REAL * 1024) / 1024  # so that shifting loses no digit
+    before = BayesClassifier(family).fit(grid, Y).predict_proba(grid)
+    moved = grid + np.array([1e9, 0.0, -1e12 / 1024])
+    np.testing.assert_allclose(
+        BayesClassifier(family).fit(moved, Y).predict_proba(moved), before, rtol=1e-8, atol=1e-12
+    )
+
+
+def test_binned_follows_a_change_of_unit_by_a_power_of_two() -> None:
+    before = BayesClassifier(Binned()).fit(REAL, Y).predict_proba(REAL)
+    scaled = REAL * 2.0**40
+    np.testing.assert_allclose(BayesClassifier(Binned()).fit(scaled, Y).predict_proba(scaled), before, rtol=1e-12)
+
+
+def test_metres_as_in_centimetres() -> None:
+    """A quadratic discriminant that refuses nothing: the columns differ by nine orders of magnitude."""
+    metres = REAL * np.array([1e-9, 1.0, 1e-5])
+    before = BayesClassifier(JointGaussian(PerClass())).fit(REAL, Y).predict(REAL)
+    np.testing.assert_array_equal(BayesClassifier(JointGaussian(PerClass())).fit(metres, Y).predict(metres), before)
+
+
+EXTREMES = np.array([1e300, -1e300, 1e-300, 1e160, -0.0, 5e-324, 1e18, -1.7e308])
+ANYTHING = [
+    Gaussian(),
+    Gaussian(floor=0.0),
+    Gaussian(variance=Pooled(), floor=0.0),
+    LogNormal(),
+    Gamma(),
+    Poisson(),
+    Binned(),
+    Binned(alpha=0.0, unseen="smooth"),
+    JointGaussian(PerClass(), floor=0.0),
+    JointGaussian(Pooled()),
+    Categorical(alpha=0.0),
+    Categorical(alpha=0.0, unseen="smooth"),
+    Bernoulli(alpha=0.0, threshold=1.0),
+]
+
+
+def assert_sound(clf: BayesClassifier, rows: np.ndarray) -> None:
+    posterior = clf.predict_proba(rows)
+    assert not np.isnan(posterior).any()
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=1e-12)
+    assert not np.isnan(clf.log_joint(rows)).any()
+    assert not np.isnan(clf.log_density(rows)).any()
+    assert not np.isnan(clf.evidence(rows).values).any()
+
+
+@pytest.mark.parametrize("family", ANYTHING, ids=str)
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.ceil(POSITIVE),
+        np.full((90, 3), 7.0),  # constant columns
+        np.where(Y[:, None] == 0, 7.0, np.ceil(POSITIVE)),  # constant within a class
+        np.where(Y[:, None] == 1, np.nan, np.ceil(POSITIVE)),  # missing throughout a class
+        np.full((90, 3), np.nan),
+        np.repeat(np.ceil(POSITIVE[:, :1]), 3, axis=1),  # three copies of one column
+    ],
+    ids=["plain", "constant", "constant-in-class", "missing-in-class", "missing", "copies"],
+)
+def test_no_nan_from_finite_cells(family, table: np.ndarray) -> None:
+    queries = np.concatenate([table[:5], np.tile(EXTREMES[:, None], 3), np.full((1, 3), np.nan)])
+    assert_sound(BayesClassifier(family).fit(table, Y), queries)
+
+
+@pytest.mark.parametrize("family", [*ANYTHING, Multinomial(alpha=0.0), Multinomial(), JointTable(alpha=0.0)], ids=str)
+def test_one_row_and_a_class_without_rows(family) -> None:
+    table = np.ceil(POSITIVE)
+    assert_sound(BayesClassifier(family).fit(table[:1], Y[:1]), table)
+    declared = BayesClassifier(family, classes=[0, 1, 2, 3], prior="uniform").fit(table, Y)
+    assert declared.classes_.tolist() == [0, 1, 2, 3]
+    assert_sound(declared, table)
+    assert_sound(BayesClassifier(family, classes=[0, 1, 2, 3]).fit(table, Y), table)
+
+
+def test_a_far_query_goes_to_the_wider_class() -> None:
+    clf = BayesClassifier().fit([[-1.0], [1.0], [-10.0], [10.0]], ["narrow", "narrow", "wide", "wide"])
+    assert clf.predict([[1e100]]).tolist() == ["wide"]
+
+
+def test_where_every_class_is_impossible_the_posterior_is_the_prior() -> None:
+    clf = BayesClassifier(Categorical(alpha=0)).fit([["a", "x"], ["a", "x"], ["b", "y"]], ["p", "p", "q"])
+    posterior = clf.predict_proba([["a", "y"]])
+    np.testing.assert_allclose(posterior, [[2 / 3, 1 / 3]])
+    assert clf.log_density([["a", "y"]]).tolist() == [-np.inf]
+    assert clf.evidence([["a", "y"]]).impossible.tolist() == [True]
+    assert "probability 0" in str(clf.explain([["a", "y"]]))
+
+
+def test_ties_go_to_the_first_class() -> None:
+    clf = BayesClassifier().fit([[1.0], [1.0]], ["b", "a"])
+    assert clf.predict([[1.0]]).tolist() == ["a"]
