@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 
 from deciban.arrays import Floats
-from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
+from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels, label_array
 from deciban.data.open import open_table
 from deciban.data.schema import ColumnSpec, Defaults, Schema, settle
 from deciban.data.tables import Frame, Table
@@ -64,9 +64,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     >>> clf.predict([{"outlook": "overcast", "wind": None}]).tolist()
     ['yes']
     >>> print(clf.schema_)
-    column   family                                               why
-    outlook  Categorical(alpha=1.0, levels=None, unseen='ignore')  text, 3 distinct in 4 rows
-    wind     Categorical(alpha=1.0, levels=None, unseen='ignore')  text, 2 distinct in 4 rows
+    column   family         why
+    outlook  Categorical()  text, 3 distinct in 4 rows
+    wind     Categorical()  text, 2 distinct in 4 rows
     """
 
     fitted_: Fitted
@@ -173,9 +173,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """The share of rows whose class is predicted rightly. `y` holds the labels, or names their column."""
         if isinstance(y, str):
-            X, y = self._split(open_table(X), y, "y")  # noqa: N806
-            predicted = self._predicted_in(X)
-            return float(accuracy_score(np.asarray(y), predicted, sample_weight=sample_weight))
+            y = label_array(self._split(open_table(X), y, "y")[1])
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     # what was learned

@@ -141,11 +141,13 @@ def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
     if a.dtype == b.dtype and np.array_equal(a, b):
         return a
     if a.size and b.size and _kind(a) != _kind(b):
-        raise DataError(f"the labels {a[0]!r} and {b[0]!r} are of different types; give all labels one type")
+        raise DataError(
+            f"the labels {a.tolist()[0]!r} and {b.tolist()[0]!r} are of different types; give all labels one type"
+        )
     both = np.unique(np.concatenate([a, b])) if a.size and b.size else (a if a.size else b)
     for one in (mine, theirs):
         if one.declared and both.size > one.classes.size:
-            unknown = both[~np.isin(both, one.classes)][0]
+            unknown = both[~np.isin(both, one.classes)].tolist()[0]
             raise DataError(
                 f"the label {unknown!r} is not among the declared classes {one.classes.tolist()}; "
                 f"correct the label or declare it in classes="

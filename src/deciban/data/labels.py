@@ -23,7 +23,7 @@ class Labels:
 
 def encode_labels(labels: Any, rows: int) -> Labels:
     """The labels of `rows` rows; None and NaN are missing labels."""
-    array = _label_array(labels)
+    array = label_array(labels)
     if array.ndim != 1:
         raise DataError(
             f"the labels have {array.ndim} dimensions (shape {array.shape}); bad input shape: give one label a row"
@@ -42,7 +42,8 @@ def encode_labels(labels: Any, rows: int) -> Labels:
     return _objects(array)
 
 
-def _label_array(labels: Any) -> LabelArray:
+def label_array(labels: Any) -> LabelArray:
+    """The labels as a NumPy array, whatever they came in."""
     if labels is None:
         raise DataError(
             "requires y to be passed, but the target y is None; give the labels or the name of their column"
@@ -52,7 +53,7 @@ def _label_array(labels: Any) -> LabelArray:
         whole = pa.types.is_integer(labels.type) or pa.types.is_boolean(labels.type)
         return np.array(labels.to_pylist(), dtype=object) if whole and labels.null_count else array
     if hasattr(labels, "__arrow_c_stream__") and not hasattr(labels, "__array__"):
-        return _label_array(pa.chunked_array(labels))
+        return label_array(pa.chunked_array(labels))
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         import warnings

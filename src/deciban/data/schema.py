@@ -300,5 +300,7 @@ def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str]:
         return Gaussian(), "durations, in seconds"
     if pa.types.is_null(kind):
         return categorical, "no cell is filled yet"
-    distinct = pc.count_distinct(array).as_py()
-    return categorical, f"text, {distinct} distinct in {len(array)} rows"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        distinct = pc.count_distinct(array.cast(pa.string())).as_py()
+        return categorical, f"text, {distinct} distinct in {len(array)} rows"
+    return categorical, str(kind)

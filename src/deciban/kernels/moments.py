@@ -6,6 +6,7 @@ leaves out. Being unevaluated sums of two doubles, they lose nothing when a mill
 
 import numpy as np
 
+from deciban.arrays import TOO_LARGE
 from deciban.kernels.compiled import Array, compiled
 
 # Bytes of one tile: it is read twice when its first guess of the mean was poor, so it should still be in cache.
@@ -246,6 +247,8 @@ def count_moments(x: Array, labels: Array, weights: Array, moments: Array) -> bo
                 n, first, second, rest = sums[0, c, j], sums[1, c, j], sums[2, c, j], sums[3, c, j]
                 if n > 0.0:
                     mean, low = two_sum(shift[c, j], first / n)
+                    if abs(mean) > TOO_LARGE:
+                        return False
                     scatter, scatter_low = two_sum(second, -first * (first / n) - rest)
                     found = (n, mean, low, scatter, scatter_low)
                     _store(moments, c, j, merge_cell(_load(moments, c, j), found))

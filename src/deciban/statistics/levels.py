@@ -91,9 +91,10 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
 def distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:
     """The code of each cell (-1: missing) and the values the codes stand for."""
     encoded = array if pa.types.is_dictionary(array.type) else as_values(array, column).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     values = as_values(encoded.dictionary, column)
     if values.null_count:  # a dictionary may hold a null of its own
+        codes = codes.copy()
         codes[np.isin(codes, np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)))] = -1
     return codes, values
 

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, placed
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed
 from deciban.errors import BadCell, ForgetError
 from deciban.statistics.base import FUZZ, remaining
 
@@ -99,7 +99,7 @@ def _unusable(numbers: Numbers) -> BadCell:
     """The first cell that is infinite or too large to square."""
     with np.errstate(over="ignore"):
         wide = numbers.astype(np.float64)
-        row, column = np.argwhere(np.isinf(wide) | (np.abs(wide) > 1e140))[0]
+        row, column = np.argwhere(np.isinf(wide) | (np.abs(wide) > TOO_LARGE))[0]
     value = wide[row, column]
     problem = f"found {value!r}, which is " + (
         "infinite (infinity is not a number to learn from)" if np.isinf(value) else "too large to square"

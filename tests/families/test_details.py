@@ -1,0 +1,156 @@
+"""What families do at their edges."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deciban import (
+    BayesClassifier,
+    Bernoulli,
+    Binned,
+    Categorical,
+    Complement,
+    Gamma,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Multinomial,
+    PerClass,
+    Poisson,
+    Pooled,
+)
+from deciban.statistics import Cells
+from deciban.statistics.cells import MOST_CELLS
+
+RNG = np.random.default_rng(2)
+X = RNG.gamma(3.0, 2.0, (80, 2)) + 0.1
+Y = RNG.integers(0, 2, 80)
+
+
+def cells(x: np.ndarray) -> Cells:
+    return Cells.count(x.reshape(-1, 1), np.zeros(x.size, dtype=np.int32), np.ones(x.size), 1)
+
+
+def test_shards_of_different_resolution_merge_to_the_counts_of_all_rows() -> None:
+    """The shards are finer than the whole, each in its own way; the whole has more values than cells."""
+    x = np.concatenate([RNG.normal(0, 1, 3000), RNG.normal(1e4, 1e-3, 300), [1e9, -1e-9, 0.0]])
+    whole = cells(x)
+    for parts in (np.array_split(x, 7), [x[:5], x[5:2000], x[2000:]], list(x.reshape(-1, 1)[:40]) + [x[40:]]):
+        total = cells(parts[0])
+        for part in parts[1:]:
+            total = total.merge(cells(np.asarray(part)))
+        assert total.columns[0].exponent == whole.columns[0].exponent
+        np.testing.assert_array_equal(total.columns[0].cells, whole.columns[0].cells)
+        np.testing.assert_array_equal(total.columns[0].table, whole.columns[0].table)
+    assert 100 < whole.columns[0].cells.size <= MOST_CELLS
+    assert cells(x[:300]).columns[0].exponent < whole.columns[0].exponent
+
+
+def test_any_coarser_binning_can_be_estimated() -> None:
+    x = RNG.normal(size=500)
+    fine = cells(x).columns[0]
+    for exponent in (-4, 0, 2):
+        coarse = fine.coarser(exponent)
+        found, counts = np.unique(np.floor(x / 2.0**exponent), return_counts=True)
+        np.testing.assert_array_equal(coarse.cells, found)
+        np.testing.assert_array_equal(coarse.table[0], counts)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [Gaussian(), Gaussian(variance=Pooled()), LogNormal(), Gamma(), JointGaussian(), JointGaussian(Pooled()), Poisson(),
+     Bernoulli(alpha=0, threshold=6), Categorical(alpha=0), Multinomial(alpha=0), Binned(alpha=0), JointTable(alpha=0)],
+    ids=str,
+)  # fmt: skip
+def test_a_class_without_rows_takes_the_distribution_of_all_rows(family) -> None:
+    table = np.ceil(X)
+    declared = BayesClassifier(family, classes=[0, 1, 2], prior="uniform").fit(table, Y)
+    overall = BayesClassifier(family, prior="uniform").fit(table, np.zeros(80, dtype=int))
+    found, expected = declared.evidence(table).values[..., 2], overall.evidence(table).values[..., 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_floor_is_a_share_of_the_columns_own_variance() -> None:
+    x = np.array([[0.0], [0.0], [10.0], [30.0]])
+    clf = BayesClassifier(Gaussian(floor=0.01)).fit(x, [0, 0, 1, 1])
+    expected = stats.norm.logpdf(0.3, 0.0, np.sqrt(0.01 * x.var()))
+    assert clf.evidence([[0.3]]).values[0, 0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_constant_column_says_nothing() -> None:
+    for family in (Gaussian(), LogNormal(), Gamma(), Binned(), JointGaussian()):
+        clf = BayesClassifier(family).fit(np.full((6, 2), 0.1), [0, 0, 1, 1, 1, 1])
+        np.testing.assert_allclose(clf.predict_proba([[0.1, 0.1], [5.0, 7.0]]), [[1 / 3, 2 / 3]] * 2, rtol=1e-12)
+
+
+def test_a_constant_column_does_not_disturb_its_block() -> None:
+    wide = np.column_stack([X, np.full(80, 3.0)])
+    for spread in (PerClass(), Pooled()):
+        alone = BayesClassifier(JointGaussian(spread)).fit(X, Y).predict_proba(X)
+        np.testing.assert_allclose(BayesClassifier(JointGaussian(spread)).fit(wide, Y).predict_proba(wide), alone)
+
+
+def test_incomplete_rows_are_left_out_of_a_joint_block() -> None:
+    holed = X.copy()
+    holed[::5, 0] = np.nan
+    complete = ~np.isnan(holed[:, 0])
+    ours = BayesClassifier(JointGaussian(), prior="uniform").fit(holed, Y)
+    same = BayesClassifier(JointGaussian(), prior="uniform").fit(holed[complete], Y[complete])
+    np.testing.assert_allclose(ours.predict_proba(holed), same.predict_proba(holed), rtol=1e-10)
+
+
+def test_given_levels_count_even_if_they_never_occur() -> None:
+    clf = BayesClassifier(Categorical(levels=("a", "b", "c", "d"))).fit([["a"], ["b"]], [0, 1])
+    np.testing.assert_allclose(np.exp(clf.evidence([["d"]]).values[0, 0]), [1 / 5, 1 / 5])
+
+
+def test_levels_follow_what_is_forgotten() -> None:
+    clf = BayesClassifier(Categorical()).fit([["a"], ["b"], ["c"], ["a"]], [0, 1, 0, 1])
+    clf.forget([["c"]], [0])
+    assert clf.counts_.statistics[0].levels[0].to_pylist() == ["a", "b"]
+    np.testing.assert_allclose(np.exp(clf.evidence([["a"]]).values[0, 0]), [2 / 3, 2 / 4])
+
+
+def test_fractional_weights_can_be_forgotten() -> None:
+    weights = RNG.random(80)
+    clf = BayesClassifier().fit(X, Y, weights).partial_fit(X + 1, Y + 1, sample_weight=weights)
+    clf.forget(X + 1, Y + 1, sample_weight=weights)
+    plain = BayesClassifier().fit(X, Y, weights)
+    assert clf.classes_.tolist() == [0, 1]
+    np.testing.assert_allclose(clf.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters"),
+    [
+        (Gaussian(), lambda s: [s.mean(axis=0), s.std(axis=0)]),
+        (LogNormal(), lambda s: [np.log(s).mean(axis=0), np.log(s).std(axis=0)]),
+        (Gamma(), lambda s: [s.mean(axis=0), np.log(s).mean(axis=0)]),
+        (JointGaussian(), lambda s: [s.mean(axis=0), s.std(axis=0), np.corrcoef(s.T)[0, 1:]]),
+        (Poisson(), lambda s: [s.mean(axis=0)]),
+        (Multinomial(alpha=0), lambda s: [s.mean(axis=0)]),
+        (Bernoulli(alpha=0, threshold=6), lambda s: [(s > 0).mean(axis=0)]),
+        (Binned(bins=40, alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0)]),
+        (Categorical(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0)]),
+        (JointTable(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0), np.corrcoef(s.T)[0, 1:]]),
+    ],
+    ids=str,
+)
+def test_samples_have_the_moments_of_the_data(family, parameters) -> None:
+    table = np.ceil(X)
+    clf = BayesClassifier(family).fit(table, np.zeros(80, dtype=int))
+    drawn, _ = clf.sample(40_000, random_state=1)
+    if not isinstance(drawn, np.ndarray):
+        drawn = np.stack([column.to_numpy() for column in drawn.columns], axis=1)
+    seen = (table > 6).astype(float) if isinstance(family, Bernoulli) else table
+    for found, expected in zip(parameters(drawn.astype(float)), parameters(seen), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.05)
+
+
+def test_what_is_written_is_what_one_would_type() -> None:
+    assert str(Gaussian()) == "Gaussian()"
+    assert str(Categorical(alpha=0.5, unseen="smooth")) == "Categorical(alpha=0.5, unseen='smooth')"
+    assert str(JointGaussian(Pooled(shrinkage="oas"))) == "JointGaussian(covariance=Pooled(shrinkage='oas'))"
+    assert Complement() == Complement()
+    assert hash(Gaussian(floor=0.0)) != hash(Gaussian())
