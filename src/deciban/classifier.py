@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 
 from deciban.arrays import Floats
@@ -174,7 +173,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The share of rows whose class is predicted rightly. `y` holds the labels, or names their column."""
         if isinstance(y, str):
             y = label_array(self._split(open_table(X), y, "y")[1])
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        return float(super().score(X, y, sample_weight))
 
     # what was learned
 

@@ -36,7 +36,7 @@ def test_shards_of_different_resolution_merge_to_the_counts_of_all_rows() -> Non
     """The shards are finer than the whole, each in its own way; the whole has more values than cells."""
     x = np.concatenate([RNG.normal(0, 1, 3000), RNG.normal(1e4, 1e-3, 300), [1e9, -1e-9, 0.0]])
     whole = cells(x)
-    for parts in (np.array_split(x, 7), [x[:5], x[5:2000], x[2000:]], list(x.reshape(-1, 1)[:40]) + [x[40:]]):
+    for parts in (np.array_split(x, 7), [x[:5], x[5:2000], x[2000:]], [*x.reshape(-1, 1)[:40], x[40:]]):
         total = cells(parts[0])
         for part in parts[1:]:
             total = total.merge(cells(np.asarray(part)))

@@ -41,7 +41,7 @@ def test_count_moments(kind: type) -> None:
     assert kernels.count_moments(x, LABELS, WEIGHTS, moments)
     for c in range(K):
         for j in range(M):
-            rows = (LABELS == c) & ~np.isnan(x[:, j])
+            rows = (c == LABELS) & ~np.isnan(x[:, j])
             w, v = WEIGHTS[rows], x[rows, j].astype(np.float64)
             mean = np.average(v, weights=w)
             np.testing.assert_allclose(moments[0, c, j], w.sum())
@@ -74,7 +74,7 @@ def test_count_totals(binary: bool) -> None:
     kernels.count_totals(X, LABELS, WEIGHTS, binary, 0.3, present, total)
     amounts = np.nan_to_num(X > 0.3 if binary else X)
     for c in range(K):
-        w = np.where(LABELS == c, WEIGHTS, 0.0)
+        w = np.where(c == LABELS, WEIGHTS, 0.0)
         np.testing.assert_allclose(present[c], w @ ~np.isnan(X))
         np.testing.assert_allclose(total[c], w @ amounts, rtol=1e-12)
     csr = sparse.csr_array(np.where(np.isnan(X), np.nan, np.where(X > 0, X, 0.0)))
@@ -96,7 +96,7 @@ def test_count_codes() -> None:
     kernels.count_codes(codes, LABELS, WEIGHTS, table)
     for c in range(K):
         for v in range(5):
-            assert table[c, v] == WEIGHTS[(LABELS == c) & (codes == v)].sum()
+            assert table[c, v] == WEIGHTS[(c == LABELS) & (codes == v)].sum()
 
 
 def test_whole_numbers() -> None:
@@ -113,7 +113,7 @@ def test_whole_numbers() -> None:
     for j in range(M):
         for k in range(int(high[j] - low[j]) + 1):
             for c in range(K):
-                expected = WEIGHTS[(LABELS == c) & (x[:, j] == low[j] + k)].sum()
+                expected = WEIGHTS[(c == LABELS) & (x[:, j] == low[j] + k)].sum()
                 assert table[c, start[j] + k] == expected
     code_of = np.arange(start[-1], dtype=np.int32)
     codes = np.zeros((2, M), dtype=np.int32)

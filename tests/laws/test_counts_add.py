@@ -1,5 +1,6 @@
 """The algebra of counts, for every family."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deciban import Counts
-from deciban.decide.priors import log_prior
 from deciban.data.open import open_table
+from deciban.decide.priors import log_prior
 from deciban.model import Model, estimate
 from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
 
@@ -42,7 +43,7 @@ def test_empty_is_an_identity(case: Case, seed: int) -> None:
 @few
 @given(seed=seeds)
 def test_merge_is_associative_and_commutative(case: Case, seed: int) -> None:
-    X, y, rng = table(case, seed)
+    X, y, _ = table(case, seed)
     y = y + 2 * (np.arange(60) >= 40)  # the shards know different classes
     schema = schema_of(case, X)
     a, b, c = (counted(schema, rows_of(X, part), y[part]) for part in (slice(0, 20), slice(20, 40), slice(40, 60)))
@@ -59,7 +60,7 @@ def test_any_batching_and_any_order_give_the_same_counts(case: Case, seed: int, 
     schema = schema_of(case, X)
     whole = counted(schema, X, y)
     edges = [0, *sorted(cuts), 60]
-    parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
     total = Counts.empty(schema)
     for k in rng.permutation(len(parts)):
         total = total + counted(schema, rows_of(X, parts[k]), y[parts[k]])
@@ -123,7 +124,7 @@ def test_weights_are_repetitions(case: Case, seed: int) -> None:
 @few
 @given(seed=seeds)
 def test_forgetting_leaves_the_model_of_the_others(case: Case, seed: int) -> None:
-    X, y, rng = table(case, seed)
+    X, y, _ = table(case, seed)
     y = y + 2 * (np.arange(60) >= 30)  # the second half brings classes of its own
     schema = schema_of(case, X)
     a, b = counted(schema, rows_of(X, slice(0, 30)), y[:30]), counted(schema, rows_of(X, slice(30, 60)), y[30:])

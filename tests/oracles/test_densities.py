@@ -37,7 +37,7 @@ def evidence(spec, X, y=Y, at=None) -> np.ndarray:
 
 def by_class(x: np.ndarray, at: np.ndarray, logpdf) -> np.ndarray:
     """logpdf(rows of the class, at) for each class and column, columns added up."""
-    return np.stack([sum(logpdf(x[Y == c, j], at[:, j]) for j in range(x.shape[1])) for c in range(3)], axis=1)
+    return np.stack([sum(logpdf(x[c == Y, j], at[:, j]) for j in range(x.shape[1])) for c in range(3)], axis=1)
 
 
 NORMAL = RNG.normal([0, 50, -3], [1, 10, 0.1], (200, 3)) + Y[:, None]
@@ -57,11 +57,11 @@ def test_gaussian_with_ddof() -> None:
 
 @pytest.mark.parametrize("amount", [0.0, 0.3, 1.0])
 def test_pooled_and_shrunk_variance(amount: float) -> None:
-    pooled = sum(NORMAL[Y == c].var(axis=0) * (Y == c).sum() for c in range(3)) / 200
+    pooled = sum(NORMAL[c == Y].var(axis=0) * (c == Y).sum() for c in range(3)) / 200
     expected = np.stack(
         [
             stats.norm.logpdf(
-                NORMAL, NORMAL[Y == c].mean(0), np.sqrt((1 - amount) * NORMAL[Y == c].var(0) + amount * pooled)
+                NORMAL, NORMAL[c == Y].mean(0), np.sqrt((1 - amount) * NORMAL[c == Y].var(0) + amount * pooled)
             ).sum(axis=1)
             for c in range(3)
         ],
@@ -104,7 +104,7 @@ def test_multinomial_is_scipys() -> None:
     expected = np.stack(
         [
             stats.multinomial.logpmf(
-                COUNTS, COUNTS.sum(axis=1), (COUNTS[Y == c].sum(0) + 1) / (COUNTS[Y == c].sum() + 3)
+                COUNTS, COUNTS.sum(axis=1), (COUNTS[c == Y].sum(0) + 1) / (COUNTS[c == Y].sum() + 3)
             )
             for c in range(3)
         ],
@@ -115,7 +115,7 @@ def test_multinomial_is_scipys() -> None:
 
 
 def test_complement_is_the_formula() -> None:
-    totals = np.array([COUNTS[Y == c].sum(axis=0) for c in range(3)])
+    totals = np.array([COUNTS[c == Y].sum(axis=0) for c in range(3)])
     others = totals.sum(axis=0) - totals
     weight = -np.log((1 + others) / (3 + others.sum(axis=1, keepdims=True)))
     np.testing.assert_allclose(evidence(Complement(), COUNTS.astype(float)), COUNTS @ weight.T, rtol=1e-12)
@@ -130,7 +130,7 @@ def test_categorical_in_fractions(alpha: Fraction) -> None:
     for i in range(0, 200, 17):
         for c in range(3):
             shares = [
-                (Fraction(int(((X[:, j] == X[i, j]) & (Y == c)).sum())) + alpha) / (int((Y == c).sum()) + alpha * 4)
+                (Fraction(int(((X[:, j] == X[i, j]) & (c == Y)).sum())) + alpha) / (int((c == Y).sum()) + alpha * 4)
                 for j in range(2)
             ]
             assert found[i, c] == pytest.approx(log(prod(shares)), rel=1e-13)
@@ -142,8 +142,8 @@ def test_joint_table_in_fractions() -> None:
     found = evidence({("a", "b"): JointTable(alpha=0.5)}, X)
     for i in range(0, 200, 13):
         for c in range(3):
-            count = int(((a == a[i]) & (b == b[i]) & (Y == c)).sum())
-            share = (Fraction(count) + Fraction(1, 2)) / (int((Y == c).sum()) + Fraction(1, 2) * 6)
+            count = int(((a == a[i]) & (b == b[i]) & (c == Y)).sum())
+            share = (Fraction(count) + Fraction(1, 2)) / (int((c == Y).sum()) + Fraction(1, 2) * 6)
             assert found[i, c] == pytest.approx(log(share), rel=1e-13)
 
 
@@ -154,7 +154,7 @@ def test_a_full_joint_table_is_plain_counting() -> None:
     found = BayesClassifier({("a", "b"): JointTable(alpha=0)}).fit(X, Y).predict_proba(X)
     for i in range(200):
         same = (a == a[i]) & (b == b[i])
-        np.testing.assert_allclose(found[i], [(same & (Y == c)).sum() / same.sum() for c in range(3)], rtol=1e-12)
+        np.testing.assert_allclose(found[i], [(same & (c == Y)).sum() / same.sum() for c in range(3)], rtol=1e-12)
 
 
 def test_joint_table_sums_over_missing_members_exactly() -> None:
@@ -169,14 +169,14 @@ def test_joint_table_sums_over_missing_members_exactly() -> None:
 @pytest.mark.parametrize("spread", [PerClass(), Pooled(), Shrunk(0.25), PerClass(shrinkage=0.4)], ids=str)
 def test_joint_gaussian_is_scipys(spread) -> None:
     mix = NORMAL @ np.array([[1, 0.5, 0], [0, 1, 0.2], [0, 0.3, 1]])
-    own = np.array([np.cov(mix[Y == c].T, bias=True) for c in range(3)])
-    pooled = sum(own[c] * (Y == c).sum() for c in range(3)) / 200
+    own = np.array([np.cov(mix[c == Y].T, bias=True) for c in range(3)])
+    pooled = sum(own[c] * (c == Y).sum() for c in range(3)) / 200
     matrices = {"PerClass": own, "Pooled": np.array([pooled] * 3)}.get(
         type(spread).__name__, 0.75 * own + 0.25 * pooled
     )
     matrices = np.array([(1 - spread.shrinkage) * m + spread.shrinkage * np.diag(np.diag(m)) for m in matrices])
     expected = np.stack(
-        [stats.multivariate_normal.logpdf(mix, mix[Y == c].mean(axis=0), matrices[c]) for c in range(3)], axis=1
+        [stats.multivariate_normal.logpdf(mix, mix[c == Y].mean(axis=0), matrices[c]) for c in range(3)], axis=1
     )
     np.testing.assert_allclose(evidence(JointGaussian(spread), mix), expected, rtol=1e-9)
     holed = mix.copy()
@@ -184,7 +184,7 @@ def test_joint_gaussian_is_scipys(spread) -> None:
     kept = np.ix_([0, 2], [0, 2])
     marginal = np.stack(
         [
-            stats.multivariate_normal.logpdf(mix[:, [0, 2]], mix[Y == c][:, [0, 2]].mean(axis=0), matrices[c][kept])
+            stats.multivariate_normal.logpdf(mix[:, [0, 2]], mix[c == Y][:, [0, 2]].mean(axis=0), matrices[c][kept])
             for c in range(3)
         ],
         axis=1,
@@ -212,8 +212,8 @@ def test_binned_is_a_histogram() -> None:
     occupied = np.unique(cell).size
     for i in range(0, 200, 9):
         for c in range(3):
-            count = ((cell == cell[i]) & (Y == c)).sum()
-            share = (count + 1) / ((Y == c).sum() + occupied) / width
+            count = ((cell == cell[i]) & (c == Y)).sum()
+            share = (count + 1) / ((c == Y).sum() + occupied) / width
             assert clf.evidence(x[i : i + 1]).values[0, 0, c] == pytest.approx(np.log(share), rel=1e-12)
 
 

@@ -53,8 +53,8 @@ def test_linear_discriminant() -> None:
 
 def test_discriminants_are_the_closed_formulas() -> None:
     priors = np.bincount(Y) / 150
-    means = np.array([X[Y == c].mean(axis=0) for c in range(3)])
-    own = np.array([np.cov(X[Y == c].T, bias=True) for c in range(3)])
+    means = np.array([X[c == Y].mean(axis=0) for c in range(3)])
+    own = np.array([np.cov(X[c == Y].T, bias=True) for c in range(3)])
     pooled = (own * (priors * 150)[:, None, None]).sum(axis=0) / 150
     inverse = np.linalg.inv(pooled)
     linear = X @ inverse @ means.T - 0.5 * np.einsum("ci,ij,cj->c", means, inverse, means) + np.log(priors)

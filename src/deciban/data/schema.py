@@ -89,11 +89,18 @@ class Schema:
     def rows(self) -> list[tuple[str, str, str]]:
         """(column, family, why) in the order of the columns."""
         found = {
-            column: (self.column_name(column), _shown(part), part.why[k])
+            column: (self.column_name(column), self._family(part, column), part.why[k])
             for part in self.parts
             for k, column in enumerate(part.columns)
         }
         return [found[column] for column in sorted(found)]
+
+    def _family(self, part: Part, column: int) -> str:
+        """The family of a column, and the columns that form a block with it."""
+        if not part.family.joint or len(part.columns) == 1:
+            return str(part.family)
+        others = [self.column_name(other) for other in part.columns if other != column]
+        return f"{part.family} with {', '.join(others) if len(others) <= 3 else f'{len(others)} others'}"
 
     def __str__(self) -> str:
         lines = [("column", "family", "why"), *self.rows()]
@@ -192,11 +199,6 @@ def _members(key: Any) -> tuple[Any, ...]:
 def _listed(names: Iterable[str]) -> str:
     shown = [repr(name) for name in names]
     return ", ".join(shown[:12] + ([f"… ({len(shown)} in all)"] if len(shown) > 12 else []))
-
-
-def _shown(part: Part) -> str:
-    text = str(part.family)
-    return f"{text} with {len(part.columns) - 1} more" if part.family.joint and len(part.columns) > 1 else text
 
 
 def settle(table: Table, spec: ColumnSpec, defaults: Defaults) -> Schema:

@@ -29,9 +29,15 @@ class Steps:
         blocks = [model.schema.locate(b) for b in range(len(evidence.blocks))]
         read = [part.family.read(table, part.columns) for part in model.schema.parts]
         shown = tuple(tuple(_cell(table, model, *block, row) for block in blocks) for row in rows)
+
+        def working(row: int, k: int, label: int) -> str:
+            part, block = blocks[k]
+            if shown[row][k].endswith("= missing"):
+                return "1 (missing: no evidence)"
+            return model.likelihoods[part].working(read[part], row, block, label)
+
         workings = tuple(
-            tuple(tuple(model.likelihoods[p].working(read[p], row, b, c) for c in classes) for p, b in blocks)
-            for row in rows
+            tuple(tuple(working(row, k, label) for label in classes) for k in range(len(blocks))) for row in rows
         )
         return cls(evidence, shown, workings)
 
@@ -46,7 +52,7 @@ class Steps:
         names = [str(label) for label in evidence.classes]
         lines = [("", *(names[c] for c in shown)), ("prior", *(_number(evidence.log_prior[c]) for c in shown))]
         for b in range(len(evidence.blocks)):
-            found = [f"{self.workings[row][b][c]} = {_number(evidence.values[row, b, c])}" for c in shown]
+            found = [_step(self.workings[row][b][c], evidence.values[row, b, c]) for c in shown]
             weight = evidence.weights[b]
             lines.append((self.cells[row][b] + ("" if weight == 1.0 else f"  (weight {weight:.3g})"), *found))
         if evidence.bias.any():
@@ -96,6 +102,11 @@ def _value(table: Table, column: int, row: int) -> str:
     if value is None or value != value:
         return "missing"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _step(working: str, log_value: float) -> str:
+    """How a likelihood was found and what it is."""
+    return working if working.startswith("1 (") else f"{working} = {_number(log_value)}"
 
 
 def _number(log_value: float) -> str:

@@ -1,0 +1,10 @@
+"""Train on the bundled weather table, classify a day, show why."""
+
+from deciban import BayesClassifier
+from deciban.datasets import weather
+
+day = [{"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}]
+
+clf = BayesClassifier(alpha=0).fit(weather(), "play")
+print(clf.schema_, end="\n\n")
+print(clf.explain(day))

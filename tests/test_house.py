@@ -1,0 +1,56 @@
+"""The house is in order: lint, format, types, import order, lazy imports, documents that tell the truth."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ruff", "check", "."),
+        ("ruff", "format", "--check", "."),
+        ("mypy",),
+        ("lint-imports",),
+    ],
+    ids=" ".join,
+)
+def test_tools_have_no_complaint(command: tuple[str, ...]) -> None:
+    run(str(Path(sys.executable).parent / command[0]), *command[1:])
+
+
+def test_the_first_command_of_the_readme_prints_what_it_shows() -> None:
+    shown = (ROOT / "README.md").read_text().split("```text\n")[1].split("```")[0]
+    assert run(sys.executable, "examples/weather.py") == shown
+
+
+def test_the_test_command_of_the_readme_is_what_ci_runs() -> None:
+    commands = [part.split("```")[0].strip() for part in (ROOT / "README.md").read_text().split("```sh\n")[1:]]
+    assert "examples/weather.py" in commands[0]
+    assert commands[1] in (ROOT / ".ci" / "run").read_text()
+    assert commands[1] in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_importing_is_light() -> None:
+    """The package alone imports nothing heavy, and learning imports nothing that is optional."""
+    optional = ["polars", "duckdb", "matplotlib", "pyspark", "onnx"]
+    heavy = ["numba", "sklearn", "pyarrow", "scipy", "numpy", "pandas", *optional]
+    code = f"import sys, deciban; print([name for name in {heavy} if name in sys.modules])"
+    assert run(sys.executable, "-c", code).strip() == "[]"
+    code = (
+        "import sys; from deciban import BayesClassifier\n"
+        "assert 'numba' not in sys.modules\n"
+        "BayesClassifier().fit([[1.0], [2.0]], [0, 1]).predict([[1.5]])\n"
+        f"print([name for name in {optional} if name in sys.modules])"
+    )
+    assert run(sys.executable, "-c", code).strip() == "[]"
