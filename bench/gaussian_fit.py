@@ -49,9 +49,8 @@ def main(rows: int) -> None:
     one = seconds(lambda: BayesClassifier(threads=1).fit(table, labels), 5)
     peer = seconds(lambda: theirs.fit(table, labels), 5)
     read = seconds(table.sum, 9)
-    print(
-        f"machine   {platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    )
+    machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    print(f"machine   {machine}, Python {platform.python_version()}")
     print(
         f"versions  numpy {np.__version__}, numba {numba.__version__}, scikit-learn {sklearn.__version__}; seed {SEED}"
     )

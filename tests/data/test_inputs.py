@@ -29,10 +29,6 @@ COLUMNS = {name: [row[name] for row in ROWS] for name in ROWS[0]}
 ARROW = pa.table(COLUMNS)
 
 
-def duck(table: pa.Table) -> duckdb.DuckDBPyRelation:
-    return duckdb.from_arrow(table)
-
-
 FORMS = {
     "rows": ROWS,
     "columns": COLUMNS,
@@ -45,7 +41,7 @@ FORMS = {
     "pandas categories": pd.DataFrame(COLUMNS).astype({"town": "category"}),
     "polars": pl.DataFrame(COLUMNS),
     "polars categories": pl.DataFrame(COLUMNS).with_columns(pl.col("town").cast(pl.Categorical)),
-    "duckdb": duck(ARROW),
+    "duckdb": None,
     "large strings": ARROW.set_column(1, "town", ARROW["town"].cast(pa.large_string())),
     "dictionary": ARROW.set_column(1, "town", ARROW["town"].dictionary_encode()),
     "float32": ARROW.set_column(0, "age", ARROW["age"].cast(pa.float32())),
@@ -56,6 +52,8 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_the_same_model(form: str) -> None:
     table = FORMS[form]
+    if form == "duckdb":
+        table = duckdb.from_arrow(ARROW)
     if form == "record batch reader":
         table = pa.RecordBatchReader.from_batches(ARROW.schema, ARROW.to_batches())
     clf = BayesClassifier(SPEC).fit(table, LABELS)
