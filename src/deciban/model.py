@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from deciban.arrays import Flags, Floats, Integers, all_finite
+from deciban.arrays import Flags, Floats, Integers
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
 from deciban.errors import BadCell, DataError, ForgetError, UsageError
 from deciban.families import Likelihood
-from deciban.families.base import Sampled, refuse_infinite
+from deciban.families.base import Sampled
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 
@@ -183,7 +183,7 @@ def log_normalize(log_joint: Floats, log_prior: Floats) -> tuple[Floats, Floats]
     Where every class has probability 0 the posterior is the prior, and the density of -inf marks the row.
     """
     top = log_joint.max(axis=-1, keepdims=True)
-    possible = top > -np.inf
+    possible = top != -np.inf
     shifted = log_joint - np.where(possible, top, 0.0)
     with np.errstate(divide="ignore"):
         total = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
@@ -229,18 +229,12 @@ class Model:
     ) -> None:
         """Add the weighted evidence of every part to `out`. The one place where anything is scored."""
         guard = Guard(self.schema, first_row)
-        read = []
         for p, (part, likelihood) in enumerate(zip(self.schema.parts, self.likelihoods, strict=True)):
             cells = guard(p, part.family.read, table, part.columns)
             guard(p, likelihood.score, cells, weights[p], slots[p], out)
             if full and (base := likelihood.base(cells)) is not None:
                 for b in range(base.shape[1]):
                     out[:, slots[p][b], :] += weights[p][b] * base[:, b, None]
-            read.append(cells)
-        if not all_finite(out):  # an infinite cell, perhaps: now it is worth looking
-            for p, cells in enumerate(read):
-                if isinstance(cells, np.ndarray):
-                    guard(p, refuse_infinite, cells)
 
     def sample(self, rows: int, rng: np.random.Generator) -> tuple[list[Sampled], Integers]:
         """Columns of drawn cells, in the order of the schema, and the class of each row."""

@@ -12,6 +12,9 @@ from deciban.errors import DataError
 
 LabelArray = npt.NDArray[Any]
 
+# More repetitions of a row than this are no longer told apart by a double.
+MOST_REPETITIONS = 1e15
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -74,7 +77,7 @@ def _integers(array: npt.NDArray[Any], kind: np.dtype[Any]) -> Labels:
         return Labels(array.astype(kind), np.zeros(0, dtype=np.int32))
     low, high = int(array.min()), int(array.max())
     if high - low <= max(1 << 16, array.size):
-        return _narrow(array - array.dtype.type(low) if low else array, kind, low)
+        return _narrow(array.astype(np.int64) - low if low else array, kind, low)
     classes, codes = np.unique(array, return_inverse=True)
     return Labels(classes.astype(kind), codes.astype(np.int32))
 
@@ -133,10 +136,11 @@ def check_weights(weights: Any, rows: int) -> Floats | None:
         raise DataError(f"Sample weights must be 1D array or scalar: they have {array.ndim} dimensions; give one a row")
     if array.size != rows:
         raise DataError(f"there are {array.size} weights for {rows} rows (shape mismatch); give one weight a row")
-    bad = ~(np.isfinite(array) & (array >= 0.0))
+    bad = ~((array >= 0.0) & (array <= MOST_REPETITIONS))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"row {row}: its weight is {array[row]}; a weight is a number of repetitions: finite and not negative"
+            f"row {row}: its weight is {array[row]}; a weight is a number of repetitions: finite, not negative, "
+            f"at most {MOST_REPETITIONS:g}"
         )
     return array

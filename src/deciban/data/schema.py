@@ -274,8 +274,6 @@ def _inferred(table: Table, columns: list[int], defaults: Defaults) -> list[tupl
 
 def _of_integers(cells: np.ndarray, defaults: Defaults) -> tuple[Family, str]:
     values = np.unique(cells)
-    if values.tolist() == [0, 1]:
-        return Bernoulli(defaults.alpha), "only 0 and 1"
     if values.size <= min(MOST_CODES, cells.size // 2):
         return Categorical(
             defaults.alpha, unseen=defaults.unseen

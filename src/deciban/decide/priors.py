@@ -1,6 +1,6 @@
 """Prior probabilities of the classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,6 @@ class Uniform:
 
     def shares(self, classes: LabelArray, weight: Floats) -> Floats:
         return np.full(weight.size, 1.0 / max(weight.size, 1))
-
-
-Prior = Empirical | Uniform | Mapping[Any, float] | Sequence[float] | str
 
 
 def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:

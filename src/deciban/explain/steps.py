@@ -32,9 +32,10 @@ class Steps:
 
         def working(row: int, k: int, label: int) -> str:
             part, block = blocks[k]
-            if shown[row][k].endswith("= missing"):
-                return "1 (missing: no evidence)"
-            return model.likelihoods[part].working(read[part], row, block, label)
+            steps = model.likelihoods[part].working(read[part], row, block, label)
+            if steps is None:
+                return "1 (missing or never seen: no evidence)"
+            return f"{steps} = {_number(evidence.values[row, k, label])}"
 
         workings = tuple(
             tuple(tuple(working(row, k, label) for label in classes) for k in range(len(blocks))) for row in rows
@@ -52,7 +53,7 @@ class Steps:
         names = [str(label) for label in evidence.classes]
         lines = [("", *(names[c] for c in shown)), ("prior", *(_number(evidence.log_prior[c]) for c in shown))]
         for b in range(len(evidence.blocks)):
-            found = [_step(self.workings[row][b][c], evidence.values[row, b, c]) for c in shown]
+            found = [self.workings[row][b][c] for c in shown]
             weight = evidence.weights[b]
             lines.append((self.cells[row][b] + ("" if weight == 1.0 else f"  (weight {weight:.3g})"), *found))
         if evidence.bias.any():
@@ -102,11 +103,6 @@ def _value(table: Table, column: int, row: int) -> str:
     if value is None or value != value:
         return "missing"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _step(working: str, log_value: float) -> str:
-    """How a likelihood was found and what it is."""
-    return working if working.startswith("1 (") else f"{working} = {_number(log_value)}"
 
 
 def _number(log_value: float) -> str:

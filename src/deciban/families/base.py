@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -47,8 +47,8 @@ class Likelihood(Protocol):
         """Cells drawn for rows of the given classes, one array for each column."""
         ...
 
-    def working(self, cells: Any, row: int, column: int, label: int) -> str:
-        """How P(cell | class) was found, as one would write it on a blackboard."""
+    def working(self, cells: Any, row: int, column: int, label: int) -> str | None:
+        """How P(cell | class) was found, as one would write it on a blackboard; None where a cell says nothing."""
         ...
 
 
@@ -121,6 +121,8 @@ class PerClass(Spoken):
     def __post_init__(self) -> None:
         check_shrinkage(self.shrinkage)
 
+    shared: ClassVar[bool] = False
+
     def combine(self, own: Floats, pooled: Floats) -> Floats:
         """The variances to use, given those of each class and the one of all classes about their own means."""
         return own
@@ -134,6 +136,8 @@ class Pooled(Spoken):
 
     def __post_init__(self) -> None:
         check_shrinkage(self.shrinkage)
+
+    shared: ClassVar[bool] = True
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
         return np.broadcast_to(pooled, own.shape)
@@ -151,6 +155,8 @@ class Shrunk(Spoken):
             raise UsageError(f"Shrunk(amount={self.amount!r}): the share of the pooled variance is between 0 and 1")
         check_shrinkage(self.shrinkage)
 
+    shared: ClassVar[bool] = False
+
     def combine(self, own: Floats, pooled: Floats) -> Floats:
         return (1.0 - self.amount) * own + self.amount * pooled
 
@@ -161,6 +167,12 @@ Spread = PerClass | Pooled | Shrunk
 def check_shrinkage(shrinkage: float | str) -> None:
     if shrinkage != "oas" and not (isinstance(shrinkage, int | float) and 0.0 <= shrinkage <= 1.0):
         raise UsageError(f"shrinkage={shrinkage!r}: give a share between 0 and 1, or 'oas'")
+
+
+def check_no_shrinkage(variance: Spread) -> None:
+    """Refuse a shrinkage where there is no matrix to shrink."""
+    if variance.shrinkage != 0.0:
+        raise UsageError(f"{variance!r}: a single column has no correlations to shrink; use Shrunk(amount) or a block")
 
 
 def check_amount(name: str, value: float) -> None:
@@ -174,18 +186,24 @@ def check_unseen(unseen: str) -> None:
         raise UsageError(f"unseen={unseen!r}: choose 'ignore', 'smooth' or 'error'")
 
 
-def column_rows(positions: Flags) -> tuple[int, int]:
-    """Row and column of the first True."""
-    row, column = np.argwhere(positions)[0]
-    return int(row), int(column)
-
-
 def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:
     """A BadCell for the first cell that is present and not usable."""
     bad = ~usable & ~np.isnan(numbers)
     if bad.any():
-        row, column = column_rows(bad)
+        row, column = (int(i) for i in np.argwhere(bad)[0])
         raise BadCell(column, row, f"found {numbers[row, column].item()!r}, expected {expected}", remedy)
+
+
+def refuse_stored(usable: Flags, cells: Numbers | sparse.csr_array, expected: str, remedy: str) -> None:
+    """The same for a matrix that may be sparse: `usable` speaks of its stored cells."""
+    if isinstance(cells, np.ndarray):
+        refuse_unless(usable, cells, expected, remedy)
+        return
+    bad = np.flatnonzero(~usable & ~np.isnan(cells.data))
+    if bad.size:
+        row = int(np.searchsorted(cells.indptr, bad[0], side="right")) - 1
+        found = cells.data[bad[0]].item()
+        raise BadCell(int(cells.indices[bad[0]]), row, f"found {found!r}, expected {expected}", remedy)
 
 
 def refuse_infinite(numbers: Numbers) -> None:
@@ -206,6 +224,7 @@ def by_missing_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
     if not missing.any():
         yield missing[0] if len(missing) else np.zeros(missing.shape[1], dtype=np.bool_), np.arange(len(missing))
         return
-    patterns, place = np.unique(missing, axis=0, return_inverse=True)
-    for k, pattern in enumerate(patterns):
-        yield pattern, np.flatnonzero(place.ravel() == k)
+    patterns, place, sizes = np.unique(missing, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(place.ravel(), kind="stable")
+    for pattern, rows in zip(patterns, np.split(order, np.cumsum(sizes)[:-1]), strict=True):
+        yield pattern, rows

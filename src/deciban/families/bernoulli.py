@@ -9,8 +9,8 @@ from scipy import sparse
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import UsageError
-from deciban.families.base import OfColumns, Readable, Sampled, check_amount, refuse_unless
-from deciban.families.smoothing import smoothed
+from deciban.families.base import OfColumns, Readable, Sampled, check_amount, refuse_stored
+from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 from deciban.statistics.totals import sparse_arrays
 
@@ -37,11 +37,11 @@ class Bernoulli(OfColumns):
         if not isinstance(cells, np.ndarray) and self.cut < 0.0:
             raise UsageError(f"Bernoulli(threshold={self.threshold}): on sparse data the threshold must be at least 0")
         if self.threshold is None:
-            stored = cells if isinstance(cells, np.ndarray) else cells.data[:, None]
+            stored = cells if isinstance(cells, np.ndarray) else cells.data
             usable = (stored == 0) | (stored == 1)
             if not usable.all():
-                refuse_unless(
-                    usable, stored, "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()"
+                refuse_stored(
+                    usable, cells, "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()"
                 )
         return cells
 
@@ -52,12 +52,9 @@ class Bernoulli(OfColumns):
         return Totals.count(cells, labels, weights, classes, self.cut)
 
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
-        counts = np.stack([statistic.total, statistic.present - statistic.total], axis=-1)
-        one, zero = np.empty(counts.shape[:2]), np.empty(counts.shape[:2])
-        for j in range(counts.shape[1]):
-            shares = smoothed(counts[:, j], self.alpha)
-            one[:, j], zero[:, j] = shares[:, 0], shares[:, 1]
-        return BernoulliLikelihood(one.T.copy(), log(one.T), log(zero.T), self.cut, self.alpha, statistic)
+        counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
+        one, zero = np.ascontiguousarray(np.moveaxis(smoothed(counts, self.alpha), -1, 0))
+        return BernoulliLikelihood(one, log(one), log(zero), self.cut, self.alpha, statistic)
 
 
 @dataclass(frozen=True)
@@ -75,12 +72,10 @@ class BernoulliLikelihood:
         if isinstance(cells, np.ndarray):
             kernels.score_binary(cells, self.threshold, self.one, self.zero, weight, slot, out)
             return
-        if slot.any() or not np.isfinite(self.zero).all() or np.isnan(cells.data).any():
-            self.score(cells.toarray(), weight, slot, out)  # block by block: absent words speak one by one
+        if out.shape[1] > 1:  # block by block every absent word speaks for itself, and `out` is larger than this
+            self.score(cells.toarray(), weight, slot, out)
             return
-        slope = weight[:, None] * (self.one - self.zero)
-        out[:, 0, :] += weight @ self.zero
-        kernels.score_sparse_linear(*sparse_arrays(cells), True, self.threshold, slope, 1.0, 0, out)
+        kernels.score_sparse_binary(*sparse_arrays(cells), self.threshold, self.one, self.zero, weight, out)
 
     def base(self, cells: Numbers | sparse.csr_array) -> None:
         return None
@@ -89,14 +84,9 @@ class BernoulliLikelihood:
         chance = self.probability[:, labels]
         return list((rng.random(chance.shape) < chance).astype(np.int64))
 
-    def working(self, cells: Numbers | sparse.csr_array, row: int, column: int, label: int) -> str:
+    def working(self, cells: Numbers | sparse.csr_array, row: int, column: int, label: int) -> str | None:
+        if np.isnan(cells[row, column]):
+            return None
         ones, rows = self.statistic.total[label, column], self.statistic.present[label, column]
         top = ones if cells[row, column] > self.threshold else rows - ones
         return fraction(top, rows, self.alpha, 2)
-
-
-def fraction(count: float, total: float, alpha: float, levels: int) -> str:
-    """(count + alpha) / (total + alpha * levels), as it is written."""
-    if alpha == 0.0:
-        return f"{count:g}/{total:g}"
-    return f"({count:g} + {alpha:g})/({total:g} + {alpha:g}·{levels})"

@@ -8,10 +8,8 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
-from deciban.families.bernoulli import fraction
-from deciban.families.categorical import draw
-from deciban.families.smoothing import smoothed
+from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen, refuse_infinite
+from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Cells, Moments, Several
 from deciban.statistics.cells import Column
 
@@ -81,6 +79,7 @@ class BinnedLikelihood:
 
     def codes(self, cells: Numbers) -> Codes:
         """The bin of every cell among the occupied ones of its column, -1 where it is to be left out."""
+        refuse_infinite(cells)
         codes = np.full(cells.shape, -1, dtype=np.int32)
         for j, column in enumerate(self.bins):
             with np.errstate(over="ignore"):
@@ -116,10 +115,10 @@ class BinnedLikelihood:
             drawn.append(np.ldexp(column.cells[place] + rng.random(len(labels)), column.exponent))
         return drawn
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         code = int(self.codes(cells[row : row + 1])[0, column])
         if code < 0:
-            return "1 (missing or never seen: no evidence)"
+            return None
         bins = self.bins[column]
         count = bins.table[label, code] if code < bins.cells.size else 0.0
         share = fraction(count, bins.table[label].sum(), self.alpha, bins.cells.size)

@@ -11,8 +11,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell
 from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
-from deciban.families.bernoulli import fraction
-from deciban.families.smoothing import smoothed
+from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 
@@ -120,21 +119,14 @@ class CategoricalLikelihood:
             drawn.append(levels.take(pa.array(draw(shares, labels, rng))) if len(levels) else pa.nulls(len(labels)))
         return drawn
 
-    def working(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str:
+    def working(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = cells[row : row + 1] if isinstance(cells, np.ndarray) else [cell[row : row + 1] for cell in cells]
         code = int(self.codes(one)[0, column])
         if code < 0:
-            return "1 (missing or never seen: no evidence)"
+            return None
         table = self.counts[column]
         count = table[label, code] if code < table.shape[1] else 0.0
         return fraction(count, table[label].sum(), self.alpha, table.shape[1])
-
-
-def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers:
-    """For each label, the row of `shares` (level by class) that a throw of that class's die shows."""
-    heap = np.cumsum(shares, axis=0)
-    throw = rng.random(len(labels)) * heap[-1, labels]
-    return np.asarray(np.minimum((heap[:, labels] <= throw).sum(axis=0), len(shares) - 1))
 
 
 @dataclass(frozen=True)

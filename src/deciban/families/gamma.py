@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
     OfColumns,
     Readable,
@@ -19,6 +20,11 @@ from deciban.families.base import (
 )
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
 from deciban.statistics import Moments, Several
+
+
+# The least log(mean) - mean(log): a deviation of about a millionth of the mean. Below it the terms of the density are so
+# large that their sum loses all digits; such columns are Gaussian anyway.
+NARROWEST = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,45 +55,60 @@ class Gamma(OfColumns):
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
         overall, overall_logs = plain.over_classes(), logs.over_classes()
         seen = plain.weight > 0.0
+        overall_gap = _gap(overall, overall_logs)
+        gap = np.where(seen, _gap(plain, logs), overall_gap)
         mean = np.where(seen, plain.mean, overall.mean)
-        gap = _gap(mean, np.where(seen, logs.mean, overall_logs.mean))
-        overall_gap = _gap(overall.mean, overall_logs.mean)
-        constant = (overall.variance() <= 0.0)[0]
-        shape = _shape(np.maximum(gap, np.maximum(self.floor * overall_gap, 1e-14)))
+        shape = _shape(np.maximum(gap, np.maximum(self.floor * overall_gap, NARROWEST)))
         scale = np.divide(mean, shape, out=np.ones_like(mean), where=mean > 0.0)
-        return GammaLikelihood(shape.T.copy(), scale.T.copy(), constant)
+        return GammaLikelihood.of(shape.T.copy(), scale.T.copy(), overall.variance()[0] > 0.0)
 
 
-def _gap(mean: Floats, mean_of_log: Floats) -> Floats:
-    """log(mean) - mean(log), which is 0 for a constant and grows with the spread."""
-    logs = np.log(mean, out=np.zeros_like(mean), where=mean > 0.0)
-    return np.maximum(logs - mean_of_log, 0.0)
+def _gap(plain: Moments, logs: Moments) -> Floats:
+    """log(mean) - mean(log), which is 0 for a constant and grows with the spread.
+
+    Where the two are too close to be subtracted, the first terms of its series in the central moments say it:
+    var(x) / (6 mean²) + var(log x) / 3.
+    """
+    mean = np.where(plain.mean > 0.0, plain.mean, 1.0)
+    gap = np.maximum(np.log(mean) - logs.mean - logs.mean_low, 0.0)
+    series = plain.variance() / mean**2 / 6.0 + logs.variance() / 3.0
+    return np.where(series < 1e-8, series, gap)
 
 
 def _shape(gap: Floats) -> Floats:
     """The k that solves log(k) - digamma(k) = gap, by Newton's method on 1/k from Minka's starting point."""
     shape = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
+    newton = gap > 1e-6  # below that the starting point is right and the terms of a step cancel
     for _ in range(6):
         error = np.log(shape) - digamma(shape) - gap
-        slope = 1.0 / shape - polygamma(1, shape)
+        slope = np.where(newton, 1.0 / shape - polygamma(1, shape), 1.0)
         step = 1.0 / shape + error / (shape**2 * slope)
-        shape = np.where(step > 0.0, 1.0 / np.where(step > 0.0, step, 1.0), shape)
+        better = newton & (step > 0.0)
+        shape = np.where(better, 1.0 / np.where(better, step, 1.0), shape)
     return np.asarray(shape)
 
 
 @dataclass(frozen=True)
 class GammaLikelihood:
-    """Shape and scale, column by class; constant columns say nothing."""
+    """Shape and scale, column by class; the log density is offset + power log x + slope x."""
 
     shape: Floats
     scale: Floats
-    constant: np.ndarray
+    power: Floats
+    slope: Floats
+    offset: Floats
+
+    @classmethod
+    def of(cls, shape: Floats, scale: Floats, varies: Flags) -> Self:
+        """Columns that do not vary say nothing."""
+        says = np.where(varies[:, None], 1.0, 0.0)
+        offset = -says * (gammaln(shape) + shape * np.log(scale))
+        return cls(shape, scale, says * (shape - 1.0), -says / scale, offset)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        says = np.where(self.constant[:, None], 0.0, 1.0)
-        power, slope = says * (self.shape - 1.0), -says / self.scale
-        offset = -says * (gammaln(self.shape) + self.shape * np.log(self.scale))
-        kernels.score_half_line(np.where(cells > 0, cells, np.nan), power, slope, offset, weight, slot, out)
+        refuse_infinite(cells)
+        positive = np.where(cells > 0, cells, np.nan)
+        kernels.score_half_line(positive, self.power, self.slope, self.offset, weight, slot, out)
         impossible(cells <= 0, weight, slot, out)
 
     def base(self, cells: Numbers) -> None:
@@ -96,6 +117,8 @@ class GammaLikelihood:
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+        if np.isnan(cells[row, column]):
+            return None
         shape, scale = self.shape[column, label], self.scale[column, label]
         return f"Gamma({cells[row, column]:.6g}; shape {shape:.6g}, scale {scale:.6g})"

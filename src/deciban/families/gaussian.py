@@ -7,8 +7,17 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers
-from deciban.families.base import OfColumns, PerClass, Readable, Sampled, Spread, check_amount
+from deciban.arrays import Codes, Floats, Integers, Numbers, all_finite
+from deciban.families.base import (
+    OfColumns,
+    PerClass,
+    Readable,
+    Sampled,
+    Spread,
+    check_amount,
+    check_no_shrinkage,
+    refuse_infinite,
+)
 from deciban.statistics import Moments
 
 # Below this a variance is not told apart from that of a constant: its inverse would overflow.
@@ -31,6 +40,7 @@ class Gaussian(OfColumns):
     def __post_init__(self) -> None:
         check_amount("ddof", self.ddof)
         check_amount("floor", self.floor)
+        check_no_shrinkage(self.variance)
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -51,7 +61,7 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float)
     overall_variance = overall.variance()
     own = moments.variance(ddof)
     seen = moments.weight > 0.0
-    divisor = np.maximum((moments.weight - ddof * seen).sum(axis=0), 0.0)
+    divisor = np.maximum(moments.weight - ddof, 0.0).sum(axis=0)
     scatter = (moments.scatter + moments.scatter_low).sum(axis=0)
     pooled = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
     variance = np.where(seen, spread.combine(own, pooled), overall_variance)
@@ -84,6 +94,8 @@ class Normal:
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         kernels.score_normal(cells, self.centre, self.mean, self.root, self.offset, weight, slot, out)
+        if not all_finite(out):  # an infinite cell always shows there: only then is it worth looking for one
+            refuse_infinite(cells)
 
     def base(self, cells: Numbers) -> None:
         return None
@@ -92,8 +104,10 @@ class Normal:
         deviation = np.sqrt(self.variance)[:, labels]
         return list(self.centre[:, None] + (self.mean[:, labels] + deviation * rng.standard_normal(deviation.shape)))
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+        if np.isnan(cells[row, column]):
+            return None
         if not self.variance[column, label] > 0.0:
-            return "1 (a constant column says nothing)"
+            return "constant"
         mean = self.centre[column] + self.mean[column, label]
         return f"N({cells[row, column]:.6g}; mean {mean:.6g}, sd {self.variance[column, label] ** 0.5:.6g})"

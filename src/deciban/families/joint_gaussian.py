@@ -8,11 +8,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers
+from deciban.arrays import Codes, Floats, Integers, Numbers, all_finite
 from deciban.families.base import (
     OfBlocks,
     PerClass,
-    Pooled,
     Readable,
     Sampled,
     Spread,
@@ -48,34 +47,36 @@ class JointGaussian(OfBlocks):
         return Scatter.empty(classes, columns)
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Scatter:
-        refuse_infinite(cells)
         return Scatter.count(cells, labels, weights, classes)
 
     def estimate(self, statistic: Scatter) -> "JointNormal":
-        """Everything is done in units of each column's overall deviation, so no unit of measurement matters."""
+        """Everything is done in units of each column's overall deviation, so no unit of measurement matters.
+
+        A class without rows takes the overall distribution.
+        """
         overall = statistic.over_classes()
-        variance = np.diagonal(overall.scatter[0]) / max(overall.weight[0], 1.0e-300)
+        total = max(overall.weight[0], 1e-300)
+        variance = np.diagonal(overall.scatter[0]) / total
         unit = np.where(variance > LEAST_VARIANCE, np.sqrt(np.maximum(variance, LEAST_VARIANCE)), np.inf)
         scale = np.outer(1.0 / unit, 1.0 / unit)
         seen = statistic.weight > 0.0
-        divisor = np.maximum(statistic.weight - self.ddof, 0.0)
+        divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
         scatter = (statistic.scatter + statistic.scatter_low) * scale
-        own = np.divide(scatter, divisor[:, None, None], out=np.zeros_like(scatter), where=divisor[:, None, None] > 0)
-        freedom = (divisor * seen).sum()
-        pooled = statistic.within() * scale / freedom if freedom > 0.0 else np.zeros_like(scale)
-        covariance = np.array(self.covariance.combine(own, pooled))
-        if not seen.all():
-            covariance[~seen] = (overall.scatter[0] + overall.scatter_low[0]) * scale / max(overall.weight[0], 1e-300)
-        shared = isinstance(self.covariance, Pooled) and seen.all()
-        if shared:
-            covariance = covariance[:1]
-        weight = np.array([statistic.weight.sum()]) if shared else statistic.weight
-        for g, matrix in enumerate(covariance):
-            matrix[:] = shrunk(matrix, self.covariance.shrinkage, weight[g])
+        own = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
+        pooled = scatter.sum(axis=0) / max(divisor.sum(), 1e-300)
+        share = self.covariance.shrinkage
+        own = np.stack([shrunk(matrix, share, weight) for matrix, weight in zip(own, statistic.weight, strict=True)])
+        pooled = shrunk(pooled, share, total)
+        everything = (overall.scatter + overall.scatter_low) * scale / total
+        if self.covariance.shared:
+            covariance, group = np.concatenate([pooled[None], everything]), np.where(seen, 0, 1)
+        else:
+            covariance = np.where(seen[:, None, None], self.covariance.combine(own, pooled), everything)
+            group = np.arange(seen.size)
         centre = overall.mean[0]
-        mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0)
-        group = np.zeros(seen.size, dtype=np.int64) if shared else np.arange(seen.size)
-        return JointNormal(centre, unit, mean / unit, raised(covariance, self.floor), group)
+        mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
+        covariance = raised(covariance[: group.max(initial=0) + 1], self.floor)
+        return JointNormal.of(centre, unit, mean, covariance, group)
 
 
 def shrunk(matrix: Floats, shrinkage: float | Literal["oas"], weight: float) -> Floats:
@@ -123,20 +124,25 @@ class JointNormal:
     mean: Floats
     covariance: Floats
     group: Integers
+    complete: "Whitened"
+
+    @classmethod
+    def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
+        varies = np.flatnonzero(np.isfinite(unit))
+        return cls(centre, unit, mean, covariance, group, Whitened.of(centre, unit, mean, covariance, group, varies))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        missing = np.isnan(cells) | np.isinf(self.unit)
+        varies = self.complete.columns
+        missing = np.isnan(cells[:, varies])
         for absent, rows in by_missing_pattern(missing):
-            kept = np.flatnonzero(~absent)
-            if not kept.size:
-                continue
-            density = Whitened.of(self, kept)
-            if rows.size == len(cells):
-                density.score(np.ascontiguousarray(cells[:, kept], dtype=np.float64), weight[0], slot[0], out)
+            if not absent.any():
+                density = self.complete
             else:
-                part = np.zeros((rows.size, 1, out.shape[2]))
-                density.score(cells[np.ix_(rows, kept)].astype(np.float64), weight[0], 0, part)
-                out[rows, slot[0]] += part[:, 0]
+                kept = varies[~absent]
+                density = Whitened.of(self.centre, self.unit, self.mean, self.covariance, self.group, kept)
+            density.score(cells, rows, weight[0], slot[0], out)
+        if not all_finite(out):  # an infinite cell always shows there
+            refuse_infinite(cells)
 
     def base(self, cells: Numbers) -> None:
         return None
@@ -149,9 +155,13 @@ class JointNormal:
         standard = self.mean[labels] + np.einsum("nij,nj->ni", root[labels], noise)
         return list((self.centre + unit * standard).T)
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
-        mean = self.centre + np.where(np.isfinite(self.unit), self.mean[label] * self.unit, 0.0)
-        point = ", ".join(f"{value:.4g}" for value in cells[row])
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+        if np.isnan(cells[row]).all():
+            return None
+        mean = self.centre + np.where(np.isfinite(self.unit), self.mean[label], 0.0) * np.where(
+            np.isfinite(self.unit), self.unit, 0.0
+        )
+        point = ", ".join("missing" if np.isnan(value) else f"{value:.4g}" for value in cells[row])
         return f"N(({point}); mean ({', '.join(f'{value:.4g}' for value in mean)}), its covariance)"
 
 
@@ -159,6 +169,7 @@ class JointNormal:
 class Whitened:
     """The log density of some of the columns as offset - |whiten (x - centre) - mean|**2."""
 
+    columns: Integers
     centre: Floats
     whiten: Floats
     group: Integers
@@ -166,19 +177,29 @@ class Whitened:
     offset: Floats
 
     @classmethod
-    def of(cls, normal: JointNormal, kept: Integers) -> Self:
-        groups, size = len(normal.covariance), kept.size
-        whiten, log_root = np.empty((groups, size, size)), np.empty(groups)
-        for g, matrix in enumerate(normal.covariance):
-            lower = np.linalg.cholesky(matrix[np.ix_(kept, kept)])
-            inverse = solve_triangular(lower, np.eye(size), lower=True) / np.sqrt(2.0)
-            log_root[g] = np.log(np.diag(lower)).sum() + np.log(normal.unit[kept]).sum()
-            whiten[g] = (inverse / normal.unit[kept]).T
-        mean = np.einsum("ckl,ck->cl", whiten[normal.group], normal.mean[:, kept] * normal.unit[kept])
-        offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[normal.group]
-        return cls(normal.centre[kept], whiten, normal.group, np.ascontiguousarray(mean), offset)
+    def of(
+        cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers, columns: Integers
+    ) -> Self:
+        size, kept = columns.size, np.ix_(columns, columns)
+        whiten, log_root = np.empty((len(covariance), size, size)), np.zeros(len(covariance))
+        for g, matrix in enumerate(covariance):
+            lower = np.linalg.cholesky(matrix[kept])
+            inverse = solve_triangular(lower, np.eye(size), lower=True) / np.sqrt(2.0) if size else lower
+            log_root[g] = np.log(np.diag(lower)).sum() + np.log(unit[columns]).sum()
+            whiten[g] = (inverse / unit[columns]).T
+        whitened = np.einsum("ckl,ck->cl", whiten[group], mean[:, columns] * unit[columns])
+        offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[group]
+        return cls(columns, centre[columns], whiten, group, np.ascontiguousarray(whitened), offset)
 
-    def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
+    def score(self, cells: Numbers, rows: Integers, weight: float, slot: int, out: Floats) -> None:
+        if not self.columns.size:
+            return
+        whole = rows.size == len(cells)
+        part = out if whole else np.zeros((rows.size, 1, out.shape[2]))
+        used = cells[:, self.columns] if whole else cells[np.ix_(rows, self.columns)]
         kernels.score_joint_normal(
-            cells, self.centre, self.whiten, self.group, self.mean, self.offset, weight, slot, out
-        )
+            np.ascontiguousarray(used, dtype=np.float64), self.centre, self.whiten, self.group, self.mean, self.offset,
+            weight, slot if whole else 0, part,
+        )  # fmt: skip
+        if not whole:
+            out[rows, slot] += part[:, 0]

@@ -18,9 +18,7 @@ from deciban.families.base import (
     check_amount,
     check_unseen,
 )
-from deciban.families.bernoulli import fraction
-from deciban.families.categorical import draw
-from deciban.families.smoothing import smoothed
+from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
 
 
@@ -52,46 +50,36 @@ class JointTable(OfBlocks):
         return Tuples.count(cells, labels, weights, classes)
 
     def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
-        return JointTableLikelihood(statistic, self.alpha, self.unseen)
+        every = np.arange(len(statistic.levels))
+        return JointTableLikelihood(statistic, self.alpha, self.unseen, TupleTable.of(statistic, self.alpha, every))
 
 
 @dataclass(frozen=True)
 class JointTableLikelihood:
-    """Shares of the tuples that occur and, as the last row, of one that does not."""
+    """P(tuple | class) of the whole tuples; those of other patterns of missing members are made when needed."""
 
     statistic: Tuples
     alpha: float
     unseen: Unseen
-
-    def _sizes(self) -> Floats:
-        return np.array([len(levels) for levels in self.statistic.levels], dtype=np.float64)
-
-    def shares(self, kept: Integers) -> tuple[Integers, Floats]:
-        """The tuples of the columns `kept`, and P(tuple | class), tuple by class, the other columns summed over.
-
-        A tuple of these columns stands for as many whole tuples as the others have combinations, and each of those
-        was smoothed.
-        """
-        tuples, table = self.statistic.marginal(kept)
-        sizes = self._sizes()
-        possible = sizes[kept].prod()
-        hidden = np.delete(sizes, kept).prod()
-        padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
-        return tuples, smoothed(padded, self.alpha * hidden, possible).T
+    complete: "TupleTable"
 
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         codes = self.statistic.codes(cells)
         absent = self._absent(codes, cells)
         for pattern, rows in by_missing_pattern(absent):
-            kept = np.flatnonzero(~pattern)
-            if not kept.size:
+            if pattern.all():
                 continue
-            tuples, shares = self.shares(kept)
-            place = _find(codes[np.ix_(rows, kept)], tuples)
+            table = self._table(np.flatnonzero(~pattern))
+            place = table.find(codes[rows])[:, None]
             part = np.zeros((rows.size, 1, out.shape[2]))
-            start, first = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-            kernels.score_lookup(place[:, None], start, log(shares), weight, first, part)
+            first = np.zeros(1, dtype=np.int64)
+            kernels.score_lookup(place, first, table.log_shares, weight, first, part)
             out[rows, slot[0]] += part[:, 0]
+
+    def _table(self, columns: Integers) -> "TupleTable":
+        if columns.size == len(self.statistic.levels):
+            return self.complete
+        return TupleTable.of(self.statistic, self.alpha, columns)
 
     def _absent(self, codes: Integers, cells: list[pa.Array]) -> Flags:
         """Which members to sum over."""
@@ -110,34 +98,71 @@ class JointTableLikelihood:
         columns = len(self.statistic.levels)
         if not len(self.statistic.tuples):
             return [pa.nulls(len(labels)) for _ in range(columns)]
-        possible = self._sizes().prod()
         table = self.statistic.table
-        counted, added = table.sum(axis=1), self.alpha * possible
+        counted, added = table.sum(axis=1), self.complete.alpha * self.complete.possible
         uniform = rng.random(len(labels)) * (counted + added)[labels] < added
         tuples = self.statistic.tuples[draw(smoothed(table, 0.0).T, labels, rng)].copy()
-        for j, size in enumerate(self._sizes()):
-            tuples[uniform, j] = rng.integers(0, int(size), int(uniform.sum()))
+        for j, levels in enumerate(self.statistic.levels):
+            tuples[uniform, j] = rng.integers(0, len(levels), int(uniform.sum()))
         return [self.statistic.levels[j].take(pa.array(tuples[:, j])) for j in range(columns)]
 
-    def working(self, cells: list[pa.Array], row: int, column: int, label: int) -> str:
+    def working(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = [cell[row : row + 1] for cell in cells]
         codes = self.statistic.codes(one)
         kept = np.flatnonzero(~self._absent(codes, one)[0])
         if not kept.size:
-            return "1 (missing or never seen: no evidence)"
-        tuples, table = self.statistic.marginal(kept)
-        place = _find(codes[:, kept], tuples)[0]
-        count = table[label, place] if place < len(tuples) else 0.0
-        sizes = self._sizes()
-        alpha = self.alpha * np.delete(sizes, kept).prod()
-        return fraction(count, table[label].sum(), alpha, int(sizes[kept].prod()))
+            return None
+        table = self._table(kept)
+        place = table.find(codes)[0]
+        count = table.counts[label, place] if place < table.counts.shape[1] else 0.0
+        return fraction(count, table.counts[label].sum(), table.alpha, int(table.possible))
 
 
-def _find(codes: Integers, tuples: Integers) -> Codes:
-    """Where each row of `codes` stands among `tuples`; their number where it does not occur."""
-    both = np.concatenate([tuples, codes])
-    _, place = np.unique(both, axis=0, return_inverse=True)
-    place = place.ravel()
-    home = np.full(place.max(initial=0) + 1, len(tuples), dtype=np.int32)
-    home[place[: len(tuples)]] = np.arange(len(tuples))
-    return home[place[len(tuples) :]]
+@dataclass(frozen=True)
+class TupleTable:
+    """The tuples of some columns, the others summed over, with their counts and log P(tuple | class), tuple by class.
+
+    A tuple of these columns stands for as many whole tuples as the others have combinations, each smoothed by the
+    family's alpha; together that is `alpha`. After the tuples stands one that does not occur.
+    """
+
+    columns: Integers
+    radix: Integers
+    keys: Integers
+    order: Integers
+    counts: Floats
+    log_shares: Floats
+    alpha: float
+    possible: float
+
+    @classmethod
+    def of(cls, statistic: Tuples, alpha: float, columns: Integers) -> "TupleTable":
+        sizes = np.array([len(levels) for levels in statistic.levels], dtype=np.float64)
+        tuples, counts = statistic.marginal(columns)
+        hidden, possible = np.delete(sizes, columns).prod(), sizes[columns].prod()
+        padded = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1)
+        shares = smoothed(padded, alpha * hidden, possible).T
+        radix = _radix(sizes[columns])
+        keys = tuples @ radix
+        order = np.argsort(keys, kind="stable")
+        return cls(columns, radix, keys[order], order, counts, log(shares), alpha * hidden, possible)
+
+    def find(self, codes: Integers) -> Codes:
+        """Where the tuple of each row of `codes` stands; the number of tuples where it does not occur."""
+        wanted = codes[:, self.columns]
+        missing = np.int32(self.keys.size)
+        if not missing:
+            return np.zeros(len(wanted), dtype=np.int32)
+        keys = wanted @ self.radix
+        place = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
+        found = (self.keys[place] == keys) & (wanted >= 0).all(axis=1)
+        return np.where(found, self.order[place], missing).astype(np.int32)
+
+
+def _radix(sizes: Floats) -> Integers:
+    """Factors that make one number of a tuple of codes; modulo 2**64 where there are more tuples than that."""
+    factors = np.ones(sizes.size, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        for j in range(sizes.size - 2, -1, -1):
+            factors[j] = factors[j + 1] * np.int64(sizes[j + 1])
+    return factors

@@ -13,6 +13,7 @@ from deciban.families.base import (
     Sampled,
     Spread,
     check_amount,
+    check_no_shrinkage,
     impossible,
     refuse_infinite,
     refuse_unless,
@@ -44,6 +45,7 @@ class LogNormal(OfColumns):
     def __post_init__(self) -> None:
         check_amount("ddof", self.ddof)
         check_amount("floor", self.floor)
+        check_no_shrinkage(self.variance)
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -67,6 +69,7 @@ class LogNormalLikelihood:
     normal: Normal
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        refuse_infinite(cells)
         self.normal.score(positive_log(cells), weight, slot, out)
         impossible(cells <= 0, weight, slot, out)
 
@@ -76,6 +79,6 @@ class LogNormalLikelihood:
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
-        logs = positive_log(cells)
-        return f"log-normal: {self.normal.working(logs, row, column, label)} / {cells[row, column]:.6g}"
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+        inner = self.normal.working(positive_log(cells), row, column, label)
+        return inner and f"log-normal: {inner} / {cells[row, column]:.6g}"

@@ -8,11 +8,10 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from deciban import kernels
-from deciban.arrays import LARGEST, Codes, Floats, Integers, Numbers, log
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell
-from deciban.families.base import OfBlocks, Readable, Sampled, check_amount, refuse_infinite, refuse_unless
-from deciban.families.bernoulli import fraction
-from deciban.families.smoothing import smoothed
+from deciban.families.base import OfBlocks, Readable, Sampled, check_amount, refuse_stored
+from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 from deciban.statistics.totals import sparse_arrays
 
@@ -20,16 +19,16 @@ Amounts = Numbers | sparse.csr_array
 
 
 def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
-    """The cells, none of them negative or infinite."""
+    """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
     cells = batch.amounts(columns)
     stored = cells if isinstance(cells, np.ndarray) else cells.data
-    if stored.size and not (stored.min() >= 0.0 and stored.max() < np.inf):  # NaN fails it too and is let pass below
-        wide = cells if isinstance(cells, np.ndarray) else cells.toarray()
-        refuse_infinite(wide)
-        refuse_unless(
-            wide >= 0, wide, "a count that is not negative (Negative values in data passed to a count family)",
-            "use Gaussian() for this column",
-        )  # fmt: skip
+    if stored.size and not (stored.min() >= 0.0 and stored.max() <= TOO_LARGE):  # NaN fails it too and is let pass
+        expected = "a count: not negative, not infinite (Negative values in data passed to a count family)"
+        refuse_stored((stored >= 0) & (stored < np.inf), cells, expected, "use Gaussian() for this column")
+        cut = np.minimum(stored, TOO_LARGE)
+        return (
+            cut if isinstance(cells, np.ndarray) else sparse.csr_array((cut, cells.indices, cells.indptr), cells.shape)
+        )
     return cells
 
 
@@ -53,7 +52,7 @@ def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers,
     if isinstance(cells, np.ndarray):
         kernels.score_linear(cells, slope, weight[0], slot[0], out)
     else:
-        kernels.score_sparse_linear(*sparse_arrays(cells), False, 0.0, slope, weight[0], slot[0], out)
+        kernels.score_sparse_linear(*sparse_arrays(cells), slope, weight[0], slot[0], out)
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,11 +87,14 @@ class MultinomialLikelihood:
     def base(self, cells: Amounts) -> Floats:
         """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
         if isinstance(cells, np.ndarray):
-            filled = np.minimum(np.nan_to_num(cells.astype(np.float64)), LARGEST)
+            filled = np.nan_to_num(cells.astype(np.float64))
             length, ways = filled.sum(axis=1), gammaln(filled + 1.0).sum(axis=1)
         else:
-            each = sparse.csr_array((gammaln(cells.data + 1.0), cells.indices, cells.indptr), shape=cells.shape)
-            length, ways = cells.sum(axis=1), each.sum(axis=1)
+            data = np.nan_to_num(cells.data.astype(np.float64))
+            length, ways = (
+                sparse.csr_array((values, cells.indices, cells.indptr), shape=cells.shape).sum(axis=1)
+                for values in (data, gammaln(data + 1.0))
+            )
         return np.asarray(gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:

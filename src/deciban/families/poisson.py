@@ -18,6 +18,7 @@ from deciban.families.base import (
     refuse_unless,
 )
 from deciban.statistics import Totals
+from deciban.statistics.moments import refuse_too_large
 
 
 def _whole(numbers: Numbers) -> Flags:
@@ -45,7 +46,7 @@ class Poisson(OfColumns):
         return Totals.empty(classes, columns)
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
-        refuse_infinite(cells)
+        refuse_too_large(cells)
         refuse_unless(_whole(cells), cells, "a count 0, 1, 2, ...", "use Gamma() or Gaussian() for this column")
         return Totals.count(cells, labels, weights, classes)
 
@@ -54,19 +55,20 @@ class Poisson(OfColumns):
         overall = np.divide(total, present, out=np.zeros_like(total), where=present > 0.0)
         top, bottom = statistic.total + self.alpha * overall, statistic.present + self.alpha
         rate = np.divide(top, bottom, out=np.tile(overall, (len(top), 1)), where=bottom > 0.0)
-        return PoissonLikelihood(rate.T.copy())
+        speaks = overall[:, None] > 0.0  # a column that was always 0 says nothing
+        return PoissonLikelihood(rate.T.copy(), np.where(speaks, log(rate.T), 0.0))
 
 
 @dataclass(frozen=True)
 class PoissonLikelihood:
-    """Rates, column by class."""
+    """Rates, column by class, and their logarithms."""
 
     rate: Floats
+    log_rate: Floats
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        speaks = self.rate.max(axis=1, keepdims=True) > 0.0  # a column that was always 0 says nothing
-        slope = np.where(speaks, log(self.rate), 0.0)
-        kernels.score_half_line(cells, np.zeros_like(slope), slope, -self.rate, weight, slot, out)
+        refuse_infinite(cells)
+        kernels.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
         impossible(~_whole(cells) & ~np.isnan(cells), weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
@@ -75,5 +77,7 @@ class PoissonLikelihood:
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.poisson(self.rate[:, labels]))
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str:
+    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+        if np.isnan(cells[row, column]):
+            return None
         return f"Poisson({cells[row, column]:g}; mean {self.rate[column, label]:.6g})"

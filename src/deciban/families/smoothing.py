@@ -1,21 +1,35 @@
-"""Probabilities from counts."""
+"""Probabilities from counts: estimated, drawn from, written down."""
 
 import numpy as np
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, Integers
 
 
 def smoothed(counts: Floats, alpha: float, levels: float | None = None) -> Floats:
-    """(count + alpha) / (sum + alpha * levels) for each class (row); `levels` is the number of columns unless given.
+    """(count + alpha) / (sum + alpha * levels), for counts [..., class, level]; `levels` is their number unless given.
 
     Where that is 0 / 0 (no smoothing and nothing counted in a class), the class takes the shares of all classes.
     """
-    size = counts.shape[1] if levels is None else levels
-    bottom = counts.sum(axis=1, keepdims=True) + alpha * size
-    empty = bottom[:, 0] <= 0.0
+    size = counts.shape[-1] if levels is None else levels
+    bottom = counts.sum(axis=-1, keepdims=True) + alpha * size
     shares = np.divide(counts + alpha, bottom, out=np.zeros_like(counts), where=bottom > 0.0)
-    if empty.any():
-        overall = counts.sum(axis=0)
-        total = overall.sum()
-        shares[empty] = overall / total if total > 0.0 else 1.0 / max(size, 1.0)
+    if not (bottom > 0.0).all():
+        overall = counts.sum(axis=-2, keepdims=True)
+        total = overall.sum(axis=-1, keepdims=True)
+        even = np.full_like(overall, 1.0 / max(size, 1.0))
+        shares = np.where(bottom > 0.0, shares, np.divide(overall, total, out=even, where=total > 0.0))
     return np.asarray(shares)
+
+
+def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers:
+    """For each label, the row of `shares` (level by class) that a throw of that class's die shows."""
+    heap = np.cumsum(shares, axis=0)
+    throw = rng.random(len(labels)) * heap[-1, labels]
+    return np.asarray(np.minimum((heap[:, labels] <= throw).sum(axis=0), len(shares) - 1))
+
+
+def fraction(count: float, total: float, alpha: float, levels: int) -> str:
+    """(count + alpha) / (total + alpha * levels), as it is written."""
+    if alpha == 0.0:
+        return f"{count:g}/{total:g}"
+    return f"({count:g} + {alpha:g})/({total:g} + {alpha:g}·{levels})"

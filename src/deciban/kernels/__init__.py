@@ -10,6 +10,8 @@ _HOMES = {
     "count_moments": "moments",
     "merge_moments": "moments",
     "remove_moments": "moments",
+    "merge_scatter": "scatter",
+    "remove_scatter": "scatter",
     "count_totals": "totals",
     "count_sparse_totals": "totals",
     "count_codes": "levels",
@@ -23,6 +25,7 @@ _HOMES = {
     "score_binary": "scoring",
     "score_linear": "scoring",
     "score_sparse_linear": "scoring",
+    "score_sparse_binary": "scoring",
     "score_half_line": "scoring",
 }
 

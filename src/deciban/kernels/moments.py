@@ -8,6 +8,7 @@ import numpy as np
 
 from deciban.arrays import TOO_LARGE
 from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.exact import minus, plus, quotient, times
 
 # Bytes of one tile: it is read twice when its first guess of the mean was poor, so it should still be in cache.
 TILE_BYTES = 1 << 22
@@ -17,14 +18,6 @@ GUESS_ROWS = 32
 PLAIN_ROWS = 64
 
 Cell = tuple[float, float, float, float, float]
-
-
-@compiled
-def two_sum(a: float, b: float) -> tuple[float, float]:
-    """The double nearest to a + b, and what it leaves out."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
 
 
 @compiled
@@ -46,15 +39,12 @@ def merge_cell(one: Cell, other: Cell) -> Cell:
         return one
     if n1 == 0.0:
         return other
-    n = n1 + n2
-    delta = (mean2 - mean1) + (low2 - low1)
-    share = n2 / n
-    mean, error = two_sum(mean1, delta * share)
-    mean, low = two_sum(mean, low1 + error)
-    scatter, error1 = two_sum(scatter1, scatter2)
-    scatter, error2 = two_sum(scatter, delta * delta * (n1 * share))
-    scatter, rest = two_sum(scatter, (rest1 + rest2) + (error1 + error2))
-    return n, mean, low, scatter, rest
+    share = quotient(n2, n1 + n2)
+    delta = minus((mean2, low2), (mean1, low1))
+    mean = plus((mean1, low1), times(delta, share))
+    between = times(times(delta, delta), times((n1, 0.0), share))
+    scatter = plus(plus((scatter1, rest1), (scatter2, rest2)), between)
+    return n1 + n2, mean[0], mean[1], scatter[0], scatter[1]
 
 
 @compiled
@@ -66,14 +56,12 @@ def remove_cell(one: Cell, other: Cell, n: float) -> Cell:
         return 0.0, 0.0, 0.0, 0.0, 0.0
     if n2 == 0.0:
         return one
-    delta = (mean2 - mean1) + (low2 - low1)
-    share = n2 / n
-    mean, error = two_sum(mean1, -delta * share)
-    mean, low = two_sum(mean, low1 + error)
-    scatter, error1 = two_sum(scatter1, -scatter2)
-    scatter, error2 = two_sum(scatter, -delta * delta * (n1 * share))
-    scatter, rest = two_sum(scatter, (rest1 - rest2) + (error1 + error2))
-    return n, mean, low, scatter, rest
+    share = quotient(n2, n)
+    delta = minus((mean2, low2), (mean1, low1))
+    mean = minus((mean1, low1), times(delta, share))
+    between = times(times(delta, delta), times((n1, 0.0), share))
+    scatter = minus(minus((scatter1, rest1), (scatter2, rest2)), between)
+    return n, mean[0], mean[1], scatter[0], scatter[1]
 
 
 @compiled
@@ -93,6 +81,15 @@ def remove_moments(moments: Array, other: Array, n: Array) -> None:
 
 
 @compiled
+def _few_digits(shift: float, variance: float) -> float:
+    """`shift` to a sixteenth of the deviation: then sums over whole numbers are exact, and so is forgetting."""
+    if not 0.0 < variance < np.inf:
+        return shift
+    unit = 2.0 ** np.floor(0.5 * np.log2(variance) - 3.0)
+    return float(np.floor(shift / unit + 0.5) * unit)
+
+
+@compiled
 def _guess_means(x: Array, labels: Array, weights: Array, shift: Array) -> None:
     """Fill the cells of `shift` that are still NaN with the mean of a few values of their class and column."""
     classes, columns = shift.shape
@@ -105,6 +102,7 @@ def _guess_means(x: Array, labels: Array, weights: Array, shift: Array) -> None:
         return
     first = np.full((classes, columns), np.nan)
     total = np.zeros((classes, columns))
+    squares = np.zeros((classes, columns))
     n = np.zeros((classes, columns))
     for i in range(x.shape[0]):
         if unknown == 0 and i >= GUESS_ROWS * classes:
@@ -120,11 +118,13 @@ def _guess_means(x: Array, labels: Array, weights: Array, shift: Array) -> None:
                     if shift[c, j] != shift[c, j]:
                         unknown -= 1
                 total[c, j] += value - first[c, j]
+                squares[c, j] += (value - first[c, j]) ** 2
                 n[c, j] += 1.0
     for c in range(classes):
         for j in range(columns):
             if shift[c, j] != shift[c, j]:
-                shift[c, j] = first[c, j] + total[c, j] / n[c, j]
+                step = total[c, j] / n[c, j]
+                shift[c, j] = _few_digits(first[c, j] + step, squares[c, j] / n[c, j] - step * step)
 
 
 @compiled
@@ -211,14 +211,15 @@ def _move_poor_shifts(moments: Array, sums: Array, shift: Array) -> bool:
             if n > 0.0:
                 reach = 0.5 * (moments[3, c, j] + sums[2, c, j]) * (moments[0, c, j] + n)
                 if sums[1, c, j] * sums[1, c, j] > reach:
-                    shift[c, j] += sums[1, c, j] / n
+                    step = sums[1, c, j] / n
+                    shift[c, j] = _few_digits(shift[c, j] + step, sums[2, c, j] / n - step * step)
                     moved = True
     return moved
 
 
 @compiled
 def count_moments(x: Array, labels: Array, weights: Array, moments: Array) -> bool:
-    """Add the rows of `x` to the moments, in place; False when a cell is infinite or too large to square.
+    """Add the rows of `x` to the moments, in place; False when a cell may be infinite or too large to square.
 
     A tile is summed about the mean known so far. Where that guess turns out to be poor against the spread, the tile
     is summed once more about the mean just found: it is still in cache.
@@ -228,12 +229,14 @@ def count_moments(x: Array, labels: Array, weights: Array, moments: Array) -> bo
     shift = np.empty((classes, columns))
     sums = np.empty((4, classes, columns))
     holes = False
+    sound = True
     for start in range(0, x.shape[0], rows):
         tile = slice(start, min(start + rows, x.shape[0]))
         cells, classes_of, weights_of = x[tile], labels[tile], weights[tile]
         for c in range(classes):
             for j in range(columns):
-                shift[c, j] = moments[1, c, j] if moments[0, c, j] > 0.0 else np.nan
+                weight = moments[0, c, j]
+                shift[c, j] = _few_digits(moments[1, c, j], moments[3, c, j] / weight) if weight > 0.0 else np.nan
         _guess_means(cells, classes_of, weights_of, shift)
         for attempt in range(2):
             if not holes:
@@ -246,10 +249,10 @@ def count_moments(x: Array, labels: Array, weights: Array, moments: Array) -> bo
             for j in range(columns):
                 n, first, second, rest = sums[0, c, j], sums[1, c, j], sums[2, c, j], sums[3, c, j]
                 if n > 0.0:
-                    mean, low = two_sum(shift[c, j], first / n)
-                    if abs(mean) > TOO_LARGE:
-                        return False
-                    scatter, scatter_low = two_sum(second, -first * (first / n) - rest)
-                    found = (n, mean, low, scatter, scatter_low)
+                    step = quotient(first, n)
+                    mean = plus((shift[c, j], 0.0), step)
+                    scatter = minus((second, -rest), times((first, 0.0), step))
+                    sound &= abs(mean[0]) < 0.001 * TOO_LARGE and second < n * (0.001 * TOO_LARGE) ** 2
+                    found = (n, mean[0], mean[1], scatter[0], scatter[1])
                     _store(moments, c, j, merge_cell(_load(moments, c, j), found))
-    return True
+    return sound

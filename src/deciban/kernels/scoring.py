@@ -2,7 +2,7 @@
 
 With all slots 0 the evidence of every column adds up in place; with slot[j] = block each block's stays apart. Each
 class sums over columns in a fixed order, so a row scored alone has the same bits as in a batch. A missing cell
-(NaN, or a negative code) adds nothing.
+(NaN, or a negative code) and a weight of 0 add nothing.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ def score_normal(
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
-            if value == value:
+            w = weight[j]
+            if value == value and w != 0.0:
                 value -= centre[j]
-                w = weight[j]
                 s = slot[j]
                 for c in range(mean.shape[1]):
                     z = (value - mean[j, c]) * root[j, c]
@@ -44,6 +44,8 @@ def score_joint_normal(
 
     `whiten[g]` holds columns: whiten[g, k, l] is what column k adds to whitened coordinate l >= k.
     """
+    if weight == 0.0:
+        return
     size = x.shape[1]
     white = np.empty(size)
     for i in range(x.shape[0]):
@@ -72,9 +74,9 @@ def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: 
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
             code = codes[i, j]
-            if code >= 0:
+            w = weight[j]
+            if code >= 0 and w != 0.0:
                 row = start[j] + code
-                w = weight[j]
                 s = slot[j]
                 for c in range(table.shape[1]):
                     out[i, s, c] += w * table[row, c]
@@ -86,8 +88,8 @@ def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Ar
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
-            if value == value:
-                w = weight[j]
+            w = weight[j]
+            if value == value and w != 0.0:
                 s = slot[j]
                 if value > threshold:
                     for c in range(one.shape[1]):
@@ -100,6 +102,8 @@ def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Ar
 @compiled
 def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -> None:
     """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope."""
+    if weight == 0.0:
+        return
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
@@ -111,27 +115,63 @@ def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -
 
 @compiled
 def score_sparse_linear(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    binary: bool,
-    threshold: float,
-    slope: Array,
-    weight: float,
-    slot: int,
-    out: Array,
+    data: Array, indices: Array, indptr: Array, slope: Array, weight: float, slot: int, out: Array
 ) -> None:
-    """The same for rows in CSR form; with `binary`, a stored cell counts as 1 above the threshold, else 0."""
+    """The same for rows in CSR form."""
+    if weight == 0.0:
+        return
     for i in range(indptr.size - 1):
         for k in range(indptr[i], indptr[i + 1]):
             value = np.float64(data[k])
-            if binary:
-                value = np.float64(value > threshold)
             if value == value and value != 0.0:
                 amount = weight * value
                 j = indices[k]
                 for c in range(slope.shape[1]):
                     out[i, slot, c] += amount * slope[j, c]
+
+
+@compiled
+def score_sparse_binary(
+    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, weight: Array, out: Array
+) -> None:
+    """score_binary for rows in CSR form, all columns together; what is not stored is below the threshold.
+
+    Each row starts from the sum of all zeros and exchanges those of its stored cells. Infinite terms are counted
+    instead of added, so that they can be taken back.
+    """
+    classes = one.shape[1]
+    base = np.zeros(classes)
+    blocked = np.zeros(classes, np.int64)
+    for j in range(zero.shape[0]):
+        if weight[j] != 0.0:
+            for c in range(classes):
+                if zero[j, c] == -np.inf:
+                    blocked[c] += 1
+                else:
+                    base[c] += weight[j] * zero[j, c]
+    term = np.empty(classes)
+    stops = np.empty(classes, np.int64)
+    for i in range(indptr.size - 1):
+        term[:] = base
+        stops[:] = blocked
+        for k in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[k])
+            j = indices[k]
+            w = weight[j]
+            if w == 0.0 or value <= threshold:
+                continue
+            for c in range(classes):
+                if zero[j, c] == -np.inf:
+                    stops[c] -= 1
+                else:
+                    term[c] -= w * zero[j, c]
+                if value == value:
+                    if one[j, c] == -np.inf:
+                        stops[c] += 1
+                    else:
+                        term[c] += w * one[j, c]
+        for c in range(classes):
+            out[i, 0, c] += -np.inf if stops[c] > 0 else term[c]
 
 
 @compiled
@@ -145,8 +185,8 @@ def score_half_line(
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
-            if value == value:
-                w = weight[j]
+            w = weight[j]
+            if value == value and w != 0.0:
                 s = slot[j]
                 if value == 0.0:
                     for c in range(offset.shape[1]):

@@ -34,7 +34,7 @@ class Levels:
         if isinstance(values, np.ndarray):
             counted = _count_matrix(values, labels, weights, classes)
         else:
-            counted = [_count_column(column, labels, weights, classes) for column in values]
+            counted = [_count_column(column, labels, weights, classes, j) for j, column in enumerate(values)]
         return cls(tuple(levels for levels, _ in counted), tuple(table for _, table in counted))
 
     def merge(self, other: Self) -> "Levels":
@@ -76,6 +76,8 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return array.cast(pa.string())
     if pa.types.is_integer(kind):
+        if kind == pa.uint64() and len(array) and (pc.max(array).as_py() or 0) >= 1 << 63:
+            raise BadCell(column, None, "it holds integers beyond 2**63", "turn the column into text")
         return array.cast(pa.int64())
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         floats = array.cast(pa.float64())
@@ -106,7 +108,7 @@ def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
         found = np.full(len(values) + 1, -2, dtype=np.int32)
     else:
         kind = common_type(levels.type, values.type, column)
-        known = pc.index_in(values.cast(kind), levels.cast(kind)).fill_null(-2)
+        known = pc.index_in(values.cast(kind, safe=False), levels.cast(kind, safe=False)).fill_null(-2)
         found = np.append(known.to_numpy(zero_copy_only=False), -1).astype(np.int32)
     found[-1] = -1
     return found[codes]
@@ -128,7 +130,7 @@ def common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.D
 def union(mine: pa.Array, theirs: pa.Array, column: int = 0) -> pa.Array:
     """The sorted levels of both."""
     kind = common_type(mine.type, theirs.type, column)
-    both = pc.unique(pa.concat_arrays([mine.cast(kind), theirs.cast(kind)]))
+    both = pc.unique(pa.concat_arrays([mine.cast(kind, safe=False), theirs.cast(kind, safe=False)]))
     return both.take(pc.array_sort_indices(both))
 
 
@@ -136,7 +138,7 @@ def positions(levels: pa.Array, among: pa.Array) -> Integers:
     """Where each of `levels` stands in `among`, which holds them all."""
     if not len(levels):
         return np.zeros(0, dtype=np.int64)
-    found = pc.index_in(levels.cast(among.type), among)
+    found = pc.index_in(levels.cast(among.type, safe=False), among)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
@@ -169,8 +171,10 @@ def _merge_column(
     return levels, have + more
 
 
-def _count_column(column: pa.Array, labels: Codes, weights: Floats, classes: int) -> tuple[pa.Array, Floats]:
-    codes, values = distinct(column)
+def _count_column(
+    cells: pa.Array, labels: Codes, weights: Floats, classes: int, column: int
+) -> tuple[pa.Array, Floats]:
+    codes, values = distinct(cells, column)
     table = np.zeros((classes, len(values)))
     kernels.count_codes(codes, labels, weights, table)
     return occurring(values, table)
@@ -183,7 +187,7 @@ def _count_matrix(numbers: Numbers, labels: Codes, weights: Floats, classes: int
     width = np.maximum(high - low + 1.0, 0.0)
     if not whole or width.max(initial=0.0) > WIDEST_TABLE:
         arrays = [pa.array(numbers[:, j], from_pandas=True) for j in range(columns)]
-        return [_count_column(array, labels, weights, classes) for array in arrays]
+        return [_count_column(array, labels, weights, classes, j) for j, array in enumerate(arrays)]
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     table = np.zeros((classes, start[-1]))
     kernels.count_integers(numbers, labels, weights, low, start, table)

@@ -7,8 +7,8 @@ import numpy as np
 
 from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed
-from deciban.errors import BadCell, ForgetError
-from deciban.statistics.base import FUZZ, remaining
+from deciban.errors import BadCell
+from deciban.statistics.base import remaining, settled
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Moments:
         """The moments of the rows; NaN is missing, an infinite cell is refused."""
         moments = cls.empty(classes, numbers.shape[1])
         if numbers.size and not kernels.count_moments(numbers, labels, weights, moments.array):
-            raise _unusable(numbers)
+            refuse_too_large(numbers)
         return moments
 
     @property
@@ -64,12 +64,7 @@ class Moments:
     def remove(self, other: Self) -> "Moments":
         left = self.array.copy()
         kernels.remove_moments(left, other.array, remaining(self.weight, other.weight))
-        if np.any(left[3] < -FUZZ * self.scatter):
-            raise ForgetError(
-                "these rows cannot be forgotten: the spread of a column would become negative; "
-                "give just the rows that the model has learned"
-            )
-        left[3:, left[3] < 0.0] = 0.0
+        left[3:, settled(left[3], self.scatter) == 0.0] = 0.0
         return Moments(left)
 
     def scale(self, factor: float) -> "Moments":
@@ -95,13 +90,13 @@ class Moments:
         return np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
 
 
-def _unusable(numbers: Numbers) -> BadCell:
-    """The first cell that is infinite or too large to square."""
-    with np.errstate(over="ignore"):
-        wide = numbers.astype(np.float64)
-        row, column = np.argwhere(np.isinf(wide) | (np.abs(wide) > TOO_LARGE))[0]
-    value = wide[row, column]
-    problem = f"found {value!r}, which is " + (
-        "infinite (infinity is not a number to learn from)" if np.isinf(value) else "too large to square"
-    )
-    return BadCell(int(column), int(row), problem, "correct it, leave the cell empty, or use smaller units")
+def refuse_too_large(numbers: Numbers) -> None:
+    """A BadCell for the first cell that is infinite or too large to square, if there is one."""
+    with np.errstate(invalid="ignore"):
+        wrong = np.abs(numbers) > TOO_LARGE
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        value = float(numbers[row, column])
+        why = "infinite (infinity is not a number to learn from)" if np.isinf(value) else "too large to square"
+        remedy = "correct it, leave the cell empty, or use smaller units"
+        raise BadCell(column, row, f"found {value!r}, which is {why}", remedy)

@@ -5,9 +5,10 @@ from typing import Self
 
 import numpy as np
 
+from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, placed, two_sum
-from deciban.errors import ForgetError
-from deciban.statistics.base import FUZZ, remaining
+from deciban.statistics.base import remaining, settled
+from deciban.statistics.moments import refuse_too_large
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ class Scatter:
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
-        """The scatter of the complete rows; the caller has made sure that no cell is infinite."""
+        """The scatter of the complete rows; an infinite cell is refused."""
+        refuse_too_large(numbers)
         result = cls.empty(classes, numbers.shape[1])
-        usable = np.flatnonzero((labels >= 0) & (weights > 0.0) & ~np.isnan(numbers.sum(axis=1)))
+        usable = np.flatnonzero((labels >= 0) & (weights > 0.0) & ~np.isnan(numbers).any(axis=1))
         order = usable[np.argsort(labels[usable], kind="stable")]
         ends = np.cumsum(np.bincount(labels[usable], minlength=classes))
         for c in np.unique(labels[usable]):
@@ -42,48 +44,33 @@ class Scatter:
         return result
 
     def merge(self, other: Self) -> "Scatter":
-        total = self.weight + other.weight
-        share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0.0)
-        first = self.weight == 0.0
-        delta = np.where(first[:, None], 0.0, (other.mean - self.mean) + (other.mean_low - self.mean_low))
-        delta[other.weight == 0.0] = 0.0
-        start, start_low = (np.where(first[:, None], b, a) for a, b in ((self.mean, other.mean),
-                                                                       (self.mean_low, other.mean_low)))  # fmt: skip
-        mean, error = two_sum(start, delta * share[:, None])
-        mean, mean_low = two_sum(mean, start_low + error)
-        scatter, error1 = two_sum(self.scatter, other.scatter)
-        scatter, error2 = two_sum(scatter, _outer(delta) * (self.weight * share)[:, None, None])
-        scatter, scatter_low = two_sum(scatter, (self.scatter_low + other.scatter_low) + (error1 + error2))
-        return Scatter(total, mean, mean_low, scatter, scatter_low)
+        merged = Scatter(*(array.copy() for array in self._arrays()))
+        kernels.merge_scatter(*merged._arrays(), *other._arrays())
+        return merged
 
     def remove(self, other: Self) -> "Scatter":
-        weight = remaining(self.weight, other.weight)
-        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0.0)
-        delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
-        mean, error = two_sum(self.mean, -delta * share[:, None])
-        mean, mean_low = two_sum(mean, self.mean_low + error)
-        scatter, error1 = two_sum(self.scatter, -other.scatter)
-        scatter, error2 = two_sum(scatter, -_outer(delta) * (self.weight * share)[:, None, None])
-        scatter, scatter_low = two_sum(scatter, (self.scatter_low - other.scatter_low) + (error1 + error2))
-        diagonal, before = (np.diagonal(s, axis1=1, axis2=2) for s in (scatter, self.scatter))
-        gone = weight == 0.0
-        if np.any((diagonal < -FUZZ * before)[~gone]):
-            raise ForgetError(
-                "these rows cannot be forgotten: the spread of a column would become negative; "
-                "give just the rows that the model has learned"
-            )
-        for array in (mean, mean_low, scatter, scatter_low):
-            array[gone] = 0.0
-        return Scatter(weight, mean, mean_low, scatter, scatter_low)
+        left = Scatter(*(array.copy() for array in self._arrays()))
+        kernels.remove_scatter(*left._arrays(), *other._arrays(), remaining(self.weight, other.weight))
+        stays = left.weight > 0.0
+        spread = np.where(
+            stays[:, None], settled(left._diagonal(), np.where(stays[:, None], self._diagonal(), 0.0)), 0.0
+        )
+        gone = spread == 0.0
+        for array in (left.scatter, left.scatter_low):
+            array[gone[:, :, None] | gone[:, None, :]] = 0.0
+        return left
 
     def scale(self, factor: float) -> "Scatter":
         return Scatter(self.weight * factor, self.mean, self.mean_low, self.scatter * factor, self.scatter_low * factor)
 
+    def _arrays(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low
+
+    def _diagonal(self) -> Floats:
+        return np.diagonal(self.scatter, axis1=1, axis2=2)
+
     def place_classes(self, positions: Integers, size: int) -> "Scatter":
-        return Scatter(
-            *(placed(array, positions, size) for array in
-              (self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low))
-        )  # fmt: skip
+        return Scatter(*(placed(array, positions, size) for array in self._arrays()))
 
     def place_columns(self, positions: Integers, size: int) -> "Scatter":
         raise AssertionError("a joint block is counted as a whole")
@@ -92,20 +79,12 @@ class Scatter:
         """The scatter of all classes together, as of one class."""
         total = Scatter.empty(1, self.mean.shape[1])
         for c in range(self.weight.size):
-            total = total.merge(self._one(c))
+            kernels.merge_scatter(*total._arrays(), *(array[c : c + 1] for array in self._arrays()))
         return total
 
     def within(self) -> Floats:
         """The scatter matrices of the classes about their own means, added up."""
         return np.asarray(self.scatter.sum(axis=0) + self.scatter_low.sum(axis=0))
-
-    def _one(self, c: int) -> "Scatter":
-        one = slice(c, c + 1)
-        return Scatter(self.weight[one], self.mean[one], self.mean_low[one], self.scatter[one], self.scatter_low[one])
-
-
-def _outer(delta: Floats) -> Floats:
-    return delta[:, :, None] * delta[:, None, :]
 
 
 def _fill_class(result: Scatter, c: int, rows: Floats, weights: Floats) -> None:
