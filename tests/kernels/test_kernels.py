@@ -37,7 +37,7 @@ def scored(kernel, *arguments) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_count_moments(kind: type) -> None:
     x = X.astype(kind)
-    moments = np.zeros((5, K, M))
+    moments = np.zeros((6, K, M))
     assert kernels.count_moments(x, LABELS, WEIGHTS, moments)
     for c in range(K):
         for j in range(M):
@@ -52,16 +52,16 @@ def test_count_moments(kind: type) -> None:
 def test_count_moments_refuses_what_cannot_be_squared() -> None:
     for value in (np.inf, -np.inf, 1e200):
         x = np.array([[1.0], [value]])
-        assert not kernels.count_moments(x, np.zeros(2, np.int32), np.ones(2), np.zeros((5, 1, 1)))
+        assert not kernels.count_moments(x, np.zeros(2, np.int32), np.ones(2), np.zeros((6, 1, 1)))
 
 
 def test_merge_and_remove_moments_are_inverse() -> None:
-    a, b = np.zeros((5, K, M)), np.zeros((5, K, M))
+    a, b = np.zeros((6, K, M)), np.zeros((6, K, M))
     kernels.count_moments(X[:20], LABELS[:20], WEIGHTS[:20], a)
     kernels.count_moments(X[20:], LABELS[20:], WEIGHTS[20:], b)
     both = a.copy()
     kernels.merge_moments(both, b)
-    whole = np.zeros((5, K, M))
+    whole = np.zeros((6, K, M))
     kernels.count_moments(X, LABELS, WEIGHTS, whole)
     np.testing.assert_allclose(both[[0, 1, 3]], whole[[0, 1, 3]], rtol=1e-12, atol=1e-14)
     kernels.remove_moments(both, b, a[0])
@@ -190,8 +190,19 @@ def test_score_linear_dense_and_sparse() -> None:
     dense, thin = np.zeros((N, 2, K)), np.zeros((N, 2, K))
     kernels.score_linear(x, slope, 0.5, 1, dense)
     csr = sparse.csr_array(x)
-    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, False, 0.0, slope, 0.5, 1, thin)
+    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, slope, 0.5, 1, thin)
     np.testing.assert_allclose(dense[:, 1], 0.5 * x[:, 1:] @ slope[1:], rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(thin, dense)
-    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, True, 0.4, slope, 1.0, 0, thin)
-    np.testing.assert_allclose(thin[:, 0], (x[:, 1:] > 0.4) @ slope[1:], rtol=1e-12, atol=1e-14)
+
+
+def test_score_sparse_binary() -> None:
+    """As the dense kernel, also where a term is infinite, a cell missing, a weight 0."""
+    x = np.where(np.isnan(X) | (X > 0), X, 0.0)
+    one, zero = -np.abs(parameters(M, K)), -np.abs(parameters(M, K))
+    one[0, 1] = zero[1, 0] = zero[2, 2] = one[2, 3] = -np.inf
+    csr = sparse.csr_array(x)
+    for weight in (WEIGHT, np.array([1.0, 0.0, 0.5])):
+        dense, thin = np.zeros((N, 1, K)), np.zeros((N, 1, K))
+        kernels.score_binary(x, 0.4, one, zero, weight, np.zeros(M, dtype=np.int64), dense)
+        kernels.score_sparse_binary(csr.data, csr.indices, csr.indptr, 0.4, one, zero, weight, thin)
+        np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)

@@ -1,7 +1,7 @@
 """The contract of a family, and what several of them need."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -151,7 +151,7 @@ class Shrunk(Spoken):
     shrinkage: float | Literal["oas"] = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.amount <= 1.0:
+        if not isinstance(self.amount, int | float) or not 0.0 <= self.amount <= 1.0:
             raise UsageError(f"Shrunk(amount={self.amount!r}): the share of the pooled variance is between 0 and 1")
         check_shrinkage(self.shrinkage)
 
@@ -169,8 +169,15 @@ def check_shrinkage(shrinkage: float | str) -> None:
         raise UsageError(f"shrinkage={shrinkage!r}: give a share between 0 and 1, or 'oas'")
 
 
+def check_spread(spread: Spread) -> None:
+    """Refuse anything but one of the three kinds."""
+    if not isinstance(spread, PerClass | Pooled | Shrunk):
+        raise UsageError(f"{spread!r} is no kind of spread; give PerClass(), Pooled() or Shrunk(amount)")
+
+
 def check_no_shrinkage(variance: Spread) -> None:
     """Refuse a shrinkage where there is no matrix to shrink."""
+    check_spread(variance)
     if variance.shrinkage != 0.0:
         raise UsageError(f"{variance!r}: a single column has no correlations to shrink; use Shrunk(amount) or a block")
 
@@ -214,17 +221,6 @@ def refuse_infinite(numbers: Numbers) -> None:
 
 def impossible(outside: Flags, weight: Floats, slot: Integers, out: Floats) -> None:
     """Give the rows whose cell lies outside a family's support probability 0 in every class."""
-    for row, column in np.argwhere(outside):
+    for column in np.flatnonzero(outside.any(axis=0)):
         if weight[column] > 0.0:
-            out[row, slot[column]] = -np.inf
-
-
-def by_missing_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
-    """Each distinct row of `missing`, with the rows where it stands."""
-    if not missing.any():
-        yield missing[0] if len(missing) else np.zeros(missing.shape[1], dtype=np.bool_), np.arange(len(missing))
-        return
-    patterns, place, sizes = np.unique(missing, axis=0, return_inverse=True, return_counts=True)
-    order = np.argsort(place.ravel(), kind="stable")
-    for pattern, rows in zip(patterns, np.split(order, np.cumsum(sizes)[:-1]), strict=True):
-        yield pattern, rows
+            out[outside[:, column], slot[column]] = -np.inf

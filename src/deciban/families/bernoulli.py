@@ -27,6 +27,8 @@ class Bernoulli(OfColumns):
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
+        if self.threshold is not None and not (isinstance(self.threshold, int | float) and np.isfinite(self.threshold)):
+            raise UsageError(f"Bernoulli(threshold={self.threshold!r}): give a finite number, or None")
 
     @property
     def cut(self) -> float:

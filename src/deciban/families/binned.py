@@ -30,8 +30,8 @@ class Binned(OfColumns):
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
-        if not self.bins >= 1:
-            raise UsageError(f"Binned(bins={self.bins!r}): give at least 1")
+        if not isinstance(self.bins, int) or self.bins < 1:
+            raise UsageError(f"Binned(bins={self.bins!r}): give a whole number, at least 1")
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -80,24 +80,24 @@ class BinnedLikelihood:
     def codes(self, cells: Numbers) -> Codes:
         """The bin of every cell among the occupied ones of its column, -1 where it is to be left out."""
         refuse_infinite(cells)
-        codes = np.full(cells.shape, -1, dtype=np.int32)
-        for j, column in enumerate(self.bins):
-            with np.errstate(over="ignore"):
-                wanted = np.floor(np.ldexp(cells[:, j].astype(np.float64), -column.exponent))
-            present = ~np.isnan(wanted)
-            place = np.searchsorted(column.cells, wanted)
-            place[place == column.cells.size] = 0
-            found = present & (column.cells[place] == wanted) if column.cells.size else np.zeros_like(present)
-            codes[found, j] = place[found]
-            lost = present & ~found
-            if self.unseen == "smooth":
-                codes[lost, j] = column.cells.size
-            elif self.unseen == "error" and lost.any():
-                row = int(np.flatnonzero(lost)[0])
-                raise BadCell(
-                    j, row, f"found {cells[row, j].item()!r}, in a bin never seen", "or choose unseen='ignore'"
-                )
-        return codes
+        return np.stack([self._column_codes(cells[:, j], j) for j in range(cells.shape[1])], axis=1)
+
+    def _column_codes(self, cells: Numbers, j: int) -> Codes:
+        column = self.bins[j]
+        with np.errstate(over="ignore"):
+            wanted = np.floor(np.ldexp(cells.astype(np.float64), -column.exponent))
+        present = ~np.isnan(wanted)
+        place = np.searchsorted(column.cells, wanted)
+        place[place == column.cells.size] = 0
+        found = present & (column.cells[place] == wanted) if column.cells.size else np.zeros_like(present)
+        lost = present & ~found
+        if self.unseen == "error" and lost.any():
+            row = int(np.flatnonzero(lost)[0])
+            raise BadCell(j, row, f"found {cells[row].item()!r}, in a bin never seen", "or choose unseen='ignore'")
+        codes = np.where(found, place, -1)
+        if self.unseen == "smooth":
+            codes[lost] = column.cells.size
+        return codes.astype(np.int32)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         kernels.score_lookup(self.codes(cells), self.start, self.table, weight, slot, out)
@@ -116,7 +116,7 @@ class BinnedLikelihood:
         return drawn
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
-        code = int(self.codes(cells[row : row + 1])[0, column])
+        code = int(self._column_codes(cells[row : row + 1, column], column)[0])
         if code < 0:
             return None
         bins = self.bins[column]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
-from deciban.errors import BadCell
+from deciban.errors import BadCell, UsageError
 from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Levels
@@ -34,7 +34,11 @@ class Categorical(OfColumns):
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
         if self.levels is not None:
-            object.__setattr__(self, "levels", tuple(self.levels))
+            try:
+                object.__setattr__(self, "levels", tuple(dict.fromkeys(self.levels)))
+                as_values(pa.array(self.levels))
+            except (TypeError, pa.ArrowException, BadCell) as error:
+                raise UsageError(f"Categorical(levels=…): give values of one type ({error})") from None
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         return batch.values(columns)
@@ -101,7 +105,7 @@ class CategoricalLikelihood:
             return codes
         if self.unseen == "error":
             row, column = (int(i) for i in np.argwhere(unseen)[0])
-            found = cells[row, column] if isinstance(cells, np.ndarray) else cells[column][row].as_py()
+            found = cells[row, column].item() if isinstance(cells, np.ndarray) else cells[column][row].as_py()
             raise BadCell(column, row, f"found {found!r}, never seen in training", "or choose unseen='ignore'")
         sizes = np.diff(self.start).astype(np.int32) - 1
         return np.where(unseen, sizes, codes)
@@ -120,8 +124,12 @@ class CategoricalLikelihood:
         return drawn
 
     def working(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str | None:
-        one = cells[row : row + 1] if isinstance(cells, np.ndarray) else [cell[row : row + 1] for cell in cells]
-        code = int(self.codes(one)[0, column])
+        one = pa.array(cells[row : row + 1, column], from_pandas=True) if isinstance(cells, np.ndarray) else (
+            cells[column][row : row + 1]
+        )  # fmt: skip
+        code = int(encode(one, self.levels[column], column)[0])
+        if code == -2 and self.unseen == "smooth":
+            code = len(self.levels[column])
         if code < 0:
             return None
         table = self.counts[column]
@@ -142,6 +150,8 @@ class WholeNumbers:
         if not all(pa.types.is_int64(column.type) and len(column) for column in levels):
             return None
         numbers = [column.to_numpy() for column in levels]
+        if any(max(-int(column.min()), int(column.max())) >= 1 << 53 for column in numbers):
+            return None
         low = np.array([column.min() for column in numbers], dtype=np.float64)
         width = np.array([column.max() for column in numbers], dtype=np.float64) - low + 1.0
         if width.max(initial=0.0) > WIDEST_TABLE:

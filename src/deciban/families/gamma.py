@@ -21,9 +21,8 @@ from deciban.families.base import (
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
 from deciban.statistics import Moments, Several
 
-
-# The least log(mean) - mean(log): a deviation of about a millionth of the mean. Below it the terms of the density are so
-# large that their sum loses all digits; such columns are Gaussian anyway.
+# The least log(mean) - mean(log): a deviation of about a millionth of the mean. Below it the terms of the density are
+# so large that their sum loses all digits; such columns are Gaussian anyway.
 NARROWEST = 1e-12
 
 

@@ -15,8 +15,8 @@ from deciban.families.base import (
     Readable,
     Sampled,
     Spread,
-    by_missing_pattern,
     check_amount,
+    check_spread,
     refuse_infinite,
 )
 from deciban.families.gaussian import LEAST_VARIANCE
@@ -39,6 +39,7 @@ class JointGaussian(OfBlocks):
     def __post_init__(self) -> None:
         check_amount("ddof", self.ddof)
         check_amount("floor", self.floor)
+        check_spread(self.covariance)
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -124,25 +125,36 @@ class JointNormal:
     mean: Floats
     covariance: Floats
     group: Integers
-    complete: "Whitened"
+    whitened: "Whitened"
 
     @classmethod
     def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
-        varies = np.flatnonzero(np.isfinite(unit))
-        return cls(centre, unit, mean, covariance, group, Whitened.of(centre, unit, mean, covariance, group, varies))
+        return cls(centre, unit, mean, covariance, group, Whitened.of(centre, unit, mean, covariance, group))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        varies = self.complete.columns
-        missing = np.isnan(cells[:, varies])
-        for absent, rows in by_missing_pattern(missing):
-            if not absent.any():
-                density = self.complete
-            else:
-                kept = varies[~absent]
-                density = Whitened.of(self.centre, self.unit, self.mean, self.covariance, self.group, kept)
-            density.score(cells, rows, weight[0], slot[0], out)
+        varies = self.whitened.columns
+        if not varies.size:
+            return
+        used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
+        holed = np.isnan(used).any(axis=1)
+        if not holed.any():
+            self.whitened.score(used, weight[0], slot[0], out)
+        else:
+            for rows, score in (
+                (np.flatnonzero(~holed), self.whitened.score),
+                (np.flatnonzero(holed), self._score_holed),
+            ):
+                part = np.zeros((rows.size, 1, out.shape[2]))
+                score(used[rows], weight[0], 0, part)
+                out[rows, slot[0]] += part[:, 0]
         if not all_finite(out):  # an infinite cell always shows there
             refuse_infinite(cells)
+
+    def _score_holed(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
+        varies = self.whitened.columns
+        centre, unit, mean = self.centre[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
+        covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
+        kernels.score_holed_normal(cells, centre, unit, covariance, self.group, mean, weight, slot, out)
 
     def base(self, cells: Numbers) -> None:
         return None
@@ -167,7 +179,7 @@ class JointNormal:
 
 @dataclass(frozen=True)
 class Whitened:
-    """The log density of some of the columns as offset - |whiten (x - centre) - mean|**2."""
+    """The log density of the columns that vary as offset - |whiten (x - centre) - mean|**2."""
 
     columns: Integers
     centre: Floats
@@ -177,9 +189,8 @@ class Whitened:
     offset: Floats
 
     @classmethod
-    def of(
-        cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers, columns: Integers
-    ) -> Self:
+    def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
+        columns = np.flatnonzero(np.isfinite(unit))
         size, kept = columns.size, np.ix_(columns, columns)
         whiten, log_root = np.empty((len(covariance), size, size)), np.zeros(len(covariance))
         for g, matrix in enumerate(covariance):
@@ -191,15 +202,7 @@ class Whitened:
         offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[group]
         return cls(columns, centre[columns], whiten, group, np.ascontiguousarray(whitened), offset)
 
-    def score(self, cells: Numbers, rows: Integers, weight: float, slot: int, out: Floats) -> None:
-        if not self.columns.size:
-            return
-        whole = rows.size == len(cells)
-        part = out if whole else np.zeros((rows.size, 1, out.shape[2]))
-        used = cells[:, self.columns] if whole else cells[np.ix_(rows, self.columns)]
+    def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
         kernels.score_joint_normal(
-            np.ascontiguousarray(used, dtype=np.float64), self.centre, self.whiten, self.group, self.mean, self.offset,
-            weight, slot if whole else 0, part,
-        )  # fmt: skip
-        if not whole:
-            out[rows, slot] += part[:, 0]
+            cells, self.centre, self.whiten, self.group, self.mean, self.offset, weight, slot, out
+        )

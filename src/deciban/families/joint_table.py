@@ -1,6 +1,6 @@
 """The full joint distribution of a few discrete columns: one die with a side for each tuple."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,6 @@ from deciban.families.base import (
     Readable,
     Sampled,
     Unseen,
-    by_missing_pattern,
     check_amount,
     check_unseen,
 )
@@ -66,7 +65,7 @@ class JointTableLikelihood:
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         codes = self.statistic.codes(cells)
         absent = self._absent(codes, cells)
-        for pattern, rows in by_missing_pattern(absent):
+        for pattern, rows in _by_pattern(absent):
             if pattern.all():
                 continue
             table = self._table(np.flatnonzero(~pattern))
@@ -166,3 +165,13 @@ def _radix(sizes: Floats) -> Integers:
         for j in range(sizes.size - 2, -1, -1):
             factors[j] = factors[j + 1] * np.int64(sizes[j + 1])
     return factors
+
+
+def _by_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
+    """Each distinct row of `missing`, with the rows where it stands."""
+    if not missing.any():
+        yield missing[0] if len(missing) else np.zeros(missing.shape[1], dtype=np.bool_), np.arange(len(missing))
+        return
+    patterns, place, sizes = np.unique(missing, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(place.ravel(), kind="stable")
+    yield from zip(patterns, np.split(order, np.cumsum(sizes)[:-1]), strict=True)

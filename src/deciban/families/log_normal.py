@@ -80,5 +80,7 @@ class LogNormalLikelihood:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+        if cells[row, column] <= 0:
+            return "outside the support"
         inner = self.normal.working(positive_log(cells), row, column, label)
         return inner and f"log-normal: {inner} / {cells[row, column]:.6g}"

@@ -23,9 +23,13 @@ def smoothed(counts: Floats, alpha: float, levels: float | None = None) -> Float
 
 def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers:
     """For each label, the row of `shares` (level by class) that a throw of that class's die shows."""
-    heap = np.cumsum(shares, axis=0)
-    throw = rng.random(len(labels)) * heap[-1, labels]
-    return np.asarray(np.minimum((heap[:, labels] <= throw).sum(axis=0), len(shares) - 1))
+    throws = rng.random(len(labels))
+    shown = np.empty(len(labels), dtype=np.int64)
+    for label in np.unique(labels):
+        heap = np.cumsum(shares[:, label])
+        rows = labels == label
+        shown[rows] = np.minimum(np.searchsorted(heap, throws[rows] * heap[-1], side="right"), len(shares) - 1)
+    return shown
 
 
 def fraction(count: float, total: float, alpha: float, levels: int) -> str:

@@ -21,6 +21,7 @@ _HOMES = {
     "count_cells": "cells",
     "score_normal": "scoring",
     "score_joint_normal": "scoring",
+    "score_holed_normal": "scoring",
     "score_lookup": "scoring",
     "score_binary": "scoring",
     "score_linear": "scoring",

@@ -22,55 +22,42 @@ def _find(keys: Array, used: Array, cell: float) -> np.int64:
 
 
 @compiled
-def count_cells(
-    x: Array, labels: Array, weights: Array, classes: int, most: int, digits: int
-) -> tuple[int, Array, Array]:
-    """Return (exponent, cells, table): cell k is [k, k + 1) * 2**exponent, table[class, i] the weight in cells[i].
+def _coarsen(keys: Array, used: Array, step: int) -> int:
+    """Replace the cells in the table by those that are 2**step times as wide; the number that are occupied."""
+    kept = np.floor(np.ldexp(keys[used], -step))
+    used[:] = False
+    occupied = 0
+    for k in range(kept.size):
+        home = _find(keys, used, kept[k])
+        if not used[home]:
+            used[home] = True
+            keys[home] = kept[k]
+            occupied += 1
+    return occupied
 
-    The exponent is the least for which at most `most` cells are occupied and every cell number has at most `digits`
-    binary digits: a property of the set of values, not of their order.
-    """
+
+@compiled
+def _occupied_cells(x: Array, labels: Array, weights: Array, most: int, digits: int) -> tuple[int, Array]:
+    """The least exponent that will do, and the cells that are occupied then, in order."""
     capacity = 1
-    while capacity < 4 * most:
+    while capacity < 4 * min(most, x.size):
         capacity *= 2
     keys = np.zeros(capacity)
     used = np.zeros(capacity, np.bool_)
-    table = np.zeros((capacity, classes))
     occupied = 0
     largest = 0.0
     exponent = -1074
     for i in range(x.size):
-        value = np.float64(x[i])
-        c = labels[i]
-        w = weights[i]
-        if value != value or c < 0 or w == 0.0:
+        value = x[i]
+        if value != value or labels[i] < 0 or weights[i] == 0.0:
             continue
         wanted = exponent
         if abs(value) > largest:
             largest = abs(value)
             wanted = max(wanted, int(np.floor(np.log2(largest))) + 1 - digits)
-        place = np.int64(0)
         while True:
-            while wanted > exponent:  # halve the resolution, as often as needed: the cells nest
-                step = wanted - exponent
-                kept = np.empty(occupied)
-                held = np.empty((occupied, classes))
-                k = 0
-                for p in range(capacity):
-                    if used[p]:
-                        kept[k] = np.floor(np.ldexp(keys[p], -step))
-                        held[k] = table[p]
-                        k += 1
-                used[:] = False
-                table[:] = 0.0
-                occupied = 0
-                for k in range(kept.size):
-                    home = _find(keys, used, kept[k])
-                    if not used[home]:
-                        used[home] = True
-                        keys[home] = kept[k]
-                        occupied += 1
-                    table[home] += held[k]
+            if wanted > exponent:  # the cells nest, so halving the resolution keeps what was found
+                occupied = _coarsen(keys, used, wanted - exponent)
                 exponent = wanted
             cell = np.floor(np.ldexp(value, -exponent))
             place = _find(keys, used, cell)
@@ -82,7 +69,22 @@ def count_cells(
                 occupied += 1
                 break
             wanted = exponent + 1
-        table[place, c] += w
-    cells = keys[used]
-    order = np.argsort(cells)
-    return exponent, cells[order], table[used][order].T
+    return exponent, np.sort(keys[used])
+
+
+@compiled
+def count_cells(
+    x: Array, labels: Array, weights: Array, classes: int, most: int, digits: int
+) -> tuple[int, Array, Array]:
+    """Return (exponent, cells, table): cell k is [k, k + 1) * 2**exponent, table[class, i] the weight in cells[i].
+
+    The exponent is the least for which at most `most` cells are occupied and every cell number has at most `digits`
+    binary digits: a property of the set of values, not of their order.
+    """
+    exponent, cells = _occupied_cells(x, labels, weights, most, digits)
+    table = np.zeros((classes, cells.size))
+    for i in range(x.size):
+        if x[i] == x[i] and labels[i] >= 0 and weights[i] != 0.0:
+            place = np.searchsorted(cells, np.floor(np.ldexp(x[i], -exponent)))
+            table[labels[i], place] += weights[i]
+    return exponent, cells, table

@@ -1,7 +1,8 @@
 """Weight, mean and scatter of each class and column, in one pass.
 
-Moments are an array [5, class, column] of cells: weight, mean, what the mean leaves out, scatter, what the scatter
-leaves out. Being unevaluated sums of two doubles, they lose nothing when a million one-row batches are merged.
+Moments are an array [6, class, column] of cells: weight, mean, what the mean leaves out, scatter, what the scatter
+leaves out, and by how much the scatter may be wrong. Being unevaluated sums of two doubles, they lose nothing when a
+million one-row batches are merged; only rows that were summed together (at memory speed) leave a doubt.
 """
 
 import numpy as np
@@ -17,24 +18,29 @@ TILE_BYTES = 1 << 22
 GUESS_ROWS = 32
 PLAIN_ROWS = 64
 
-Cell = tuple[float, float, float, float, float]
+# A sum of squares may be wrong by this share.
+DOUBT = 4.0 * 2.0**-52
+
+Cell = tuple[float, float, float, float, float, float]
 
 
 @compiled
 def _load(moments: Array, c: int, j: int) -> Cell:
-    return moments[0, c, j], moments[1, c, j], moments[2, c, j], moments[3, c, j], moments[4, c, j]
+    m = moments
+    return m[0, c, j], m[1, c, j], m[2, c, j], m[3, c, j], m[4, c, j], m[5, c, j]
 
 
 @compiled
 def _store(moments: Array, c: int, j: int, cell: Cell) -> None:
-    moments[0, c, j], moments[1, c, j], moments[2, c, j], moments[3, c, j], moments[4, c, j] = cell
+    m = moments
+    m[0, c, j], m[1, c, j], m[2, c, j], m[3, c, j], m[4, c, j], m[5, c, j] = cell
 
 
 @compiled
 def merge_cell(one: Cell, other: Cell) -> Cell:
     """Moments of two sets of rows taken together (Chan, Golub and LeVeque)."""
-    n1, mean1, low1, scatter1, rest1 = one
-    n2, mean2, low2, scatter2, rest2 = other
+    n1, mean1, low1, scatter1, rest1, doubt1 = one
+    n2, mean2, low2, scatter2, rest2, doubt2 = other
     if n2 == 0.0:
         return one
     if n1 == 0.0:
@@ -44,16 +50,16 @@ def merge_cell(one: Cell, other: Cell) -> Cell:
     mean = plus((mean1, low1), times(delta, share))
     between = times(times(delta, delta), times((n1, 0.0), share))
     scatter = plus(plus((scatter1, rest1), (scatter2, rest2)), between)
-    return n1 + n2, mean[0], mean[1], scatter[0], scatter[1]
+    return n1 + n2, mean[0], mean[1], scatter[0], scatter[1], doubt1 + doubt2
 
 
 @compiled
 def remove_cell(one: Cell, other: Cell, n: float) -> Cell:
     """Moments of the first set without the second; `n` is the weight that stays."""
-    n1, mean1, low1, scatter1, rest1 = one
-    n2, mean2, low2, scatter2, rest2 = other
+    n1, mean1, low1, scatter1, rest1, doubt1 = one
+    n2, mean2, low2, scatter2, rest2, doubt2 = other
     if n == 0.0:
-        return 0.0, 0.0, 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if n2 == 0.0:
         return one
     share = quotient(n2, n)
@@ -61,7 +67,7 @@ def remove_cell(one: Cell, other: Cell, n: float) -> Cell:
     mean = minus((mean1, low1), times(delta, share))
     between = times(times(delta, delta), times((n1, 0.0), share))
     scatter = minus(minus((scatter1, rest1), (scatter2, rest2)), between)
-    return n, mean[0], mean[1], scatter[0], scatter[1]
+    return n, mean[0], mean[1], scatter[0], scatter[1], doubt1 + doubt2
 
 
 @compiled
@@ -253,6 +259,6 @@ def count_moments(x: Array, labels: Array, weights: Array, moments: Array) -> bo
                     mean = plus((shift[c, j], 0.0), step)
                     scatter = minus((second, -rest), times((first, 0.0), step))
                     sound &= abs(mean[0]) < 0.001 * TOO_LARGE and second < n * (0.001 * TOO_LARGE) ** 2
-                    found = (n, mean[0], mean[1], scatter[0], scatter[1])
+                    found = (n, mean[0], mean[1], scatter[0], scatter[1], DOUBT * second)
                     _store(moments, c, j, merge_cell(_load(moments, c, j), found))
     return sound

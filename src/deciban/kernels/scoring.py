@@ -69,6 +69,55 @@ def score_joint_normal(
 
 
 @compiled
+def score_holed_normal(
+    x: Array, centre: Array, unit: Array, covariance: Array, group: Array, mean: Array, weight: float, slot: int,
+    out: Array,
+) -> None:  # fmt: skip
+    """The same for rows with missing cells, whose columns are integrated out: each row factors a matrix of its own.
+
+    Here `covariance` and `mean` are in units of `unit`, and the normalising constant is added.
+    """
+    if weight == 0.0:
+        return
+    kept = np.empty(x.shape[1], np.int64)
+    root = np.empty((x.shape[1], x.shape[1]))
+    white = np.empty(x.shape[1])
+    for i in range(x.shape[0]):
+        size = 0
+        constant = 0.0
+        for k in range(x.shape[1]):
+            if x[i, k] == x[i, k]:
+                kept[size] = k
+                size += 1
+                constant -= np.log(unit[k]) + 0.5 * np.log(2.0 * np.pi)
+        last = -1
+        log_root = 0.0
+        for c in range(group.size):
+            g = group[c]
+            if g != last:
+                log_root = 0.0
+                for a in range(size):  # Cholesky's factor of the matrix of the columns that are there
+                    for b in range(a + 1):
+                        total = covariance[g, kept[a], kept[b]]
+                        for k in range(b):
+                            total -= root[a, k] * root[b, k]
+                        root[a, b] = np.sqrt(total) if a == b else total / root[b, b]
+                    log_root += np.log(root[a, a])
+                last = g
+            distance = 0.0
+            for a in range(size):
+                k = kept[a]
+                total = (np.float64(x[i, k]) - centre[k]) / unit[k] - mean[c, k]
+                for b in range(a):
+                    total -= root[a, b] * white[b]
+                white[a] = total / root[a, a]
+                distance += white[a] * white[a]
+            if distance != distance:
+                distance = np.inf
+            out[i, slot, c] += weight * (constant - log_root - 0.5 * distance)
+
+
+@compiled
 def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: Array, out: Array) -> None:
     """Add weight * table[start[j] + code]."""
     for i in range(codes.shape[0]):

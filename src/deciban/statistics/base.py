@@ -49,11 +49,11 @@ def remaining(have: Floats, taken: Floats) -> Floats:
     return np.where(left <= allowed, 0.0, left)
 
 
-def settled(left: Floats, before: Floats) -> Floats:
-    """The scatter that remains of `before`: 0 where it is nothing but rounding.
+def settled(left: Floats, before: Floats, doubt: Floats) -> Floats:
+    """The scatter that remains of `before`: 0 where it is nothing but rounding, refused where it is mostly doubt.
 
-    A scatter is known to about 1e-16 of its size, or to 1e-31 if the rows that went had been counted apart from
-    those that stay. What remains must be told from that, or forgetting would leave noise behind.
+    Rows counted apart are kept apart to 31 digits. Of rows that were summed together with an outlier 16 digits of the
+    whole are known, and after the outlier is gone that may be none.
     """
     share = np.divide(left, before, out=np.zeros_like(left), where=before > 0.0)
     if np.any(share < -1e-12):
@@ -61,7 +61,7 @@ def settled(left: Floats, before: Floats) -> Floats:
             "these rows cannot be forgotten: the spread of a column would become negative; "
             "give just the rows that the model has learned"
         )
-    if np.any((np.abs(share) > 1e-25) & (share < 1e-7)):
+    if np.any((np.abs(share) > 1e-25) & (doubt > 4e-9 * left)):
         raise ForgetError(
             "these rows cannot be forgotten: the spread that remains in a column is too small beside the one it had "
             "to be known; fit anew without them"

@@ -58,7 +58,7 @@ class Cells:
         for j in range(numbers.shape[1]):
             column = np.ascontiguousarray(numbers[:, j], dtype=np.float64)
             exponent, cells, table = kernels.count_cells(column, labels, weights, classes, MOST_CELLS, CELL_DIGITS)
-            counted.append(Column(int(exponent), cells, np.ascontiguousarray(table)))
+            counted.append(Column(int(exponent), cells, table))
         return cls(tuple(counted))
 
     def merge(self, other: Self) -> "Cells":

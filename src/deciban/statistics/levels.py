@@ -81,7 +81,7 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
         return array.cast(pa.int64())
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         floats = array.cast(pa.float64())
-        floats = pc.if_else(pc.is_nan(floats), pa.scalar(None, pa.float64()), floats)
+        floats = pc.add(pc.if_else(pc.is_nan(floats), pa.scalar(None, pa.float64()), floats), 0.0)  # -0.0 is 0.0
         whole = pc.all(pc.equal(pc.floor(floats), floats)).as_py() is not False
         small = pc.all(pc.less(pc.abs(floats), 2.0**53)).as_py() is not False
         return floats.cast(pa.int64()) if whole and small else floats

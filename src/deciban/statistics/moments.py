@@ -15,14 +15,14 @@ from deciban.statistics.base import remaining, settled
 class Moments:
     """Weight, mean and scatter (the weighted sum of squared deviations from the mean), each class by column.
 
-    The true mean is mean + mean_low and the true scatter is scatter + scatter_low.
+    The true mean is mean + mean_low and the true scatter is scatter + scatter_low, give or take `doubt`.
     """
 
     array: Floats
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        return cls(np.zeros((5, classes, columns)))
+        return cls(np.zeros((6, classes, columns)))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
@@ -64,11 +64,11 @@ class Moments:
     def remove(self, other: Self) -> "Moments":
         left = self.array.copy()
         kernels.remove_moments(left, other.array, remaining(self.weight, other.weight))
-        left[3:, settled(left[3], self.scatter) == 0.0] = 0.0
+        left[3:, settled(left[3], self.scatter, left[5]) == 0.0] = 0.0
         return Moments(left)
 
     def scale(self, factor: float) -> "Moments":
-        return Moments(self.array * np.array([factor, 1.0, 1.0, factor, factor])[:, None, None])
+        return Moments(self.array * np.array([factor, 1.0, 1.0, factor, factor, factor])[:, None, None])
 
     def place_classes(self, positions: Integers, size: int) -> "Moments":
         return Moments(placed(self.array, positions, size, axis=1))

@@ -13,7 +13,7 @@ from deciban.statistics.moments import refuse_too_large
 
 @dataclass(frozen=True)
 class Scatter:
-    """Weight of each class, mean of each class and column, scatter matrix of each class: (mean, scatter) + (low).
+    """Weight of each class, mean of each class and column, scatter matrix of each class, as Moments has them.
 
     Rows with a missing cell are left out (complete cases, so that every scatter matrix is positive).
     """
@@ -23,11 +23,12 @@ class Scatter:
     mean_low: Floats
     scatter: Floats
     scatter_low: Floats
+    doubt: Floats
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         vector, matrix = (classes, columns), (classes, columns, columns)
-        return cls(np.zeros(classes), np.zeros(vector), np.zeros(vector), np.zeros(matrix), np.zeros(matrix))
+        return cls(np.zeros(classes), *(np.zeros(shape) for shape in (vector, vector, matrix, matrix, vector)))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
@@ -45,26 +46,29 @@ class Scatter:
 
     def merge(self, other: Self) -> "Scatter":
         merged = Scatter(*(array.copy() for array in self._arrays()))
-        kernels.merge_scatter(*merged._arrays(), *other._arrays())
+        kernels.merge_scatter(*merged._sums(), *other._sums())
+        merged.doubt[:] += other.doubt
         return merged
 
     def remove(self, other: Self) -> "Scatter":
         left = Scatter(*(array.copy() for array in self._arrays()))
-        kernels.remove_scatter(*left._arrays(), *other._arrays(), remaining(self.weight, other.weight))
-        stays = left.weight > 0.0
-        spread = np.where(
-            stays[:, None], settled(left._diagonal(), np.where(stays[:, None], self._diagonal(), 0.0)), 0.0
-        )
-        gone = spread == 0.0
+        kernels.remove_scatter(*left._sums(), *other._sums(), remaining(self.weight, other.weight))
+        left.doubt[:] += other.doubt
+        left.doubt[left.weight == 0.0] = 0.0
+        gone = settled(left._diagonal(), self._diagonal(), left.doubt) == 0.0
         for array in (left.scatter, left.scatter_low):
             array[gone[:, :, None] | gone[:, None, :]] = 0.0
         return left
 
     def scale(self, factor: float) -> "Scatter":
-        return Scatter(self.weight * factor, self.mean, self.mean_low, self.scatter * factor, self.scatter_low * factor)
+        scaled = (array * factor for array in (self.scatter, self.scatter_low, self.doubt))
+        return Scatter(self.weight * factor, self.mean, self.mean_low, *scaled)
 
-    def _arrays(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    def _sums(self) -> tuple[Floats, ...]:
         return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low
+
+    def _arrays(self) -> tuple[Floats, ...]:
+        return *self._sums(), self.doubt
 
     def _diagonal(self) -> Floats:
         return np.diagonal(self.scatter, axis1=1, axis2=2)
@@ -73,13 +77,15 @@ class Scatter:
         return Scatter(*(placed(array, positions, size) for array in self._arrays()))
 
     def place_columns(self, positions: Integers, size: int) -> "Scatter":
-        raise AssertionError("a joint block is counted as a whole")
+        mean, low, scatter, rest, doubt = (placed(array, positions, size, axis=1) for array in self._arrays()[1:])
+        scatter, rest = (placed(array, positions, size, axis=2) for array in (scatter, rest))
+        return Scatter(self.weight, mean, low, scatter, rest, doubt)
 
     def over_classes(self) -> "Scatter":
         """The scatter of all classes together, as of one class."""
         total = Scatter.empty(1, self.mean.shape[1])
         for c in range(self.weight.size):
-            kernels.merge_scatter(*total._arrays(), *(array[c : c + 1] for array in self._arrays()))
+            kernels.merge_scatter(*total._sums(), *(array[c : c + 1] for array in self._sums()))
         return total
 
     def within(self) -> Floats:
@@ -95,4 +101,6 @@ def _fill_class(result: Scatter, c: int, rows: Floats, weights: Floats) -> None:
     first = weights @ deviations
     result.mean[c], result.mean_low[c] = two_sum(origin, first / weight)
     rooted = np.sqrt(weights)[:, None] * deviations
-    result.scatter[c] = rooted.T @ rooted - np.outer(first, first / weight)
+    squares = rooted.T @ rooted
+    result.scatter[c] = squares - np.outer(first, first / weight)
+    result.doubt[c] = 16.0 * np.finfo(np.float64).eps * np.diag(squares)
