@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 
 from deciban.arrays import Floats
-from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels, label_array
+from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import ColumnSpec, Defaults, Schema, settle
 from deciban.data.tables import Frame, Table
@@ -24,6 +24,9 @@ from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
 from deciban.fit import BATCH_ROWS, batches, fold, in_order, row_ranges
 from deciban.model import Counts, Evidence, Model, estimate, log_normalize
+
+# Scores of one batch at most: with many classes batches are shorter, so that memory stays bounded.
+MOST_SCORES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Learn from the rows of X too. New classes, levels and named columns are welcome; see `classes`."""
         before = self._known().counts if self.__sklearn_is_fitted__() else None
         declared = classes if classes is not None else self.classes
-        self.fitted_ = self._learned(before, X, y, sample_weight, declared)
+        self.fitted_ = self._learned(before, X, y, sample_weight, declared, partly=True)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances."""
         counts = self._known().counts
-        rows = self._counted(counts.schema, *self._opened(X, y, sample_weight), None)
+        rows = self._counted(counts.schema, *self._opened(X, y, sample_weight))
         self.fitted_ = self._fitted(counts - rows)
         return self
 
@@ -115,12 +118,20 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.fitted_ = self._fitted(self._known().counts * factor)
         return self
 
-    def __add__(self, other: "BayesClassifier") -> Self:
+    def __add__(self, other: object) -> Self:
         """A classifier that has learned the rows of both."""
+        if not isinstance(other, BayesClassifier):
+            return NotImplemented
         return self._with(self._known().counts + other._known().counts)
 
-    def __sub__(self, other: "BayesClassifier") -> Self:
+    def __radd__(self, other: object) -> Self:
+        """0 + classifier, so that sum() adds classifiers up."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: object) -> Self:
         """A classifier that has not learned the rows of the other."""
+        if not isinstance(other, BayesClassifier):
+            return NotImplemented
         return self._with(self._known().counts - other._known().counts)
 
     def with_prior(self, prior: Any) -> Self:
@@ -133,8 +144,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict(self, X: Any) -> LabelArray:  # noqa: N803
         """The most probable class of each row; ties go to the first of `classes_`."""
-        log_posterior = self._scored(X, lambda joint, prior: log_normalize(joint, prior)[0])
-        return np.asarray(self.classes_[log_posterior.argmax(axis=1)])
+        return self._predicted(self._known().model, open_table(X))
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The posterior probability of each class, in the order of `classes_`."""
@@ -150,30 +160,39 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def log_density(self, X: Any) -> Floats:  # noqa: N803
         """log P(row): very low for a stranger, -inf for a row that no class can produce."""
-        return self._scored(X, lambda joint, prior: log_normalize(joint, prior)[1][:, None], full=True)[:, 0]
+        return self._scored(X, lambda joint, prior: log_normalize(joint, prior)[1], full=True)
 
     def evidence(self, X: Any) -> Evidence:  # noqa: N803
         """What each block says for each class of each row, with what it is added to."""
-        return self.model_.evidence(self._table(X))
+        model = self._known().model
+        return model.evidence(model.schema.fitting(open_table(X)))
 
     def explain(self, X: Any) -> Steps:  # noqa: N803
         """The calculation in steps; print it."""
-        return Steps.of(self.model_, self._table(X))
+        model = self._known().model
+        return Steps.of(model, model.schema.fitting(open_table(X)))
 
     def sample(self, rows: int = 1, random_state: Any = None) -> tuple[Any, LabelArray]:
         """Rows drawn from the model and their classes: an Arrow table, or an array where the columns are numbers."""
-        seed = check_random_state(random_state).randint(0, 2**31 - 1)
-        columns, labels = self.model_.sample(rows, np.random.default_rng(seed))
-        names = [self.schema_.column_name(column) for column in range(self.schema_.width)]
-        if self.schema_.names is None and all(isinstance(column, np.ndarray) for column in columns):
-            return np.stack(columns, axis=1), self.classes_[labels]
-        return pa.table([pa.array(column) for column in columns], names=names), self.classes_[labels]
+        if not isinstance(rows, int | np.integer) or rows < 0:
+            raise UsageError(f"sample(rows={rows!r}): give a whole number that is at least 0")
+        model = self._known().model
+        if not isinstance(random_state, np.random.Generator):
+            random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
+        columns, labels = model.sample(int(rows), random_state)
+        if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
+            return np.stack(columns, axis=1), model.classes[labels]
+        names = [model.schema.column_name(column) for column in range(model.schema.width)]
+        return pa.table([pa.array(column) for column in columns], names=names), model.classes[labels]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """The share of rows whose class is predicted rightly. `y` holds the labels, or names their column."""
-        if isinstance(y, str):
-            y = label_array(self._split(open_table(X), y, "y")[1])
-        return float(super().score(X, y, sample_weight))
+        """The share of the labelled rows whose class is predicted rightly. `y` is as for `fit`."""
+        table, labels, weights = self._opened(X, y, sample_weight)
+        known = labels.codes >= 0
+        if not known.any():
+            raise DataError("no row has a label; give at least one to compare with")
+        hits = self._predicted(self._known().model, table)[known] == labels.classes[labels.codes[known]]
+        return float(np.average(hits, weights=None if weights is None else weights[known]))
 
     # what was learned
 
@@ -237,58 +256,77 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight))
 
-    def _learned(self, before: Counts | None, X: Any, y: Any, sample_weight: Any, declared: Any) -> Fitted:  # noqa: N803
+    def _learned(
+        self, before: Counts | None, X: Any, y: Any, sample_weight: Any, declared: Any, partly: bool = False  # noqa: N803
+    ) -> Fitted:  # fmt: skip
         """What will be known after these rows; nothing changes if it fails."""
-        if self.tune is not None:
-            raise UsageError(f"tune={self.tune!r}: only None, plain Bayes, is there")
-        check_amount("alpha", self.alpha)
-        check_unseen(self.unseen)
+        self._check_parameters()
         defaults = Defaults(self.alpha, self.unseen)
         table, labels, weights = self._opened(X, y, sample_weight)
         if before is None:
             _refuse_empty(table)
-            schema = settle(table.sample(BATCH_ROWS), self.columns, defaults)
-            before = Counts.empty(schema, None if declared is None else np.asarray(declared))
+            sample = table.every(-(-table.rows // BATCH_ROWS))
+            before = Counts.empty(settle(sample, self.columns, defaults, partly))
         else:
-            schema = before.schema.extended(table, self.columns, defaults)
-        return self._fitted(before + self._counted(schema, table, labels, weights, before))
+            before = before.under(before.schema.extended(table, self.columns, defaults))
+        if declared is not None:
+            before = before.declaring(_declared(declared))
+        return self._fitted(before + self._counted(before.schema, table, labels, weights))
 
-    def _counted(
-        self, schema: Schema, table: Table, labels: Labels, weights: Floats | None, declared: Counts | None
-    ) -> Counts:
-        rows = batches(schema.fitting(table), labels, weights)
-        known = declared.classes if declared is not None and declared.declared else None
-        return fold(rows, Counts.empty(schema, known), self.threads)
+    def _check_parameters(self) -> None:
+        check_amount("alpha", self.alpha)
+        check_unseen(self.unseen)
+        if self.tune is not None:
+            raise UsageError(f"tune={self.tune!r}: only None, plain Bayes, is there")
+        if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
+            raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
+
+    def _counted(self, schema: Schema, table: Table, labels: Labels, weights: Floats | None) -> Counts:
+        return fold(batches(schema.fitting(table), labels, weights), Counts.empty(schema), self.threads)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Labels, Floats | None]:  # noqa: N803
         table = open_table(X)
         if isinstance(y, str):
-            table, y = self._split(table, y, "y")
+            table, y = _split(table, y, "y")
         if isinstance(sample_weight, str):
-            table, sample_weight = self._split(table, sample_weight, "sample_weight")
+            table, sample_weight = _split(table, sample_weight, "sample_weight")
         return table, encode_labels(y, table.rows), check_weights(sample_weight, table.rows)
 
-    @staticmethod
-    def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
-        """The table without the column of this name, and that column."""
-        if not isinstance(table, Frame) or table.names is None:
-            raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
-        if name not in table.names:
-            raise UsageError(f"{role}={name!r} is not in the table; its columns are {', '.join(table.names)}")
-        return Frame(table.table.drop_columns([name])), table.table[name]
+    def _predicted(self, model: Model, table: Table) -> LabelArray:
+        best = self._scored(table, lambda joint, prior: log_normalize(joint, prior)[0].argmax(axis=1), model=model)
+        return np.asarray(model.classes[best])
 
-    def _table(self, X: Any) -> Table:  # noqa: N803
-        return self.schema_.fitting(open_table(X))
+    def _scored(
+        self, X: Any, finish: Callable[[Floats, Floats], Any], full: bool = False, model: Model | None = None  # noqa: N803
+    ) -> npt.NDArray[Any]:  # fmt: skip
+        """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
+        fitted = self._known().model if model is None else model
+        table = fitted.schema.fitting(open_table(X))
 
-    def _scored(self, X: Any, finish: Callable[[Floats, Floats], Floats], full: bool = False) -> Floats:  # noqa: N803
-        """finish(log joint, log prior) of all rows, batch by batch on threads."""
-        model, table = self.model_, self._table(X)
+        def batch(rows: tuple[int, int]) -> Any:
+            return finish(fitted.log_joint(table.slice(*rows), rows[0], full), fitted.log_prior)
 
-        def batch(rows: tuple[int, int]) -> Floats:
-            return finish(model.log_joint(table.slice(*rows), rows[0], full), model.log_prior)
-
-        done = list(in_order(batch, row_ranges(table.rows), self.threads))
+        most = max(1, MOST_SCORES // fitted.classes.size)
+        done = list(in_order(batch, row_ranges(table.rows, most), self.threads))
         return done[0] if len(done) == 1 else np.concatenate(done)
+
+
+def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
+    """The table without the column of this name, and that column."""
+    if not isinstance(table, Frame) or table.names is None:
+        raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
+    if name not in table.names:
+        raise UsageError(f"{role}={name!r} is not in the table; its columns are {', '.join(table.names)}")
+    return Frame(table.table.drop_columns([name])), table.table[name]
+
+
+def _declared(classes: Any) -> LabelArray:
+    """The declared classes as an array, none of them missing."""
+    labels = sorted(classes) if isinstance(classes, set | frozenset) else classes
+    found = encode_labels(labels, len(labels))
+    if (found.codes < 0).any():
+        raise UsageError(f"classes={classes!r}: a missing value is no class")
+    return found.classes
 
 
 def _refuse_empty(table: Table) -> None:

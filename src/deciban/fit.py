@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
@@ -35,10 +36,11 @@ class Batch:
     first_row: int
 
 
-def row_ranges(rows: int) -> Iterator[tuple[int, int]]:
-    """The first and the last-but-one row of each batch; one empty range where there are no rows."""
-    for start in range(0, max(rows, 1), BATCH_ROWS):
-        yield start, min(start + BATCH_ROWS, rows)
+def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
+    """The first row of each batch and the one after its last; one empty range where there are no rows."""
+    size = BATCH_ROWS if most is None else min(most, BATCH_ROWS)
+    for start in range(0, max(rows, 1), size):
+        yield start, min(start + size, rows)
 
 
 def batches(table: Table, labels: Labels, weights: Floats | None) -> Iterator[Batch]:
@@ -49,24 +51,25 @@ def batches(table: Table, labels: Labels, weights: Floats | None) -> Iterator[Ba
 
 
 def count(batch: Batch, schema: Schema) -> Counts:
-    """The counts of one batch. Rows without a label are left out, and their number kept."""
-    size = batch.classes.size
-    known = batch.codes >= 0
-    whole = bool(known.all())
-    codes, weights = (batch.codes, batch.weights) if whole else (batch.codes[known], batch.weights[known])
-    statistics = []
+    """The counts of one batch. Rows without a label are left out and their number kept; weight 0 is no row at all."""
+    table, codes, weights = batch.table, batch.codes, batch.weights
+    there = (codes >= 0) & (weights > 0.0)
     guard = Guard(schema, batch.first_row)
+    if not there.all():
+        rows = np.flatnonzero(there)
+        table, codes, weights = table.take(rows), codes[rows], weights[rows]
+        guard = Guard(schema, batch.first_row, rows)
+    statistics = []
     for p, part in enumerate(schema.parts):
-        cells = guard(p, part.family.read, batch.table, part.columns)
-        statistics.append(guard(p, part.family.count, cells, batch.codes, batch.weights, size))
-    unlabelled = batch.table.rows - codes.size
+        cells = guard(p, part.family.read, table, part.columns)
+        statistics.append(guard(p, part.family.count, cells, codes, weights, batch.classes.size))
     return Counts(
         schema=schema,
         classes=batch.classes,
-        class_weight=np.bincount(codes, weights, size).astype(np.float64),
+        class_weight=np.bincount(codes, weights, batch.classes.size).astype(np.float64),
         statistics=tuple(statistics),
         rows=codes.size,
-        unlabelled=unlabelled,
+        unlabelled=int((batch.codes < 0).sum()),
     )
 
 
@@ -81,16 +84,19 @@ def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None) -> Co
 def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
     """action(item) of each item, in their order, a few at a time on threads."""
     workers = threads or os.cpu_count() or 1
-    queue = deque(items)
-    if workers == 1 or len(queue) == 1:
-        yield from map(action, queue)
+    source = iter(items)
+    first = list(islice(source, 2))
+    if workers == 1 or len(first) < 2:
+        yield from map(action, chain(first, source))
         return
     with ThreadPoolExecutor(workers) as pool:
         running: deque[Future[R]] = deque()
         try:
-            while queue or running:
-                while queue and len(running) < 2 * workers:
-                    running.append(pool.submit(action, queue.popleft()))
+            for item in chain(first, source):
+                running.append(pool.submit(action, item))
+                if len(running) == 2 * workers:
+                    yield running.popleft().result()
+            while running:
                 yield running.popleft().result()
         finally:
             for future in running:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -74,12 +75,28 @@ class Counts:
             unlabelled=max(self.unlabelled - other.unlabelled, 0),
         ).without_empty_classes()
 
+    def __radd__(self, other: object) -> "Counts":
+        """0 + counts, so that sum() adds counts up."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def __mul__(self, factor: float) -> "Counts":
         """The counts as if every row had had `factor` times its weight."""
-        if not 0.0 <= factor < np.inf:
+        if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
             raise UsageError(f"counts cannot be scaled by {factor!r}; give a finite number that is at least 0")
         scaled = tuple(statistic.scale(factor) for statistic in self.statistics)
         return replace(self, class_weight=self.class_weight * factor, statistics=scaled).without_empty_classes()
+
+    __rmul__ = __mul__
+
+    def declaring(self, classes: LabelArray) -> "Counts":
+        """The same counts with just these classes allowed; those counted already must be among them."""
+        given = np.unique(classes)
+        strangers = self.classes[~np.isin(self.classes, given)].tolist()
+        if strangers or (self.declared and given.size != self.classes.size):
+            raise UsageError(
+                f"classes= is {given.tolist()}, but the model knows {self.classes.tolist()}; declare all at first"
+            )
+        return replace(self._with_classes(given if self.classes.size < given.size else self.classes), declared=True)
 
     def without_empty_classes(self) -> "Counts":
         """Without the classes that no row has, unless they were declared."""
@@ -97,16 +114,15 @@ class Counts:
         place = _column_places(self.schema, schema)
         statistics = []
         for part in schema.parts:
-            host = next((p for p, old in enumerate(self.schema.parts) if place[old.columns[0]] in part.columns), None)
-            if host is None:
-                statistics.append(part.family.empty(self.classes.size, len(part.columns)))
-                continue
-            old = [place[column] for column in self.schema.parts[host].columns]
-            statistic: Statistic = self.statistics[host]
-            if tuple(old) != part.columns:
-                positions = np.array([part.columns.index(column) for column in old])
-                statistic = statistic.place_columns(positions, len(part.columns))
-            statistics.append(statistic)
+            at = {column: k for k, column in enumerate(part.columns)}
+            total: Statistic = part.family.empty(self.classes.size, len(part.columns))
+            for old, statistic in zip(self.schema.parts, self.statistics, strict=True):
+                positions = np.array([at.get(place[column], -1) for column in old.columns])
+                if np.array_equal(positions, np.arange(len(part.columns))):
+                    total = statistic
+                elif (positions >= 0).any():
+                    total = total.merge(statistic.place_columns(positions, len(part.columns)))
+            statistics.append(total)
         return replace(self, schema=schema, statistics=tuple(statistics))
 
     def _aligned(self, other: "Counts") -> tuple["Counts", "Counts"]:
@@ -159,7 +175,7 @@ def _kind(classes: LabelArray) -> str:
     """Labels that can be compared: all text, or all numbers."""
     if classes.dtype.kind == "O":
         return "text" if isinstance(classes[0], str) else type(classes[0]).__name__
-    return {"U": "text", "S": "bytes", "b": "bool"}.get(classes.dtype.kind, "int")
+    return {"U": "text", "S": "bytes", "b": "bool", "M": "date", "m": "duration"}.get(classes.dtype.kind, "int")
 
 
 @dataclass(frozen=True)
@@ -168,12 +184,15 @@ class Guard:
 
     schema: Schema
     first_row: int = 0
+    rows: Integers | None = None  # the numbers of the rows looked at, where some were left out
 
     def __call__(self, part: int, action: Callable[..., T], *arguments: Any) -> T:
         try:
             return action(*arguments)
         except BadCell as bad:
             column = self.schema.parts[part].columns[bad.column]
+            if self.rows is not None and bad.row is not None:
+                bad.row = int(self.rows[bad.row])
             raise bad.as_error(self.schema.column_name(column), self.first_row) from None
 
 
@@ -206,10 +225,12 @@ class Model:
         """log P(row, class), unnormalised; without `full`, up to a term that is the same for every class."""
         out = np.empty((table.rows, 1, self.classes.size))
         out[:] = self.log_prior + self.bias
-        together = tuple(np.zeros_like(slot) for slot in self.schema.slots)
-        weights = tuple(self.weights[slot] for slot in self.schema.slots)
-        self._score(table, first_row, weights, together, full, out)
+        self._score(table, first_row, self._part_weights, self.schema.together, full, out)
         return out[:, 0]
+
+    @cached_property
+    def _part_weights(self) -> tuple[Floats, ...]:
+        return tuple(self.weights[slot] for slot in self.schema.slots)
 
     def evidence(self, table: Table, first_row: int = 0) -> "Evidence":
         """What each block says for each class, kept apart."""

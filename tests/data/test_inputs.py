@@ -166,7 +166,7 @@ def test_inference() -> None:
         ("Gaussian()", "floating point"),
         ("Categorical()", "3 distinct integers in 12 rows"),
         ("Gaussian()", "12 distinct integers in 12 rows"),
-        ("Bernoulli()", "only 0 and 1"),
+        ("Categorical()", "2 distinct integers in 12 rows"),
         ("Bernoulli()", "true or false"),
         ("Categorical()", "text, 2 distinct in 12 rows"),
         ("Gaussian()", "dates, as days since 1970-01-01"),

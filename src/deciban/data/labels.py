@@ -1,5 +1,6 @@
 """Labels and weights."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from deciban.arrays import Codes, Floats
 from deciban.errors import DataError
+from deciban.statistics.levels import as_values
 
 LabelArray = npt.NDArray[Any]
 
@@ -26,14 +28,14 @@ class Labels:
 
 def encode_labels(labels: Any, rows: int) -> Labels:
     """The labels of `rows` rows; None and NaN are missing labels."""
-    array = label_array(labels)
+    array = _label_array(labels)
     if array.ndim != 1:
         raise DataError(
             f"the labels have {array.ndim} dimensions (shape {array.shape}); bad input shape: give one label a row"
         )
-    if array.size != rows:
+    if len(array) != rows:
         raise DataError(
-            f"Found input variables with inconsistent numbers of samples: {rows} rows but {array.size} labels; "
+            f"Found input variables with inconsistent numbers of samples: {rows} rows but {len(array)} labels; "
             f"give one label a row"
         )
     if array.dtype.kind == "b":
@@ -42,26 +44,34 @@ def encode_labels(labels: Any, rows: int) -> Labels:
         return _integers(array, array.dtype)
     if array.dtype.kind == "f":
         return _floats(array)
-    return _objects(array)
+    if array.dtype.kind in "OUS":
+        return _objects(array)
+    return _sorted(array, ~np.isnat(array))
 
 
-def label_array(labels: Any) -> LabelArray:
-    """The labels as a NumPy array, whatever they came in."""
+def _label_array(labels: Any) -> LabelArray:
+    """The labels as a NumPy array; of objects where some are missing and their type has no way to say so."""
     if labels is None:
         raise DataError(
             "requires y to be passed, but the target y is None; give the labels or the name of their column"
         )
     if isinstance(labels, pa.ChunkedArray | pa.Array):
-        array = np.asarray(labels.to_numpy() if isinstance(labels, pa.ChunkedArray) else labels.to_numpy(False))
-        whole = pa.types.is_integer(labels.type) or pa.types.is_boolean(labels.type)
-        return np.array(labels.to_pylist(), dtype=object) if whole and labels.null_count else array
-    if hasattr(labels, "__arrow_c_stream__") and not hasattr(labels, "__array__"):
-        return label_array(pa.chunked_array(labels))
+        return _from_arrow(labels)
+    if hasattr(labels, "__arrow_c_stream__") and not hasattr(labels, "columns"):
+        try:
+            return _from_arrow(pa.chunked_array(labels))
+        except (pa.ArrowException, TypeError, ValueError):
+            return np.asarray(labels, dtype=object)
+    if isinstance(labels, np.ma.MaskedArray):
+        array = np.array(labels.data, dtype=object if np.ma.is_masked(labels) else None)
+        array[np.ma.getmaskarray(labels)] = None
+        return array
     array = np.asarray(labels)
+    made_text = array.dtype.kind in "US" and not hasattr(labels, "dtype")  # NumPy makes text of None, NaN and numbers
+    if made_text and not all(isinstance(label, str | bytes) for label in labels):
+        array = np.array(labels, dtype=object)
     if array.ndim == 2 and array.shape[1] == 1:
-        import warnings
-
-        from sklearn.exceptions import DataConversionWarning
+        from sklearn.exceptions import DataConversionWarning  # only here: scikit-learn's callers expect its warning
 
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; it is taken as one label a row",
@@ -72,14 +82,26 @@ def label_array(labels: Any) -> LabelArray:
     return array
 
 
+def _from_arrow(labels: Any) -> LabelArray:
+    chunks = labels if isinstance(labels, pa.ChunkedArray) else pa.chunked_array([labels])
+    if pa.types.is_dictionary(chunks.type):
+        chunks = pa.chunked_array([as_values(chunk) for chunk in chunks.chunks])
+    if chunks.null_count and (pa.types.is_integer(chunks.type) or pa.types.is_boolean(chunks.type)):
+        return np.array(chunks.to_pylist(), dtype=object)
+    return np.asarray(chunks.to_numpy())
+
+
 def _integers(array: npt.NDArray[Any], kind: np.dtype[Any]) -> Labels:
     if not array.size:
         return Labels(array.astype(kind), np.zeros(0, dtype=np.int32))
     low, high = int(array.min()), int(array.max())
-    if high - low <= max(1 << 16, array.size):
-        return _narrow(array.astype(np.int64) - low if low else array, kind, low)
-    classes, codes = np.unique(array, return_inverse=True)
-    return Labels(classes.astype(kind), codes.astype(np.int32))
+    if high - low > max(1 << 16, array.size):
+        return _sorted(array, np.ones(array.size, dtype=np.bool_))
+    if low and array.dtype.kind == "i":
+        array = array.astype(np.int64) - low  # a narrow type would wrap
+    elif low:
+        array = array - array.dtype.type(low)
+    return _narrow(array, kind, low)
 
 
 def _narrow(offsets: npt.NDArray[Any], kind: np.dtype[Any], low: int = 0) -> Labels:
@@ -87,7 +109,17 @@ def _narrow(offsets: npt.NDArray[Any], kind: np.dtype[Any], low: int = 0) -> Lab
     occurs = np.zeros(int(offsets.max(initial=0)) + 1, dtype=np.bool_)
     occurs[offsets] = True
     place = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-    return Labels((np.flatnonzero(occurs) + low).astype(kind) if offsets.size else np.zeros(0, kind), place[offsets])
+    found = np.flatnonzero(occurs).astype(np.uint64 if low >= 1 << 62 else np.int64)
+    classes = (found + found.dtype.type(low)).astype(kind)
+    return Labels(classes if offsets.size else np.zeros(0, kind), place.take(offsets))
+
+
+def _sorted(array: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> Labels:
+    """By sorting: for labels that fit no table."""
+    classes, found = np.unique(array[known], return_inverse=True)
+    codes = np.full(array.size, -1, dtype=np.int32)
+    codes[known] = found
+    return Labels(classes, codes)
 
 
 def _floats(array: npt.NDArray[Any]) -> Labels:
@@ -100,6 +132,8 @@ def _floats(array: npt.NDArray[Any]) -> Labels:
             "Unknown label type: continuous. The labels are fractions, which looks like a quantity to be predicted "
             "and not a class; turn them into classes (text or whole numbers) first"
         )
+    if np.abs(values).max(initial=0.0) >= 2.0**53:
+        return _sorted(array, known)
     found = _integers(values.astype(np.int64), array.dtype)
     codes = np.full(array.size, -1, dtype=np.int32)
     codes[known] = found.codes
@@ -107,15 +141,18 @@ def _floats(array: npt.NDArray[Any]) -> Labels:
 
 
 def _objects(array: LabelArray) -> Labels:
+    """By hashing: text, and Python objects of one type."""
     try:
         encoded = pa.array(array, from_pandas=True).dictionary_encode()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         kinds = sorted({type(label).__name__ for label in array})
         raise DataError(f"Unknown label type: the labels mix {', '.join(kinds)}; give them all one type") from error
-    values = np.array(encoded.dictionary.to_pylist(), dtype=array.dtype)
-    if values.size and isinstance(values[0], float):
+    if pa.types.is_floating(encoded.type.value_type):
         numbers = _floats(array.astype(np.float64))
         return Labels(numbers.classes.astype(array.dtype), numbers.codes)
+    values = np.array(encoded.dictionary.to_pylist(), dtype=array.dtype)
+    if array.dtype.kind == "O" and pa.types.is_integer(encoded.type.value_type):
+        values = values.astype(np.int64)
     order = np.argsort(values, kind="stable")
     place = np.empty(order.size + 1, dtype=np.int32)
     place[order] = np.arange(order.size)

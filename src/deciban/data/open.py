@@ -11,29 +11,40 @@ from scipy import sparse
 from deciban.data.tables import Frame, Matrix, SparseMatrix, Table
 from deciban.errors import DataError, UsageError
 
+# What pyarrow and pandas raise for a column they cannot convert.
+UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
 
 def open_table(data: Any) -> Table:
     """NumPy arrays, SciPy sparse matrices, frames (anything with `__arrow_c_stream__`), dicts of columns, lists.
 
     Arrow types, missing cells and column names come along as they are.
     """
+    if isinstance(data, Matrix | SparseMatrix | Frame):
+        return data
     if isinstance(data, str | bytes):
         raise UsageError(f"expected a table, found the text {data!r}; read the file into a table first")
     if sparse.issparse(data):
         return _sparse(data)
+    if _is_pandas(data):
+        return _pandas(data)
     if hasattr(data, "__arrow_c_stream__"):
         return _frame(data)
     if isinstance(data, Mapping):
-        return _columns({str(name): list(column) for name, column in data.items()})
+        return _columns(data)
     if isinstance(data, Sequence) and len(data) and all(isinstance(row, Mapping) for row in data):
         names = dict.fromkeys(name for row in data for name in row)
-        return _columns({str(name): [row.get(name) for row in data] for name in names})
+        return _columns({name: [row.get(name) for row in data] for name in names})
     return _array(data)
 
 
 def _sparse(data: Any) -> SparseMatrix:
     if data.dtype.kind == "c":
         raise DataError("Complex data not supported: a sparse matrix of complex numbers; give real numbers")
+    if data.ndim != 2:
+        raise DataError(
+            f"Expected 2D array, got a sparse array of {data.ndim} dimension(s): a table has rows and columns"
+        )
     matrix = sparse.csr_array(data)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -43,43 +54,88 @@ def _sparse(data: Any) -> SparseMatrix:
     return SparseMatrix(matrix)
 
 
+def _is_pandas(data: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _pandas(data: Any) -> Frame:
+    """The columns of a pandas frame. Its index labels rows and is no column; numbers 0, 1, ... are no names."""
+    names = [str(name) for name in data.columns]
+    arrays = [_series(data.iloc[:, j], name) for j, name in enumerate(names)]
+    unnamed = [name for name in data.columns if isinstance(name, int)] == list(range(len(names)))
+    return _named(names, arrays, named=not unnamed)
+
+
+def _series(column: Any, name: str) -> pa.Array:
+    """A pandas column; categories that Arrow does not know (intervals, periods) are named by their text."""
+    try:
+        if getattr(column.dtype, "categories", None) is not None:
+            values = column.cat.categories
+            try:
+                known = pa.array(values, from_pandas=True)
+                plain = not isinstance(known.type, pa.BaseExtensionType)
+            except UNREADABLE:
+                plain = False
+            if not plain:
+                known = pa.array(values.astype(str))
+            codes = column.cat.codes.to_numpy()
+            return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=codes < 0), known)
+        array = pa.Array.from_pandas(column)
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    except UNREADABLE as error:
+        raise _unreadable(name, column.tolist(), error) from error
+
+
 def _frame(data: Any) -> Frame:
     try:
         table = pa.table(data)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"a column cannot be read: {error}; give every column one type") from error
-    names = table.column_names
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"column {twice!r} is there more than once; give every column its own name")
-    return Frame(table, _has_string_names(data))
+    except UNREADABLE as error:
+        raise DataError(f"a column cannot be read: {_first_line(error)}; give every column one type") from error
+    return _named(table.column_names, table.columns)
 
 
-def _has_string_names(data: Any) -> bool:
-    """pandas makes text of the numbers of columns that have no names; they do not count as names."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(data, pandas.DataFrame):
-        return True
-    return all(isinstance(name, str) for name in data.columns)
-
-
-def _columns(columns: dict[str, list[Any]]) -> Frame:
-    lengths = {len(column) for column in columns.values()}
+def _columns(data: Mapping[Any, Any]) -> Frame:
+    single = [
+        name for name, column in data.items() if isinstance(column, str | bytes) or not hasattr(column, "__len__")
+    ]
+    if single:
+        raise DataError(
+            f"column {single[0]!r} of a dict of columns holds one value, not one a row; "
+            f"give a single row as a list with one dict in it"
+        )
+    lengths = {len(column) for column in data.values()}
     if len(lengths) > 1:
         raise DataError(f"the columns have different lengths: {sorted(lengths)}; give one cell a row in each")
-    arrays = {name: _arrow(column, name) for name, column in columns.items()}
-    return Frame(pa.table(arrays))
+    names = [str(name) for name in data]
+    return _named(names, [_arrow(column, name) for name, column in zip(names, data.values(), strict=True)])
+
+
+def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise DataError(f"column {twice!r} is there more than once; give every column its own name")
+    return Frame(pa.table(list(arrays), names=list(names)), named)
 
 
 def _arrow(cells: Any, name: str) -> pa.Array:
     try:
         return pa.array(cells, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        kinds = sorted({type(cell).__name__ for cell in cells if cell is not None})
-        raise DataError(
-            f"column {name!r}: its cells are of several kinds ({', '.join(kinds)}: argument must be a string or a "
-            f"number); give the column one type"
-        ) from error
+    except UNREADABLE as error:
+        raise _unreadable(name, cells, error) from error
+
+
+def _unreadable(name: str, cells: Any, error: BaseException) -> DataError:
+    kinds = sorted({type(cell).__name__ for cell in cells if cell is not None})
+    if len(kinds) > 1:
+        why = f"its cells are of several kinds ({', '.join(kinds)}: argument must be a string or a number)"
+    else:
+        why = f"its cells cannot be read ({_first_line(error)})"
+    return DataError(f"column {name!r}: {why}; give the column one type, numbers or text")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 def _array(data: Any) -> Matrix | Frame:
@@ -90,12 +146,14 @@ def _array(data: Any) -> Matrix | Frame:
         raise DataError(f"Expected 2D array, got {found} instead: a table has rows and columns. {hint}")
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported: an array of complex numbers; give real numbers")
+    if isinstance(data, np.ma.MaskedArray) and array.dtype.kind in "fiub":
+        array = np.ma.filled(data.astype(np.float64), np.nan)
     if array.dtype.kind in "fiub":
         return Matrix(array)
     if array.dtype.kind not in "OUSMm":
         raise DataError(f"an array of type {array.dtype} is not a table of numbers or values; convert it first")
-    columns = [_arrow(array[:, j], f"x{j}") for j in range(array.shape[1])]
-    return Frame(pa.table(columns, names=[f"x{j}" for j in range(array.shape[1])]), named=False)
+    names = [f"x{j}" for j in range(array.shape[1])]
+    return _named(names, [_arrow(array[:, j], name) for j, name in enumerate(names)], named=False)
 
 
 def _from_lists(data: Any) -> np.ndarray:

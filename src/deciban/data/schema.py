@@ -36,6 +36,7 @@ class Part:
     family: Family
     columns: tuple[int, ...]
     why: tuple[str, ...] = field(compare=False)
+    open: bool = field(default=False, compare=False)  # whether columns that turn up later join the block
 
     @property
     def blocks(self) -> int:
@@ -81,6 +82,11 @@ class Schema:
             places[p][b] = place
         return tuple(places)
 
+    @cached_property
+    def together(self) -> tuple[Integers, ...]:
+        """Slots that send every block to one place."""
+        return tuple(np.zeros_like(slot) for slot in self.slots)
+
     def locate(self, block: int) -> tuple[int, int]:
         """The part of a block, and its place within that part."""
         part, place, _ = self._block_columns[block]
@@ -99,8 +105,9 @@ class Schema:
         """The family of a column, and the columns that form a block with it."""
         if not part.family.joint or len(part.columns) == 1:
             return str(part.family)
-        others = [self.column_name(other) for other in part.columns if other != column]
-        return f"{part.family} with {', '.join(others) if len(others) <= 3 else f'{len(others)} others'}"
+        if len(part.columns) > 4:
+            return f"{part.family} with {len(part.columns) - 1} others"
+        return f"{part.family} with {', '.join(self.column_name(other) for other in part.columns if other != column)}"
 
     def __str__(self) -> str:
         lines = [("column", "family", "why"), *self.rows()]
@@ -131,10 +138,11 @@ class Schema:
         """This schema and, behind it, the columns of `table` that it does not know yet."""
         if self.names is None or table.names is None:
             return self
-        new = [name for name in table.names if name not in set(self.names)]
+        known = set(self.names)
+        new = [name for name in table.names if name not in known]
         if not new or not isinstance(table, Frame):
             return self
-        return self.union(settle(table.select(new), _about(spec, new), defaults))
+        return self.union(settle(table.select(new), spec, defaults, partly=True))
 
     def union(self, other: "Schema") -> "Schema":
         """The columns of both; a SchemaError where the two disagree about a column."""
@@ -150,46 +158,38 @@ class Schema:
         place: dict[Any, int] = {name: k for k, name in enumerate(names)}
         for name in theirs:
             place.setdefault(name, len(place))
-        mine = {column: part for part in self.parts for column in part.columns}
         parts = list(self.parts)
         for part in other.parts:
-            _join(parts, mine, part, tuple(place[theirs[column]] for column in part.columns), list(place))
+            _join(parts, part, tuple(place[theirs[column]] for column in part.columns), list(place))
         return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts))
 
 
-def _join(parts: list[Part], mine: dict[int, Part], part: Part, columns: tuple[int, ...], names: list[Any]) -> None:
+def _join(parts: list[Part], part: Part, columns: tuple[int, ...], names: list[Any]) -> None:
     """Bring a part of another schema, at these columns of the union, into `parts`."""
-    for column in columns:
-        known = mine.get(column)
-        if known is not None and known.family != part.family:
+    hosts = [k for k, host in enumerate(parts) if not set(columns).isdisjoint(host.columns)]
+    for host in (parts[k] for k in hosts):
+        if host.family.counts != part.family.counts:
+            column = next(column for column in columns if column in host.columns)
             raise SchemaError(
-                f"column {names[column]!r} is {known.family} in one and {part.family} in the other; "
+                f"column {names[column]!r} is {host.family} in one and {part.family} in the other; "
                 f"fit both with the same columns="
             )
-    new = tuple(column for column in columns if column not in mine)
-    known_parts = {id(mine[column]) for column in columns if column in mine}
-    if part.family.joint and not part.family.absorbs:
-        if known_parts and (new or len(known_parts) > 1 or set(mine[columns[0]].columns) != set(columns)):
-            shown = ", ".join(repr(names[column]) for column in columns)
+    known = {column for k in hosts for column in parts[k].columns}
+    if part.family.joint and hosts:
+        grows = part.open and parts[hosts[0]].open
+        if len(hosts) > 1 or not (grows or known == set(columns)):
+            shown = ", ".join(repr(names[column]) for column in columns[:6])
             raise SchemaError(f"the columns {shown} form one block in one and not in the other; use the same columns=")
-        if known_parts:
-            return
-    why = tuple(part.why[columns.index(column)] for column in new)
+    new = [k for k, column in enumerate(columns) if column not in known]
+    if not new:
+        return
+    added, why = tuple(columns[k] for k in new), tuple(part.why[k] for k in new)
     for k, host in enumerate(parts):
-        same_block = not part.family.joint or (part.family.absorbs and (not known_parts or id(host) in known_parts))
-        if host.family == part.family and same_block:
-            parts[k] = Part(host.family, host.columns + new, host.why + why)
+        same = host.family == part.family and (k in hosts or not part.family.joint or (part.open and host.open))
+        if same:
+            parts[k] = Part(host.family, host.columns + added, host.why + why, host.open)
             return
-    if new:
-        parts.append(Part(part.family, new, why))
-
-
-def _about(spec: ColumnSpec, names: Iterable[str]) -> ColumnSpec:
-    """What `spec` says about these columns."""
-    if not isinstance(spec, Mapping):
-        return spec
-    known = set(names)
-    return {key: family for key, family in spec.items() if all(name in known for name in _members(key))}
+    parts.append(Part(part.family, added, why, part.open))
 
 
 def _members(key: Any) -> tuple[Any, ...]:
@@ -201,10 +201,13 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(shown[:12] + ([f"… ({len(shown)} in all)"] if len(shown) > 12 else []))
 
 
-def settle(table: Table, spec: ColumnSpec, defaults: Defaults) -> Schema:
-    """The schema of a table: what the user says of its columns, and for the others what their cells say."""
+def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = False) -> Schema:
+    """The schema of a table: what the user says of its columns, and for the others what their cells say.
+
+    `partly`: the user may also speak of columns that are not there (yet).
+    """
     names = table.names
-    given = _given(table, spec)
+    given = _given(table, spec, partly)
     taken = {column for columns, _ in given for column in columns}
     groups: dict[Any, tuple[Family, list[int], list[str]]] = {}
     for k, (columns, family) in enumerate(given):
@@ -219,11 +222,12 @@ def settle(table: Table, spec: ColumnSpec, defaults: Defaults) -> Schema:
     parts = []
     for family, members, whys in groups.values():
         order = np.argsort(members, kind="stable")
-        parts.append(Part(family, tuple(members[k] for k in order), tuple(whys[k] for k in order)))
+        alone = family.absorbs and not isinstance(spec, Mapping)
+        parts.append(Part(family, tuple(members[k] for k in order), tuple(whys[k] for k in order), alone))
     return Schema(names, table.width, tuple(parts))
 
 
-def _given(table: Table, spec: ColumnSpec) -> list[tuple[list[int], Family]]:
+def _given(table: Table, spec: ColumnSpec, partly: bool) -> list[tuple[list[int], Family]]:
     """The columns the user speaks of, as positions, with their families."""
     if spec is None:
         return []
@@ -238,9 +242,15 @@ def _given(table: Table, spec: ColumnSpec) -> list[tuple[list[int], Family]]:
     for key, family in spec.items():
         _check_family(family, f"columns[{key!r}]")
         columns = []
-        for member in _members(key):
+        members = [member if member in place else str(member) for member in _members(key)]
+        if partly and not all(member in place for member in members):
+            continue
+        for member in members:
             if member not in place:
-                raise UsageError(f"columns= names {member!r}, which is not in the table; it has {_listed(names)}")
+                raise UsageError(
+                    f"columns= names {member!r}, which is not in the table; it has {_listed(names)} "
+                    f"(columns that come later are for partial_fit)"
+                )
             if place[member] in seen:
                 raise UsageError(f"columns= names {member!r} twice; a column belongs to one block")
             seen.add(place[member])

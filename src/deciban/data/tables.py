@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
-from deciban.arrays import Floats, Numbers, kernel_view
+from deciban.arrays import Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
 from deciban.families.base import Readable
 
@@ -35,8 +35,12 @@ class Table(Readable, Protocol):
         """Some of the rows, without a copy where that is possible."""
         ...
 
-    def sample(self, most: int) -> Self:
-        """At most so many rows, evenly spread over the table."""
+    def take(self, rows: Integers) -> Self:
+        """The rows with these numbers."""
+        ...
+
+    def every(self, step: int) -> Self:
+        """Each step-th row."""
         ...
 
 
@@ -64,8 +68,11 @@ class Matrix:
     def slice(self, start: int, stop: int) -> "Matrix":
         return Matrix(self.array[start:stop])
 
-    def sample(self, most: int) -> "Matrix":
-        return Matrix(self.array[:: max(1, -(-self.rows // most))])
+    def take(self, rows: Integers) -> "Matrix":
+        return Matrix(self.array[rows])
+
+    def every(self, step: int) -> "Matrix":
+        return Matrix(self.array[::step])
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return self._kernel_array(columns, np.float64)
@@ -80,6 +87,9 @@ class Matrix:
         """The columns, floats as they are and whole numbers as `whole`: kernels are compiled for few types."""
         array = self.array if _is_all(columns, self.width) else self.array[:, list(columns)]
         kind = array.dtype
+        if kind == np.uint64 and whole is np.int64 and array.size and array.max() >= np.uint64(1 << 63):
+            row, column = (int(i) for i in np.argwhere(array >= np.uint64(1 << 63))[0])
+            raise BadCell(column, row, f"found {int(array[row, column])}, beyond 2**63", "turn the column into text")
         if kind not in (np.float64, np.float32):
             array = array.astype(np.float64 if kind.kind == "f" else whole)
         elif not kind.isnative:
@@ -111,8 +121,11 @@ class SparseMatrix:
         pointers = self.matrix.indptr[start : stop + 1] - first
         return SparseMatrix(sparse.csr_array((*parts, pointers), shape=(stop - start, self.width)))
 
-    def sample(self, most: int) -> "SparseMatrix":
-        return SparseMatrix(self.matrix[:: max(1, -(-self.rows // most))])
+    def take(self, rows: Integers) -> "SparseMatrix":
+        return SparseMatrix(self.matrix[rows])
+
+    def every(self, step: int) -> "SparseMatrix":
+        return self if step == 1 else SparseMatrix(self.matrix[::step])
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return np.ascontiguousarray(self.amounts(columns).toarray())
@@ -146,9 +159,11 @@ class Frame:
     def slice(self, start: int, stop: int) -> "Frame":
         return Frame(self.table.slice(start, stop - start), self.named)
 
-    def sample(self, most: int) -> "Frame":
-        step = max(1, -(-self.rows // most))
-        return self if step == 1 else Frame(self.table.take(pa.array(np.arange(0, self.rows, step))), self.named)
+    def take(self, rows: Integers) -> "Frame":
+        return Frame(self.table.take(pa.array(rows)), self.named)
+
+    def every(self, step: int) -> "Frame":
+        return self if step == 1 else self.take(np.arange(0, self.rows, step))
 
     def select(self, names: Sequence[str]) -> "Frame":
         """The columns of these names in this order; a column that is not there has only missing cells."""

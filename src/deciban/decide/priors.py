@@ -52,6 +52,8 @@ def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:
 
 
 def _given(prior: Any, classes: LabelArray) -> Floats:
+    if hasattr(prior, "to_dict"):  # a pandas Series speaks by its index
+        prior = prior.to_dict()
     if isinstance(prior, Mapping):
         known = {label: k for k, label in enumerate(classes.tolist())}
         unknown = [label for label in prior if label not in known]

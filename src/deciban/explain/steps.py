@@ -19,31 +19,15 @@ class Steps:
     """The prior, the likelihood of every block, their product and the posterior of some rows; printing shows them."""
 
     evidence: Evidence
-    cells: tuple[tuple[str, ...], ...]
-    workings: tuple[tuple[tuple[str, ...], ...], ...]
+    model: Model
+    table: Table
 
     @classmethod
     def of(cls, model: Model, table: Table, first_row: int = 0) -> "Steps":
-        evidence = model.evidence(table, first_row)
-        rows, classes = range(table.rows), range(model.classes.size)
-        blocks = [model.schema.locate(b) for b in range(len(evidence.blocks))]
-        read = [part.family.read(table, part.columns) for part in model.schema.parts]
-        shown = tuple(tuple(_cell(table, model, *block, row) for block in blocks) for row in rows)
-
-        def working(row: int, k: int, label: int) -> str:
-            part, block = blocks[k]
-            steps = model.likelihoods[part].working(read[part], row, block, label)
-            if steps is None:
-                return "1 (missing or never seen: no evidence)"
-            return f"{steps} = {_number(evidence.values[row, k, label])}"
-
-        workings = tuple(
-            tuple(tuple(working(row, k, label) for label in classes) for k in range(len(blocks))) for row in rows
-        )
-        return cls(evidence, shown, workings)
+        return cls(model.evidence(table, first_row), model, table)
 
     def __str__(self) -> str:
-        return "\n\n".join(self._row(row) for row in range(len(self.cells)))
+        return "\n\n".join(self._row(row) for row in range(self.table.rows))
 
     def _row(self, row: int) -> str:
         evidence = self.evidence
@@ -52,10 +36,18 @@ class Steps:
         shown = np.sort(order[:MOST_CLASSES])
         names = [str(label) for label in evidence.classes]
         lines = [("", *(names[c] for c in shown)), ("prior", *(_number(evidence.log_prior[c]) for c in shown))]
-        for b in range(len(evidence.blocks)):
-            found = [self.workings[row][b][c] for c in shown]
+        one = self.table.slice(row, row + 1)
+        blocks = [self.model.schema.locate(b) for b in range(len(evidence.blocks))]
+        cells = [_cell(one, self.model, *block) for block in blocks]
+        read = [part.family.read(one, part.columns) for part in self.model.schema.parts]
+        for b, (part, place) in enumerate(blocks):
+            found = []
+            for c in shown:
+                steps = self.model.likelihoods[part].working(read[part], 0, place, int(c))
+                value = _number(evidence.values[row, b, c])
+                found.append("1 (missing or never seen: no evidence)" if steps is None else f"{steps} = {value}")
             weight = evidence.weights[b]
-            lines.append((self.cells[row][b] + ("" if weight == 1.0 else f"  (weight {weight:.3g})"), *found))
+            lines.append((cells[b] + ("" if weight == 1.0 else f"  (weight {weight:.3g})"), *found))
         if evidence.bias.any():
             lines.append(("bias", *(f"× {_number(evidence.bias[c])}" for c in shown)))
         lines.append(("joint", *(_number(log_joint[c]) for c in shown)))
@@ -68,10 +60,10 @@ class Steps:
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
         if len(order) > 1 and not evidence.impossible[row]:
-            text += "\n" + self._decibans(row, order[0], order[1], names)
+            text += "\n" + self._decibans(row, order[0], order[1], names, cells)
         return text
 
-    def _decibans(self, row: int, best: int, other: int, names: list[str]) -> str:
+    def _decibans(self, row: int, best: int, other: int, names: list[str], cells: list[str]) -> str:
         """The evidence for the best class against the next, as terms of a sum."""
         evidence = self.evidence
         with np.errstate(invalid="ignore"):
@@ -79,7 +71,7 @@ class Steps:
             if evidence.bias.any():
                 terms.append(("bias", evidence.bias[best] - evidence.bias[other]))
             each = evidence.weighted[row, :, best] - evidence.weighted[row, :, other]
-        terms += list(zip(self.cells[row], each, strict=True))
+        terms += list(zip(cells, each, strict=True))
         shown = sorted(terms, key=lambda term: -abs(np.nan_to_num(term[1])))
         lines = [(name, f"{DECIBANS * value:+.2f}") for name, value in shown]
         total = DECIBANS * sum(value for _, value in terms)
@@ -87,19 +79,19 @@ class Steps:
         return f"evidence for {names[best]} against {names[other]}, in decibans:\n" + _aligned(lines)
 
 
-def _cell(table: Table, model: Model, part: int, block: int, row: int) -> str:
+def _cell(row: Table, model: Model, part: int, block: int) -> str:
     """A block of a row as people write it: outlook = sunny."""
     columns = model.schema.parts[part].columns
     if not model.schema.parts[part].family.joint:
         columns = columns[block : block + 1]
     if len(columns) > 4:
         return f"{len(columns)} columns together"
-    return ", ".join(f"{model.schema.column_name(column)} = {_value(table, column, row)}" for column in columns)
+    return ", ".join(f"{model.schema.column_name(column)} = {_value(row, column)}" for column in columns)
 
 
-def _value(table: Table, column: int, row: int) -> str:
-    cells = table.values([column])
-    value = cells[0][row].as_py() if isinstance(cells, list) else cells[row, 0].item()
+def _value(row: Table, column: int) -> str:
+    cells = row.values([column])
+    value = cells[0][0].as_py() if isinstance(cells, list) else cells[0, 0].item()
     if value is None or value != value:
         return "missing"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

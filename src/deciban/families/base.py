@@ -1,7 +1,7 @@
 """The contract of a family, and what several of them need."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -61,6 +61,11 @@ class Family(Protocol):
         ...
 
     @property
+    def counts(self) -> Hashable:
+        """What is counted: families for which this is equal can be estimated from each other's statistics."""
+        ...
+
+    @property
     def absorbs(self) -> bool:
         """Whether columns that turn up later may join the block."""
         ...
@@ -94,18 +99,26 @@ class Spoken:
         return f"{type(self).__name__}({', '.join(spoken)})"
 
 
-class OfColumns(Spoken):
+class Counted(Spoken):
+    """A family that counts the same whatever its parameters are: they matter when it is estimated."""
+
+    absorbs = False
+
+    @property
+    def counts(self) -> Hashable:
+        return type(self).__name__
+
+
+class OfColumns(Counted):
     """A family that models each column by itself."""
 
     joint = False
-    absorbs = False
 
 
-class OfBlocks(Spoken):
+class OfBlocks(Counted):
     """A family that models its columns together."""
 
     joint = True
-    absorbs = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,6 +175,15 @@ class Shrunk(Spoken):
 
 
 Spread = PerClass | Pooled | Shrunk
+
+
+def vary(variance: Floats, mean: Floats) -> Flags:
+    """Whether columns of this overall variance and mean vary; a constant column says nothing.
+
+    What is left of rounding is no variance: doubles that differ at all do so by more than 1e-24 of their size. Below
+    1e-290 the inverse of a variance would overflow.
+    """
+    return np.asarray(variance > np.maximum(1e-290, (1e-24 * mean) ** 2))
 
 
 def check_shrinkage(shrinkage: float | str) -> None:

@@ -1,6 +1,6 @@
 """Yes or no, where "no" counts as evidence too."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,10 @@ class Bernoulli(OfColumns):
         check_amount("alpha", self.alpha)
         if self.threshold is not None and not (isinstance(self.threshold, int | float) and np.isfinite(self.threshold)):
             raise UsageError(f"Bernoulli(threshold={self.threshold!r}): give a finite number, or None")
+
+    @property
+    def counts(self) -> Hashable:
+        return "Bernoulli", self.cut
 
     @property
     def cut(self) -> float:

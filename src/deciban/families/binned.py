@@ -8,7 +8,16 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen, refuse_infinite
+from deciban.families.base import (
+    OfColumns,
+    Readable,
+    Sampled,
+    Unseen,
+    check_amount,
+    check_unseen,
+    refuse_infinite,
+    vary,
+)
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Cells, Moments, Several
 from deciban.statistics.cells import Column
@@ -47,14 +56,16 @@ class Binned(OfColumns):
         moments, cells = statistic.parts
         assert isinstance(moments, Moments)
         assert isinstance(cells, Cells)
-        deviation = np.sqrt(moments.over_classes().variance()[0])
+        overall = moments.over_classes()
+        varies = vary(overall.variance()[0], overall.mean[0])
+        deviation = np.sqrt(overall.variance()[0])
         columns = []
         for j, column in enumerate(cells.columns):
             exponent = column.exponent
-            if deviation[j] > 0.0:
+            if varies[j]:
                 exponent = max(exponent, round(float(np.log2(4.0 * deviation[j] / self.bins))))
             columns.append(column.coarser(exponent))
-        return BinnedLikelihood.of(columns, deviation > 0.0, self.alpha, self.unseen)
+        return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen)
 
 
 @dataclass(frozen=True)

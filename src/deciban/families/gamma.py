@@ -17,6 +17,7 @@ from deciban.families.base import (
     impossible,
     refuse_infinite,
     refuse_unless,
+    vary,
 )
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
 from deciban.statistics import Moments, Several
@@ -59,7 +60,7 @@ class Gamma(OfColumns):
         mean = np.where(seen, plain.mean, overall.mean)
         shape = _shape(np.maximum(gap, np.maximum(self.floor * overall_gap, NARROWEST)))
         scale = np.divide(mean, shape, out=np.ones_like(mean), where=mean > 0.0)
-        return GammaLikelihood.of(shape.T.copy(), scale.T.copy(), overall.variance()[0] > 0.0)
+        return GammaLikelihood.of(shape.T.copy(), scale.T.copy(), vary(overall.variance()[0], overall.mean[0]))
 
 
 def _gap(plain: Moments, logs: Moments) -> Floats:

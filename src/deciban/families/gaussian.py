@@ -17,11 +17,9 @@ from deciban.families.base import (
     check_amount,
     check_no_shrinkage,
     refuse_infinite,
+    vary,
 )
 from deciban.statistics import Moments
-
-# Below this a variance is not told apart from that of a constant: its inverse would overflow.
-LEAST_VARIANCE = 1e-290
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +66,7 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float)
     variance = np.maximum(np.maximum(variance, floor * overall_variance), 1e-200 * overall_variance)
     centre = overall.mean[0]
     mean = np.where(seen, (moments.mean - centre) + moments.mean_low, overall.mean_low)
-    return Normal.of(centre, mean.T.copy(), np.where(overall_variance > LEAST_VARIANCE, variance, 0.0).T.copy())
+    return Normal.of(centre, mean.T.copy(), np.where(vary(overall_variance, overall.mean), variance, 0.0).T.copy())
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from deciban.families.base import (
     check_amount,
     check_spread,
     refuse_infinite,
+    vary,
 )
-from deciban.families.gaussian import LEAST_VARIANCE
 from deciban.statistics import Scatter
 
 
@@ -58,7 +58,8 @@ class JointGaussian(OfBlocks):
         overall = statistic.over_classes()
         total = max(overall.weight[0], 1e-300)
         variance = np.diagonal(overall.scatter[0]) / total
-        unit = np.where(variance > LEAST_VARIANCE, np.sqrt(np.maximum(variance, LEAST_VARIANCE)), np.inf)
+        varies = vary(variance, overall.mean[0])
+        unit = np.sqrt(variance, out=np.full_like(variance, np.inf), where=varies)
         scale = np.outer(1.0 / unit, 1.0 / unit)
         seen = statistic.weight > 0.0
         divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]

@@ -36,6 +36,7 @@ class OfAmounts(OfBlocks):
     """A block of counts, into which new columns may come."""
 
     absorbs = True
+    counts = "amounts"
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Amounts:
         return read_amounts(batch, columns)

@@ -32,7 +32,7 @@ class Statistic(Protocol):
         ...
 
     def place_columns(self, positions: Integers, size: int) -> Self:
-        """The same counts with column j moved to positions[j] of `size` columns."""
+        """The same counts with column j moved to positions[j] of `size` columns, or dropped where that is negative."""
         ...
 
 

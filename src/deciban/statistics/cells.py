@@ -87,7 +87,8 @@ class Cells:
         classes = self.columns[0].table.shape[0] if self.columns else 0
         columns = list(Cells.empty(classes, size).columns)
         for column, position in zip(self.columns, positions, strict=True):
-            columns[position] = column
+            if position >= 0:
+                columns[position] = column
         return Cells(tuple(columns))
 
 

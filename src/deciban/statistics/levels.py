@@ -58,7 +58,8 @@ class Levels:
         classes = self.tables[0].shape[0] if self.tables else 0
         levels, tables = [pa.nulls(0)] * size, [np.zeros((classes, 0))] * size
         for j, position in enumerate(positions):
-            levels[position], tables[position] = self.levels[j], self.tables[j]
+            if position >= 0:
+                levels[position], tables[position] = self.levels[j], self.tables[j]
         return Levels(tuple(levels), tuple(tables))
 
     def _columns(self) -> list[tuple[pa.Array, Floats]]:
@@ -72,7 +73,8 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
     """
     kind = array.type
     if pa.types.is_dictionary(kind):
-        array, kind = array.dictionary_decode(), kind.value_type
+        values = as_values(array.dictionary, column)  # Arrow cannot decode a dictionary of every kind of text
+        return pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return array.cast(pa.string())
     if pa.types.is_integer(kind):
@@ -85,7 +87,8 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
         whole = pc.all(pc.equal(pc.floor(floats), floats)).as_py() is not False
         small = pc.all(pc.less(pc.abs(floats), 2.0**53)).as_py() is not False
         return floats.cast(pa.int64()) if whole and small else floats
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    extension = isinstance(kind, pa.BaseExtensionType)
+    if extension or pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise BadCell(column, None, f"it holds {kind}, which is not a category", "turn it into text or numbers first")
     return array
 
@@ -122,6 +125,8 @@ def common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.D
         return theirs
     if {mine, theirs} == {pa.int64(), pa.float64()}:
         return pa.float64()
+    if {mine, theirs} == {pa.int64(), pa.bool_()}:
+        return pa.int64()
     raise BadCell(
         column, None, f"it holds {theirs}, but {mine} before", "use one type for this column, or a separate column"
     )

@@ -1,0 +1,500 @@
+"""Bugs that were there once, each with the test that would have caught it."""
+
+import pickle
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse, stats
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score, train_test_split
+
+from deciban import (
+    BayesClassifier,
+    Bernoulli,
+    Binned,
+    Categorical,
+    Complement,
+    DecibanError,
+    Gamma,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Multinomial,
+    PerClass,
+    Poisson,
+    Pooled,
+    SchemaError,
+)
+from deciban.data.labels import encode_labels
+from deciban.data.open import open_table
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(60, 2))
+Y = np.arange(60) % 2
+
+
+# tables
+
+
+def test_the_index_of_a_pandas_frame_is_no_column() -> None:
+    frame = pd.DataFrame({"x": RNG.normal(size=200)})
+    y = np.repeat([0, 1], 100)
+    train, _, labels, _ = train_test_split(frame, y, random_state=0)
+    assert BayesClassifier().fit(train, labels).schema_.names == ("x",)
+    iris, kinds = load_iris(return_X_y=True, as_frame=True)
+    ours = cross_val_score(BayesClassifier(), iris, kinds)
+    np.testing.assert_array_equal(ours, cross_val_score(BayesClassifier(), iris.to_numpy(), kinds.to_numpy()))
+
+
+def test_pandas_columns_that_arrow_does_not_know() -> None:
+    frame = pd.DataFrame({"age": pd.cut([1, 20, 40, np.nan, 22], [0, 10, 30, 50]), "z": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    clf = BayesClassifier().fit(frame, ["a", "b", "a", "b", "b"])
+    assert clf.counts_.statistics[0].levels[0].to_pylist() == ["(0, 10]", "(10, 30]", "(30, 50]"]
+    for bad in (pd.DataFrame({"p": [object(), object()]}), pd.DataFrame({"p": [2**70, 1]})):
+        with pytest.raises(DecibanError, match="column 'p'"):
+            BayesClassifier().fit(bad, [0, 1])
+    with pytest.raises(DecibanError, match="'a' is there more than once"):
+        BayesClassifier().fit(pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"]), [0, 1])
+
+
+def test_frames_with_some_numbers_for_names() -> None:
+    frame = pd.DataFrame(X)
+    frame["target"] = Y
+    clf = BayesClassifier({1: Binned()}).fit(frame, "target")
+    assert clf.schema_.names == ("0", "1")
+    assert [str(part.family) for part in clf.schema_.parts] == ["Binned()", "Gaussian()"]
+
+
+def test_masked_cells_are_missing() -> None:
+    masked = np.ma.masked_values([[1.0], [2.0], [999.0], [4.0]], 999.0)
+    clf = BayesClassifier().fit(masked, [0, 1, 0, 1])
+    np.testing.assert_array_equal(clf.counts_.statistics[0].weight[:, 0], [1.0, 2.0])
+    labels = np.ma.masked_values([0, 1, 99, 1], 99)
+    assert encode_labels(labels, 4).codes.tolist() == [0, 1, -1, 1]
+
+
+def test_one_row_as_a_dict_is_not_a_table() -> None:
+    clf = BayesClassifier().fit([{"o": "rain"}, {"o": "sun"}], [0, 1])
+    with pytest.raises(DecibanError, match="single row as a list"):
+        clf.predict({"o": "rain"})
+    with pytest.raises(DecibanError, match="more than once"):
+        BayesClassifier().fit({1: [1.0, 2.0], "1": [3.0, 4.0]}, [0, 1])
+
+
+def test_a_table_is_named_in_errors_by_its_own_column_and_row() -> None:
+    with pytest.raises(DecibanError, match="column 'k'"):
+        BayesClassifier().fit(pa.table({"c": ["x", "y"], "k": [[1], [2]]}), [0, 1])
+    dense = np.zeros((6, 5))
+    dense[5, 4] = 7.0
+    with pytest.raises(DecibanError, match=r"column 'x4', row 5: found 7\.0"):
+        BayesClassifier(Bernoulli()).fit(sparse.csr_array(dense), np.arange(6) % 2)
+    with pytest.raises(DecibanError, match="column 'x0', row 2: found inf"):
+        BayesClassifier().fit([[1.0], [2.0], [np.inf]], [0, None, 1])
+
+
+def test_integers_beyond_two_to_the_53_are_told_apart() -> None:
+    for base in (2**53, 2**60):
+        codes = np.array([base + 1, base + 3, base + 1, base + 4] * 10)[:, None]
+        clf = BayesClassifier().fit(codes, ["u", "v", "u", "v"] * 10)
+        assert clf.predict_proba(codes)[0, 0] > 0.9
+        assert clf.predict_proba(pd.DataFrame({"k": [float(base), None]}).to_numpy()).shape == (2, 2)
+    with pytest.raises(DecibanError, match=r"2\*\*63"):
+        BayesClassifier(Categorical()).fit(np.array([[2**64 - 1], [1]], dtype=np.uint64), [0, 1])
+
+
+def test_minus_zero_and_zero_are_one_level() -> None:
+    clf = BayesClassifier(Categorical()).fit([[0.0], [-0.0], [0.5], [0.5]], [0, 1, 0, 1])
+    assert clf.counts_.statistics[0].levels[0].to_pylist() == [0.0, 0.5]
+
+
+def test_a_rare_value_does_not_defeat_the_inference() -> None:
+    codes = RNG.integers(0, 2, (200_000, 1))
+    codes[1] = 2
+    clf = BayesClassifier().fit(codes, np.arange(200_000) % 2)
+    assert clf.counts_.statistics[0].levels[0].to_pylist() == [0, 1, 2]
+
+
+def test_columns_may_be_declared_before_they_come() -> None:
+    spec = {"a": Gaussian(), "later": Binned()}
+    clf = BayesClassifier(spec).partial_fit([{"a": 1.0}, {"a": 2.0}], [0, 1])
+    clf.partial_fit([{"a": 1.0, "later": 3.0}, {"a": 2.0, "later": 4.0}], [0, 1])
+    assert [str(part.family) for part in clf.schema_.parts] == ["Gaussian()", "Binned()"]
+    with pytest.raises(DecibanError, match="'later'"):
+        BayesClassifier(spec).fit([{"a": 1.0}, {"a": 2.0}], [0, 1])
+
+
+def test_printing_a_wide_block_is_quick() -> None:
+    """It took a minute for 20,000 words."""
+    clf = BayesClassifier().fit(sparse.eye_array(20_000, format="csr")[:50], np.arange(50) % 2)
+    assert "with 19999 others" in str(clf.schema_)
+
+
+# labels, weights, priors
+
+
+def test_missing_labels_of_a_categorical_column() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "y": pd.Categorical(["u", "v", None, "u"], ["u", "v", "w"])})
+    for table in (frame, pl.from_pandas(frame)):
+        counts = BayesClassifier().fit(table, "y").counts_
+        assert counts.classes.tolist() == ["u", "v"]
+        assert (counts.class_weight.tolist(), counts.unlabelled) == ([2.0, 1.0], 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array([-100, 100, 0], dtype=np.int8), [-100, 0, 100]),
+        (np.array([-30000, 30000, 0], dtype=np.int16), [-30000, 0, 30000]),
+        (np.array([2**63 + 2, 2**63 + 1, 2**63 + 9], dtype=np.uint64), [2**63 + 1, 2**63 + 2, 2**63 + 9]),
+        ([1e300, 2e300, 1.0], [1.0, 1e300, 2e300]),
+        (["yes", float("nan"), "no"], ["no", "yes"]),
+        (np.array(["2020-01-01T00:00:00.000000001", "2020-01-01", "NaT"], dtype="M8[ns]"), None),
+        (pd.Series([3, None, 1], dtype="Int64"), [1, 3]),
+        (pl.Series([3, None, 1]), [1, 3]),
+    ],
+    ids=str,
+)
+def test_labels_of_every_kind(labels, classes) -> None:
+    found = encode_labels(labels, 3)
+    if classes is None:
+        assert found.classes.size == 2
+        assert found.codes.tolist() == [1, 0, -1]
+    else:
+        assert found.classes.tolist() == classes
+        assert found.classes.dtype.kind != "f" or isinstance(classes[0], float)
+    with pytest.raises(DecibanError, match="mix"):
+        encode_labels([1, "a", 2], 3)
+
+
+def test_a_prior_with_an_index_is_read_by_it() -> None:
+    clf = BayesClassifier(prior=pd.Series({"b": 0.9, "a": 0.1})).fit(X, np.where(Y == 0, "a", "b"))
+    np.testing.assert_allclose(np.exp(clf.model_.log_prior), [0.1, 0.9])
+
+
+def test_weights_beyond_counting_are_refused() -> None:
+    with pytest.raises(DecibanError, match=r"at most 1e\+15"):
+        BayesClassifier().fit(X, Y, np.full(60, 1e308))
+
+
+@pytest.mark.parametrize(
+    "family", [JointGaussian(), LogNormal(), Gamma(), Poisson(), Multinomial(), Gaussian()], ids=str
+)
+def test_a_row_of_weight_0_is_not_there_whatever_it_holds(family) -> None:
+    table = np.ceil(np.abs(X)) + 1
+    weights = np.ones(60)
+    weights[7] = 0.0
+    bad = table.copy()
+    bad[7] = np.inf
+    ours = BayesClassifier(family).fit(bad, Y, weights)
+    without = BayesClassifier(family).fit(np.delete(table, 7, axis=0), np.delete(Y, 7))
+    assert ours.counts_.rows == 59
+    np.testing.assert_allclose(ours.predict_proba(table), without.predict_proba(table), rtol=1e-10)
+
+
+def test_declaring_classes_late() -> None:
+    clf = BayesClassifier().fit(X, Y)
+    with pytest.raises(DecibanError, match="2 is not among the declared"):
+        clf.partial_fit(X[:1], [2], classes=[0, 1])
+    with pytest.raises(DecibanError, match="the model knows"):
+        clf.partial_fit(X[:1], [0], classes=[0, 5])
+    assert clf.partial_fit(X[:1], [0], classes={0, 1, 2}).classes_.tolist() == [0, 1, 2]
+    with pytest.raises(DecibanError, match="missing value is no class"):
+        BayesClassifier(classes=["a", None]).fit(X, np.where(Y == 0, "a", "b"))
+
+
+def test_score_takes_what_fit_takes() -> None:
+    table = pa.table({"x": [1.0, 2.0, 9.0, 8.0], "y": ["a", None, "b", "b"], "w": [1.0, 1.0, 2.0, 1.0]})
+    clf = BayesClassifier().fit(table.drop_columns(["w"]), "y")
+    assert clf.score(table, "y") == 1.0
+    assert clf.score(table, "y", sample_weight="w") == 1.0
+    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    assert clf.score(reader, "y") == 1.0
+
+
+# the algebra
+
+
+@pytest.mark.parametrize("family", [Gaussian(), LogNormal(), Gamma(), JointGaussian(), Binned()], ids=str)
+@pytest.mark.parametrize("outlier", [1e3, 1e5, 1e8, 3e8 + 0.7])
+def test_an_outlier_learned_apart_can_be_forgotten(family, outlier: float) -> None:
+    positive = np.exp(X)
+    clf = BayesClassifier(family).fit(positive, Y)
+    before = clf.predict_proba(positive)
+    clf.partial_fit([[outlier, 1.5 * outlier]], [0]).forget([[outlier, 1.5 * outlier]], [0])
+    atol = 0.25 if isinstance(family, Binned) else 1e-9  # bins come back no finer than they were beside the outlier
+    np.testing.assert_allclose(clf.predict_proba(positive), before, rtol=1e-9, atol=atol)
+
+
+@pytest.mark.parametrize("family", [Gaussian(), JointGaussian()], ids=str)
+def test_what_an_outlier_in_the_same_batch_has_drowned_is_not_made_up(family) -> None:
+    table = np.concatenate([X, [[1e9, 1e9]]])
+    clf = BayesClassifier(family).fit(table, np.append(Y, 0))
+    before = pickle.dumps(clf)
+    with pytest.raises(DecibanError, match="fit anew without them"):
+        clf.forget(table[-1:], [0])
+    assert pickle.dumps(clf) == before
+
+
+@pytest.mark.parametrize("family", [Gaussian(), JointGaussian(), LogNormal(), Gamma(), Binned()], ids=str)
+def test_what_remains_constant_says_nothing(family) -> None:
+    constant, varied = np.full((40, 2), 0.1), np.exp(RNG.normal(size=(40, 2)))
+    y = np.arange(40) % 2
+    clf = BayesClassifier(family).fit(constant, y).partial_fit(varied, y).forget(varied, y)
+    np.testing.assert_allclose(clf.predict_proba([[0.1, 0.1], [0.2, 0.3]]), 0.5, rtol=1e-12)
+
+
+def test_whole_numbers_in_one_batch_are_forgotten_exactly() -> None:
+    flags = np.zeros((50, 2))
+    flags[13] = 1.0
+    y = np.arange(50) % 2
+    for family in (Gaussian(), Gaussian(variance=Pooled())):
+        clf = BayesClassifier(family).fit(flags, y).forget(flags[13:14], y[13:14])
+        np.testing.assert_array_equal(clf.counts_.statistics[0].variance(), 0.0)
+
+
+def test_rows_never_learned_make_a_spread_negative() -> None:
+    clf = BayesClassifier().fit([[1.0], [1.1], [0.9], [1.0]], [0, 0, 0, 0])
+    with pytest.raises(DecibanError, match="negative"):
+        clf.forget([[50.0]], [0])
+    joint = BayesClassifier(JointGaussian()).fit(X, Y)
+    with pytest.raises(DecibanError, match="negative"):
+        joint.forget([[50.0, 0.0]], [0])
+
+
+@pytest.mark.parametrize("family", [JointGaussian(), JointTable()], ids=str)
+def test_shards_whose_columns_come_in_another_order_add(family) -> None:
+    table = pa.table({"a": np.ceil(X[:, 0]), "b": np.round(X[:, 1], 1)})
+    spec = {("a", "b"): family}
+    one = BayesClassifier(spec).fit(table.slice(0, 30), Y[:30])
+    other = BayesClassifier(spec).fit(table.slice(30).select(["b", "a"]), Y[30:])
+    whole = BayesClassifier(spec).fit(table, Y)
+    for both in (one + other, other + one):
+        np.testing.assert_allclose(both.predict_proba(table), whole.predict_proba(table), rtol=1e-10)
+
+
+def test_blocks_of_counts_that_disagree_are_refused() -> None:
+    table = pa.table({name: RNG.poisson(2.0, 60).astype(float) for name in "abcd"})
+
+    def fitted(*blocks: str) -> BayesClassifier:
+        return BayesClassifier({tuple(block): Multinomial() for block in blocks}).fit(
+            table.select(list("".join(blocks))), Y
+        )
+
+    for one, other in ((("ab",), ("a", "b")), (("a", "b"), ("ab",)), (("ab", "cd"), ("ac", "bd"))):
+        with pytest.raises(SchemaError, match="one block in one"):
+            fitted(*one) + fitted(*other)
+    apart = BayesClassifier({("a", "b"): Multinomial()}).fit(table.select(["a", "b"]), Y)
+    apart.set_params(columns={("a", "b"): Multinomial(), ("c", "d"): Multinomial()}).partial_fit(table, Y)
+    assert apart.model_.schema.block_names == ("a+b", "c+d")
+
+
+def test_models_that_count_alike_add_whatever_their_smoothing() -> None:
+    words = [["x"], ["y"], ["x"], ["z"]]
+    one, other = (BayesClassifier(Categorical(alpha=alpha)).fit(words, [0, 1, 1, 0]) for alpha in (1.0, 0.5))
+    assert (one + other).counts_.rows == 8
+    assert str((other + one).schema_.parts[0].family) == "Categorical(alpha=0.5)"
+    mixed = BayesClassifier({"a": Categorical(alpha=0.1), "b": Categorical()}).fit(
+        {"a": ["x", "y"], "b": ["p", "q"]}, [0, 1]
+    )
+    plain = BayesClassifier().fit({"a": ["x", "x"], "b": ["p", "r"]}, [0, 1])
+    assert [len(levels) for s in (plain + mixed).counts_.statistics for levels in s.levels] == [2, 3]
+    with pytest.raises(SchemaError, match="Bernoulli"):
+        BayesClassifier(Bernoulli(threshold=1)).fit(X, Y) + BayesClassifier(Bernoulli(threshold=2)).fit(X, Y)
+
+
+def test_sums_of_classifiers() -> None:
+    parts = [BayesClassifier().fit(X[k::3], Y[k::3]) for k in range(3)]
+    np.testing.assert_allclose(sum(parts).predict_proba(X), BayesClassifier().fit(X, Y).predict_proba(X), rtol=1e-10)
+    assert sum(part.counts_ for part in parts).rows == 60
+    np.testing.assert_array_equal((0.5 * parts[0].counts_).class_weight, parts[0].counts_.class_weight / 2)
+    with pytest.raises(TypeError):
+        parts[0] + 1
+
+
+def test_readers_see_one_model_while_classes_come_in_front() -> None:
+    """New classes sort first, so a label read with another generation's places would be wrong."""
+    clf = BayesClassifier().fit([[1000.0], [1001.0]], [1000, 1000])
+    stop, wrong = threading.Event(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                if clf.predict([[1000.5]])[0] != 1000:
+                    wrong.append("label")
+                evidence = clf.evidence([[1000.5]])
+                if evidence.values.shape[2] != evidence.classes.size:
+                    wrong.append("sizes")
+            except Exception as error:
+                wrong.append(repr(error))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for label in range(999, 900, -1):
+        clf.partial_fit([[float(label) - 500.0], [float(label) - 501.0]], [label, label])
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+
+
+# scoring
+
+
+def test_the_weights_of_blocks_reach_the_kernels() -> None:
+    """log joint and evidence agree for any weights, also where a weight of 0 meets a probability of 0."""
+    table = pa.table(
+        {"c": ["x", "y", "x", "y"], "g": [1.0, 2.0, 4.0, 3.0], "n": [1.0, 0.0, 2.0, 3.0], "m": [1.0, 1.0, 5.0, 2.0]}
+    )
+    spec = {"c": Categorical(alpha=0), "g": Gaussian(), ("n", "m"): Multinomial()}
+    fitted = BayesClassifier(spec).fit(table, [0, 1, 0, 1]).model_
+    rows = fitted.schema.fitting(open_table(table))
+    for weights in ([0.0, 1.0, 0.5], [0.3, 0.0, 2.0], [1.0, 0.7, 0.0]):
+        model = replace(fitted, bias=np.array([0.1, -0.2]), weights=np.array(weights))
+        np.testing.assert_allclose(model.log_joint(rows), model.evidence(rows).log_joint, rtol=1e-12)
+        assert not np.isnan(model.log_joint(rows)).any()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("family", [Multinomial(), Multinomial(alpha=0), Complement(), Complement(norm=True)], ids=str)
+def test_huge_counts_give_no_nan(family, form) -> None:
+    clf = BayesClassifier(family).fit(form(np.array([[1.0, 2.0], [2.0, 10.0]])), [0, 1])
+    queries = form(np.array([[1.7e308, 1.7e308], [0.0, 1e300], [np.nan, 3.0], [1e200, 0.0]]))
+    for found in (clf.predict_proba(queries), clf.log_joint(queries), clf.evidence(queries).values):
+        assert not np.isnan(found).any()
+
+
+def test_infinity_is_refused_whoever_else_is_in_the_batch() -> None:
+    for family in (Poisson(), Gamma(), LogNormal(), Binned(), Gaussian(), JointGaussian()):
+        clf = BayesClassifier(family).fit([[1.0], [2.0], [5.0], [7.0]], [0, 0, 1, 1])
+        for rows in ([[np.inf]], [[np.inf], [1.0]]):
+            with pytest.raises(DecibanError, match="row 0: found inf"):
+                clf.predict_proba(rows)
+
+
+def test_a_sparse_rows_bits_do_not_depend_on_the_others() -> None:
+    table = (RNG.random((20, 30)) < 0.2).astype(float)
+    clf = BayesClassifier(Bernoulli()).fit(sparse.csr_array(table), np.arange(20) % 2)
+    holed = table.copy()
+    holed[1, 1] = np.nan
+    alone = clf.log_joint(sparse.csr_array(table[:1]))
+    np.testing.assert_array_equal(clf.log_joint(sparse.csr_array(holed))[:1], alone)
+
+
+def test_an_empty_declared_class_does_not_move_the_others() -> None:
+    """The shrinkage of a pooled matrix is found from all rows, whichever classes are declared."""
+    for spread in (Pooled(shrinkage="oas"), PerClass(shrinkage="oas")):
+        plain = BayesClassifier(JointGaussian(spread)).fit(X, Y).predict_proba(X)
+        declared = BayesClassifier(JointGaussian(spread), classes=[0, 1, 9]).fit(X, Y).predict_proba(X)
+        np.testing.assert_allclose(declared[:, :2], plain, rtol=1e-10)
+
+
+def test_the_floor_and_ddof_of_a_joint_block() -> None:
+    flat = np.column_stack([X[:, 0], X[:, 0], X[:, 1]])  # two copies: one direction has no variance
+    for floor in (1e-3, 1e-1):
+        clf = BayesClassifier(JointGaussian(Pooled(), floor=floor), prior="uniform").fit(flat, Y)
+        lowest = np.linalg.eigvalsh(clf.model_.likelihoods[0].covariance[0])[0]
+        assert lowest == pytest.approx(floor, rel=1e-6)
+    clf = BayesClassifier(JointGaussian(PerClass(), ddof=1), prior="uniform").fit(X, Y)
+    expected = stats.multivariate_normal.logpdf(X[:3], X[Y == 0].mean(axis=0), np.cov(X[Y == 0].T))
+    np.testing.assert_allclose(clf.evidence(X[:3]).values[:, 0, 0], expected, rtol=1e-9)
+
+
+def test_gamma_of_narrow_columns() -> None:
+    for spread in (1e-2, 1e-4, 1e-5):
+        narrow = 5.0 * (1.0 + spread * RNG.normal(size=(4000, 1)))
+        clf = BayesClassifier(Gamma()).fit(narrow, np.zeros(4000, dtype=int))
+        shape = clf.model_.likelihoods[0].shape[0, 0]
+        assert shape**-0.5 == pytest.approx(narrow.std() / narrow.mean(), rel=2e-3)
+
+
+def test_poisson_smoothing_and_gamma_floor() -> None:
+    counts = np.array([[0.0], [0.0], [4.0], [6.0]])
+    rate = BayesClassifier(Poisson(alpha=2.0)).fit(counts, [0, 0, 1, 1]).model_.likelihoods[0].rate
+    np.testing.assert_allclose(rate, [[(0 + 2 * 2.5) / 4, (10 + 2 * 2.5) / 4]])
+    constant = np.array([[2.0], [2.0], [4.0], [9.0]])
+    shapes = [
+        BayesClassifier(Gamma(floor=f)).fit(constant, [0, 0, 1, 1]).model_.likelihoods[0].shape[0, 0]
+        for f in (0.1, 0.01)
+    ]
+    assert shapes[1] > 5 * shapes[0]
+
+
+def test_many_missing_patterns() -> None:
+    table = RNG.normal(size=(300, 6))
+    table[RNG.random(table.shape) < 0.3] = np.nan
+    table[0] = np.nan
+    clf = BayesClassifier(JointGaussian(PerClass(shrinkage=0.2)), prior="uniform").fit(RNG.normal(size=(60, 6)), Y)
+    normal = clf.model_.likelihoods[0]
+    found = clf.evidence(table).values[:, 0]
+    for i in range(300):
+        kept = np.flatnonzero(~np.isnan(table[i]))
+        for c in range(2):
+            mean = (normal.centre + normal.mean[c] * normal.unit)[kept]
+            matrix = (normal.covariance[c] * np.outer(normal.unit, normal.unit))[np.ix_(kept, kept)]
+            expected = stats.multivariate_normal.logpdf(table[i, kept], mean, matrix) if kept.size else 0.0
+            assert found[i, c] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+# explaining
+
+
+def test_explain_does_not_mistake_a_value_for_a_missing_cell() -> None:
+    clf = BayesClassifier().fit([["missing"], ["there"], ["missing"], ["there"]], [0, 1, 0, 1])
+    assert "no evidence" not in str(clf.explain([["missing"]]))
+    assert "no evidence" in str(clf.explain([[None]]))
+    joint = BayesClassifier(JointGaussian()).fit(X, Y)
+    text = str(joint.explain([[1.0, np.nan]]))
+    assert "no evidence" not in text
+    assert "N((1, missing)" in text
+    assert "outside the support" in str(BayesClassifier(LogNormal()).fit(np.exp(X), Y).explain([[-1.0, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: Gaussian(Pooled),
+        lambda: Gaussian("pooled"),
+        lambda: JointGaussian(PerClass),
+        lambda: Gaussian(PerClass(shrinkage=0.5)),
+        lambda: Categorical(levels=("x", 1)),
+        lambda: Categorical(levels=5),
+        lambda: Bernoulli(threshold="a"),
+        lambda: Bernoulli(threshold=float("nan")),
+        lambda: Binned(bins="a"),
+        lambda: BayesClassifier(threads=-1).fit(X, Y),
+        lambda: BayesClassifier(threads="2").fit(X, Y),
+        lambda: BayesClassifier().fit(X, Y).decay("a"),
+        lambda: BayesClassifier().fit(X, Y).sample(-1),
+        lambda: BayesClassifier().fit(sparse.coo_array([1.0, 2.0]), [0, 1]),
+    ],
+)
+def test_parameters_are_checked_where_they_are_given(bad) -> None:
+    with pytest.raises(DecibanError):
+        bad()
+
+
+def test_repeated_levels_count_once() -> None:
+    assert Categorical(levels=("x", "x", "z")).levels == ("x", "z")
+
+
+def test_batches_are_pulled_one_by_one() -> None:
+    """A source larger than memory is never held as a whole."""
+    from deciban.fit import in_order
+
+    pulled = []
+
+    def source():
+        for k in range(100):
+            pulled.append(k)
+            yield k
+
+    results = in_order(lambda k: k, source(), threads=2)
+    assert next(results) == 0
+    assert len(pulled) <= 6
+    assert list(results) == list(range(1, 100))
