@@ -102,3 +102,16 @@ def test_counts_are_not_categories() -> None:
         odds(categories, [10, 10]) - odds(categories, [10, 99]), abs=1e-12
     )
     assert odds(categories, [20, 99]) == 0.0
+
+
+def test_smoke_detector() -> None:
+    """A false alarm costs 1, silence in a fire 10,000: the alarm costs less once P(fire | x) > 1/10,001."""
+    loss = np.array([[0.0, 1.0], [10_000.0, 0.0]])  # decision (alarm, silence) by truth (fire, no fire)
+    smoke = np.array([[1]] * 9 + [[0]] * 1 + [[1]] * 10 + [[0]] * 9980)
+    clf = BayesClassifier(Bernoulli(alpha=0), prior={"fire": 0.001, "none": 0.999})
+    clf.fit(smoke, ["fire"] * 10 + ["none"] * 9990)
+    posterior = clf.predict_proba([[1], [0]])
+    np.testing.assert_allclose(posterior[0, 0], 0.0009 / (0.0009 + 0.999 * 10 / 9990), rtol=1e-12)
+    for row in posterior:
+        assert ((loss @ row).argmin() == 0) == (row[0] > 1 / 10_001)
+    assert (loss @ posterior[1]).argmin() == 0  # even without smoke: a tenth of the fires give none

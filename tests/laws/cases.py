@@ -115,11 +115,12 @@ def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | 
     return fold(batches(schema.fitting(table), labels, weights), Counts.empty(schema), threads)
 
 
-def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: float = 1.0) -> None:
+def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray | float = 0.0) -> None:
+    """Cell by cell: to the bit, or to 1e-12 of the larger of the cell and its scale."""
     if exact:
         np.testing.assert_array_equal(a, b)
     else:
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * scale)
+        assert (np.abs(a - b) <= 1e-12 * np.maximum(np.abs(a), scale)).all(), np.abs(a - b).max()
 
 
 def assert_same_statistic(a: Any, b: Any, exact: bool) -> None:
@@ -148,12 +149,16 @@ def assert_same_statistic(a: Any, b: Any, exact: bool) -> None:
             _floats_agree(one.table, other.table, True)
     else:
         assert isinstance(a, Moments | Scatter)
-        scale = max(1.0, float(np.abs(a.mean).max(initial=0.0)))
         _floats_agree(a.weight, b.weight, exact)
-        _floats_agree(a.mean, b.mean, exact, scale)
-        _floats_agree(
-            a.scatter + a.scatter_low, b.scatter + b.scatter_low, exact, float(np.abs(a.scatter).max(initial=1))
-        )
+        spread = a.scatter + a.scatter_low
+        if isinstance(a, Scatter):  # a covariance is as exact as the variances it belongs to
+            own = np.diagonal(spread, axis1=1, axis2=2)
+            scale = np.sqrt(own[:, :, None] * own[:, None, :])
+            deviation = np.sqrt(own)
+        else:
+            scale, deviation = 0.0, np.sqrt(spread)
+        _floats_agree(a.mean + a.mean_low, b.mean + b.mean_low, exact, deviation)
+        _floats_agree(spread, b.scatter + b.scatter_low, exact, scale)
 
 
 def assert_same_counts(a: Counts, b: Counts, exact: bool) -> None:

@@ -95,6 +95,22 @@ def test_hostile_batches(case: Case) -> None:
     assert_same_counts(total, whole, case.exact)
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if not case.exact], ids=lambda case: case.name)
+def test_batches_far_from_zero(case: Case) -> None:
+    """All numbers shifted by 1e9, on a grid that doubles hold there: one row at a time, sorted, merged as a tree."""
+    X, y, rng = table(case, 10)
+    X = np.round(X.astype(np.float64) * 1024) / 1024 + 1e9
+    schema = schema_of(case, X)
+    whole = counted(schema, X, y)
+    rows = [counted(schema, X[i : i + 1], y[i : i + 1]) for i in rng.permutation(60)]
+    one_by_one = sum(rows, Counts.empty(schema))
+    while len(rows) > 1:
+        rows = [sum(rows[k : k + 2], Counts.empty(schema)) for k in range(0, len(rows), 2)]
+    order = np.argsort(y, kind="stable")
+    for other in (one_by_one, rows[0], counted(schema, X[order], y[order])):
+        assert_same_counts(other, whole, case.exact)
+
+
 @every_family
 def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = table(case, 9, n=500)

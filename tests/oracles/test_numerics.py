@@ -20,8 +20,9 @@ from deciban import (
     Poisson,
     Pooled,
 )
-from deciban.statistics import Moments
+from deciban.statistics import Moments, Scatter
 
+RNG = np.random.default_rng(3)
 ROWS = np.arange(1, 1001)
 NIST = {
     "NumAcc1": np.array([10000001.0, 10000003.0, 10000002.0]),
@@ -68,11 +69,37 @@ def test_digits_in_a_tree_of_merges_and_with_missing_cells() -> None:
         assert abs(Fraction(float(found.variance()[0, 0])) - exact) / exact < Fraction(10.0**-14.5)
 
 
-def test_a_poor_first_row_costs_no_digits() -> None:
-    """The first value is a million deviations from the others."""
-    values = np.concatenate([[1e6], np.random.default_rng(1).normal(size=3000)])
+def assert_digits(values: np.ndarray, found: Moments) -> None:
     exact = exact_variance(values)
-    assert abs(Fraction(float(moments(values).variance()[0, 0])) - exact) / exact < Fraction(10.0**-14.5)
+    assert abs(Fraction(float(found.variance()[0, 0])) - exact) / exact < Fraction(10.0**-14.5)
+
+
+def test_a_poor_first_guess_costs_no_digits() -> None:
+    """The first rows, from which the mean is guessed, lie a million deviations from the rows that make the variance."""
+    values = np.concatenate([np.full(40, 1e6), RNG.normal(size=40_000) * 1e7, np.full(40, 1e6)])
+    assert_digits(values, moments(values))
+    level = np.concatenate([1e8 + RNG.normal(size=40), RNG.normal(size=9_000)])
+    assert_digits(level, moments(level))
+
+
+def test_many_equal_squares_cost_no_digits() -> None:
+    """Adding the same square again and again rounds in the same direction."""
+    values = np.tile([0.1, 0.3, 0.1, 0.7], 30_000)
+    assert_digits(values, moments(values))
+    assert_digits(values, moments(np.concatenate([values, [np.nan]])))
+
+
+def test_scaling_keeps_the_low_parts() -> None:
+    block = np.stack([SETS["offset 1e+15"], SETS["offset 1e+12"]], axis=1)
+    labels, weights = np.zeros(len(block), dtype=np.int32), np.ones(len(block))
+    half, rest = (
+        Scatter.count(part, labels[: len(part)], weights[: len(part)], 1) for part in (block[:250], block[250:])
+    )
+    both = half.merge(rest).scale(0.1)
+    exact = [exact_variance(column) * 50 for column in block.T]
+    for j in range(2):
+        found = Fraction(float(both.scatter[0, j, j])) + Fraction(float(both.scatter_low[0, j, j]))
+        assert abs(found - exact[j]) / exact[j] < Fraction(10.0**-14.5)
 
 
 def test_a_million_merges_lose_nothing() -> None:
@@ -83,7 +110,6 @@ def test_a_million_merges_lose_nothing() -> None:
     assert total.variance()[0, 0] == pytest.approx(one.variance()[0, 0], rel=1e-15)
 
 
-RNG = np.random.default_rng(3)
 Y = RNG.integers(0, 3, 90)
 REAL = RNG.normal(size=(90, 3)) + Y[:, None]
 POSITIVE = np.exp(REAL)
