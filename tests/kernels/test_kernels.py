@@ -55,16 +55,16 @@ def test_count_moments_refuses_what_cannot_be_squared() -> None:
         assert not kernels.count_moments(x, np.zeros(2, np.int32), np.ones(2), np.zeros((6, 1, 1)))
 
 
-def test_merge_and_remove_moments_are_inverse() -> None:
+def test_adding_and_taking_away_moments_are_inverse() -> None:
     a, b = np.zeros((6, K, M)), np.zeros((6, K, M))
     kernels.count_moments(X[:20], LABELS[:20], WEIGHTS[:20], a)
     kernels.count_moments(X[20:], LABELS[20:], WEIGHTS[20:], b)
     both = a.copy()
-    kernels.merge_moments(both, b)
+    kernels.combine_moments(both, b, a[0] + b[0], 1.0)
     whole = np.zeros((6, K, M))
     kernels.count_moments(X, LABELS, WEIGHTS, whole)
     np.testing.assert_allclose(both[[0, 1, 3]], whole[[0, 1, 3]], rtol=1e-12, atol=1e-14)
-    kernels.remove_moments(both, b, a[0])
+    kernels.combine_moments(both, b, a[0], -1.0)
     np.testing.assert_allclose(both[[0, 1, 3]], a[[0, 1, 3]], rtol=1e-12, atol=1e-14)
 
 

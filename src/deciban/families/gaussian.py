@@ -23,8 +23,8 @@ from deciban.statistics import Moments
 
 
 @dataclass(frozen=True, repr=False)
-class Gaussian(OfColumns):
-    """A normal distribution for each class and column.
+class NormalShaped(OfColumns):
+    """What families with a mean and a variance share.
 
     variance: PerClass(), Pooled(), or Shrunk(amount) between them.
     ddof: what is subtracted from the weight below the variance (0: maximum likelihood, 1: unbiased).
@@ -45,6 +45,11 @@ class Gaussian(OfColumns):
 
     def empty(self, classes: int, columns: int) -> Moments:
         return Moments.empty(classes, columns)
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(NormalShaped):
+    """A normal distribution for each class and column; `variance`, `ddof` and `floor` as for NormalShaped."""
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         return Moments.count(cells, labels, weights, classes)

@@ -1,24 +1,17 @@
 """Amounts above zero whose logarithm is bell-shaped: incomes, prices, concentrations."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.base import (
-    OfColumns,
-    PerClass,
-    Readable,
     Sampled,
-    Spread,
-    check_amount,
-    check_no_shrinkage,
     impossible,
     refuse_infinite,
     refuse_unless,
 )
-from deciban.families.gaussian import Normal, estimate_normal
+from deciban.families.gaussian import Normal, NormalShaped, estimate_normal
 from deciban.statistics import Moments
 
 POSITIVE = "a number above 0"
@@ -32,26 +25,8 @@ def positive_log(numbers: Numbers) -> Floats:
 
 
 @dataclass(frozen=True, repr=False)
-class LogNormal(OfColumns):
-    """A log-normal distribution for each class and column: Gaussian in log x, for x > 0.
-
-    variance, ddof, floor: as for Gaussian, of the logarithm.
-    """
-
-    variance: Spread = PerClass()
-    ddof: float = 0.0
-    floor: float = 1e-9
-
-    def __post_init__(self) -> None:
-        check_amount("ddof", self.ddof)
-        check_amount("floor", self.floor)
-        check_no_shrinkage(self.variance)
-
-    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
-        return batch.numbers(columns)
-
-    def empty(self, classes: int, columns: int) -> Moments:
-        return Moments.empty(classes, columns)
+class LogNormal(NormalShaped):
+    """A log-normal distribution for each class and column: Gaussian in log x, for x > 0; parameters as for Gaussian."""
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         refuse_infinite(cells)

@@ -8,10 +8,8 @@ from typing import Any
 
 _HOMES = {
     "count_moments": "moments",
-    "merge_moments": "moments",
-    "remove_moments": "moments",
-    "merge_scatter": "scatter",
-    "remove_scatter": "scatter",
+    "combine_moments": "moments",
+    "combine_scatter": "scatter",
     "count_totals": "totals",
     "count_sparse_totals": "totals",
     "count_codes": "levels",

@@ -37,53 +37,33 @@ def _store(moments: Array, c: int, j: int, cell: Cell) -> None:
 
 
 @compiled
-def merge_cell(one: Cell, other: Cell) -> Cell:
-    """Moments of two sets of rows taken together (Chan, Golub and LeVeque)."""
+def combine_cell(one: Cell, other: Cell, n: float, sign: float) -> Cell:
+    """Moments of the first set with the second (sign 1) or without it (sign -1); `n` is the weight of the result.
+
+    The update of Chan, Golub and LeVeque, and its inverse.
+    """
     n1, mean1, low1, scatter1, rest1, doubt1 = one
     n2, mean2, low2, scatter2, rest2, doubt2 = other
     if n2 == 0.0:
         return one
     if n1 == 0.0:
         return other
-    share = quotient(n2, n1 + n2)
+    if n == 0.0:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    share = quotient(sign * n2, n)
     delta = minus((mean2, low2), (mean1, low1))
     mean = plus((mean1, low1), times(delta, share))
     between = times(times(delta, delta), times((n1, 0.0), share))
-    scatter = plus(plus((scatter1, rest1), (scatter2, rest2)), between)
-    return n1 + n2, mean[0], mean[1], scatter[0], scatter[1], doubt1 + doubt2
-
-
-@compiled
-def remove_cell(one: Cell, other: Cell, n: float) -> Cell:
-    """Moments of the first set without the second; `n` is the weight that stays."""
-    n1, mean1, low1, scatter1, rest1, doubt1 = one
-    n2, mean2, low2, scatter2, rest2, doubt2 = other
-    if n == 0.0:
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    if n2 == 0.0:
-        return one
-    share = quotient(n2, n)
-    delta = minus((mean2, low2), (mean1, low1))
-    mean = minus((mean1, low1), times(delta, share))
-    between = times(times(delta, delta), times((n1, 0.0), share))
-    scatter = minus(minus((scatter1, rest1), (scatter2, rest2)), between)
+    scatter = plus(plus((scatter1, rest1), (sign * scatter2, sign * rest2)), between)
     return n, mean[0], mean[1], scatter[0], scatter[1], doubt1 + doubt2
 
 
 @compiled
-def merge_moments(moments: Array, other: Array) -> None:
-    """Merge the other moments into the first, cell by cell, in place."""
+def combine_moments(moments: Array, other: Array, weight: Array, sign: float) -> None:
+    """Add (sign 1) or take away (sign -1) the other moments, cell by cell, in place; `weight` is what results."""
     for c in range(moments.shape[1]):
         for j in range(moments.shape[2]):
-            _store(moments, c, j, merge_cell(_load(moments, c, j), _load(other, c, j)))
-
-
-@compiled
-def remove_moments(moments: Array, other: Array, n: Array) -> None:
-    """Take the other moments out of the first, cell by cell, in place; `n` is the weight that stays."""
-    for c in range(moments.shape[1]):
-        for j in range(moments.shape[2]):
-            _store(moments, c, j, remove_cell(_load(moments, c, j), _load(other, c, j), n[c, j]))
+            _store(moments, c, j, combine_cell(_load(moments, c, j), _load(other, c, j), weight[c, j], sign))
 
 
 @compiled
@@ -260,5 +240,6 @@ def count_moments(x: Array, labels: Array, weights: Array, moments: Array) -> bo
                     scatter = minus((second, -rest), times((first, 0.0), step))
                     sound &= abs(mean[0]) < 0.001 * TOO_LARGE and second < n * (0.001 * TOO_LARGE) ** 2
                     found = (n, mean[0], mean[1], scatter[0], scatter[1], DOUBT * second)
-                    _store(moments, c, j, merge_cell(_load(moments, c, j), found))
+                    total = moments[0, c, j] + n
+                    _store(moments, c, j, combine_cell(_load(moments, c, j), found, total, 1.0))
     return sound

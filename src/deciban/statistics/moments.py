@@ -58,12 +58,12 @@ class Moments:
 
     def merge(self, other: Self) -> "Moments":
         merged = self.array.copy()
-        kernels.merge_moments(merged, other.array)
+        kernels.combine_moments(merged, other.array, self.weight + other.weight, 1.0)
         return Moments(merged)
 
     def remove(self, other: Self) -> "Moments":
         left = self.array.copy()
-        kernels.remove_moments(left, other.array, remaining(self.weight, other.weight))
+        kernels.combine_moments(left, other.array, remaining(self.weight, other.weight), -1.0)
         left[3:, settled(left[3], self.scatter, left[5]) == 0.0] = 0.0
         return Moments(left)
 
@@ -80,7 +80,7 @@ class Moments:
         """The moments of all classes together, as of one class."""
         total = Moments.empty(1, self.array.shape[2])
         for c in range(self.array.shape[1]):
-            kernels.merge_moments(total.array, np.ascontiguousarray(self.array[:, c : c + 1]))
+            total = total.merge(Moments(np.ascontiguousarray(self.array[:, c : c + 1])))
         return total
 
     def variance(self, ddof: float = 0.0) -> Floats:

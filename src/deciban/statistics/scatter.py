@@ -46,13 +46,13 @@ class Scatter:
 
     def merge(self, other: Self) -> "Scatter":
         merged = Scatter(*(array.copy() for array in self._arrays()))
-        kernels.merge_scatter(*merged._sums(), *other._sums())
+        kernels.combine_scatter(*merged._sums(), *other._sums(), self.weight + other.weight, 1.0)
         merged.doubt[:] += other.doubt
         return merged
 
     def remove(self, other: Self) -> "Scatter":
         left = Scatter(*(array.copy() for array in self._arrays()))
-        kernels.remove_scatter(*left._sums(), *other._sums(), remaining(self.weight, other.weight))
+        kernels.combine_scatter(*left._sums(), *other._sums(), remaining(self.weight, other.weight), -1.0)
         left.doubt[:] += other.doubt
         left.doubt[left.weight == 0.0] = 0.0
         gone = settled(left._diagonal(), self._diagonal(), left.doubt) == 0.0
@@ -85,7 +85,7 @@ class Scatter:
         """The scatter of all classes together, as of one class."""
         total = Scatter.empty(1, self.mean.shape[1])
         for c in range(self.weight.size):
-            kernels.merge_scatter(*total._sums(), *(array[c : c + 1] for array in self._sums()))
+            total = total.merge(Scatter(*(array[c : c + 1] for array in self._arrays())))
         return total
 
     def within(self) -> Floats:
