@@ -23,10 +23,13 @@ from deciban.errors import DataError, UsageError
 from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
 from deciban.fit import BATCH_ROWS, batches, fold, in_order, row_ranges
-from deciban.model import Counts, Evidence, Model, estimate, log_normalize
+from deciban.model import Counts, Evidence, Model, estimate, most_probable, normalized
 
 # Scores of one batch at most: with many classes batches are shorter, so that memory stays bounded.
 MOST_SCORES = 1 << 23
+
+# From the log joint of some rows and the log prior to what is asked for.
+Finish = Callable[[Floats, Floats], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -148,11 +151,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The posterior probability of each class, in the order of `classes_`."""
-        return self._scored(X, lambda joint, prior: np.exp(log_normalize(joint, prior)[0]))
+        return self._scored(X, lambda joint, prior: normalized(joint, prior)[0])
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithm of the posterior."""
-        return self._scored(X, lambda joint, prior: log_normalize(joint, prior)[0])
+        return self._scored(X, lambda joint, prior: normalized(joint, prior, logarithm=True)[0])
 
     def log_joint(self, X: Any) -> Floats:  # noqa: N803
         """log P(row, class), before it is normalised."""
@@ -160,7 +163,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def log_density(self, X: Any) -> Floats:  # noqa: N803
         """log P(row): very low for a stranger, -inf for a row that no class can produce."""
-        return self._scored(X, lambda joint, prior: log_normalize(joint, prior)[1], full=True)
+        return self._scored(X, lambda joint, prior: normalized(joint, prior)[1], full=True)
 
     def evidence(self, X: Any) -> Evidence:  # noqa: N803
         """What each block says for each class of each row, with what it is added to."""
@@ -293,22 +296,21 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return table, encode_labels(y, table.rows), check_weights(sample_weight, table.rows)
 
     def _predicted(self, model: Model, table: Table) -> LabelArray:
-        best = self._scored(table, lambda joint, prior: log_normalize(joint, prior)[0].argmax(axis=1), model=model)
+        best = self._scored(table, most_probable, model=model)
         return np.asarray(model.classes[best])
 
-    def _scored(
-        self, X: Any, finish: Callable[[Floats, Floats], Any], full: bool = False, model: Model | None = None  # noqa: N803
-    ) -> npt.NDArray[Any]:  # fmt: skip
+    def _scored(self, X: Any, finish: Finish, full: bool = False, model: Model | None = None) -> npt.NDArray[Any]:  # noqa: N803
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
         table = fitted.schema.fitting(open_table(X))
 
-        def batch(rows: tuple[int, int]) -> Any:
+        def batch(rows: tuple[int, int]) -> npt.NDArray[Any]:
             return finish(fitted.log_joint(table.slice(*rows), rows[0], full), fitted.log_prior)
 
         most = max(1, MOST_SCORES // fitted.classes.size)
-        done = list(in_order(batch, row_ranges(table.rows, most), self.threads))
-        return done[0] if len(done) == 1 else np.concatenate(done)
+        if table.rows <= min(most, BATCH_ROWS):
+            return batch((0, table.rows))
+        return np.concatenate(list(in_order(batch, row_ranges(table.rows, most), self.threads)))
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:

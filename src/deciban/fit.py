@@ -19,6 +19,9 @@ from deciban.model import Counts, Guard
 # Rows of one batch. Fixed, so that the number of threads never changes a bit of the result.
 BATCH_ROWS = 1 << 16
 
+# Asking the system takes longer than to score a row.
+CORES = os.cpu_count() or 1
+
 _ONES = np.ones(BATCH_ROWS)
 
 T = TypeVar("T")
@@ -83,7 +86,7 @@ def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None) -> Co
 
 def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
     """action(item) of each item, in their order, a few at a time on threads."""
-    workers = threads or os.cpu_count() or 1
+    workers = threads or CORES
     source = iter(items)
     first = list(islice(source, 2))
     if workers == 1 or len(first) < 2:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from deciban import kernels
 from deciban.arrays import Flags, Floats, Integers
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
@@ -196,18 +197,22 @@ class Guard:
             raise bad.as_error(self.schema.column_name(column), self.first_row) from None
 
 
-def log_normalize(log_joint: Floats, log_prior: Floats) -> tuple[Floats, Floats]:
-    """The log posterior of each row, and the log of its density, which was divided out.
+def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
+    """The posterior of each row (or its logarithm), and the log of its density, which was divided out.
 
     Where every class has probability 0 the posterior is the prior, and the density of -inf marks the row.
     """
-    top = log_joint.max(axis=-1, keepdims=True)
-    possible = top != -np.inf
-    shifted = log_joint - np.where(possible, top, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    log_posterior = np.where(possible, shifted - np.where(possible, total, 0.0), log_prior)
-    return log_posterior, np.where(possible, top + total, -np.inf)[..., 0]
+    posterior, log_density = np.empty(log_joint.shape), np.empty(len(log_joint))
+    kernels.normalize(log_joint, log_prior, logarithm, posterior, log_density)
+    return posterior, log_density
+
+
+def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
+    """The place of the class with the highest posterior; ties go to the first."""
+    best: Integers = log_joint.argmax(axis=1)
+    if log_joint.size and log_joint.max(axis=1).min() == -np.inf:
+        best[log_joint.max(axis=1) == -np.inf] = log_prior.argmax()
+    return best
 
 
 @dataclass(frozen=True)
@@ -226,7 +231,7 @@ class Model:
         out = np.empty((table.rows, 1, self.classes.size))
         out[:] = self.log_prior + self.bias
         self._score(table, first_row, self._part_weights, self.schema.together, full, out)
-        return out[:, 0]
+        return out.reshape(table.rows, self.classes.size)
 
     @cached_property
     def _part_weights(self) -> tuple[Floats, ...]:
@@ -295,7 +300,7 @@ class Evidence:
 
     @property
     def log_posterior(self) -> Floats:
-        return log_normalize(self.log_joint, self.log_prior)[0]
+        return normalized(self.log_joint, self.log_prior, logarithm=True)[0]
 
     @property
     def impossible(self) -> Flags:

@@ -147,6 +147,31 @@ def test_score_normal() -> None:
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12, atol=1e-12)
 
 
+def test_score_normal_sees_infinite_cells() -> None:
+    one = np.ones((1, 1))
+    for value, finite in ((1e300, True), (np.nan, True), (np.inf, False), (-np.inf, False)):
+        x, out = np.array([[1.0], [value]]), np.zeros((2, 1, 1))
+        found = kernels.score_normal(x, one[0], one, one, one, one[0], np.zeros(1, dtype=np.int64), out)
+        assert found is finite
+
+
+def test_normalize() -> None:
+    from scipy.special import logsumexp
+
+    joint, prior = RNG.normal(size=(N, K)) * 500, np.log(np.full(K, 1 / K))
+    joint[3] = -np.inf
+    joint[4, 1] = -np.inf
+    posterior, log_posterior, density = np.empty((N, K)), np.empty((N, K)), np.empty(N)
+    kernels.normalize(joint, prior, True, log_posterior, density)
+    kernels.normalize(joint, prior, False, posterior, density)
+    rest = np.arange(N) != 3
+    np.testing.assert_allclose(density[rest], logsumexp(joint[rest], axis=1), rtol=1e-12)
+    np.testing.assert_allclose(log_posterior[rest], joint[rest] - density[rest, None], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.exp(log_posterior), posterior, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(posterior[3], 1 / K)
+    assert density[3] == -np.inf
+
+
 def test_score_joint_normal() -> None:
     x, centre, mean, offset = np.nan_to_num(X), parameters(M), parameters(K, M), parameters(K)
     whiten = np.triu(parameters(2, M, M))

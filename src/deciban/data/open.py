@@ -20,6 +20,8 @@ def open_table(data: Any) -> Table:
 
     Arrow types, missing cells and column names come along as they are.
     """
+    if type(data) is np.ndarray:
+        return _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
     if isinstance(data, str | bytes):

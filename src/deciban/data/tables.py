@@ -66,7 +66,7 @@ class Matrix:
         return int(self.array.shape[0])
 
     def slice(self, start: int, stop: int) -> "Matrix":
-        return Matrix(self.array[start:stop])
+        return self if start == 0 and stop == self.rows else Matrix(self.array[start:stop])
 
     def take(self, rows: Integers) -> "Matrix":
         return Matrix(self.array[rows])

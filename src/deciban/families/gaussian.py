@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, all_finite
+from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.base import (
     OfColumns,
     PerClass,
@@ -96,8 +96,7 @@ class Normal:
         return cls(centre, mean, variance, root, offset)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_normal(cells, self.centre, self.mean, self.root, self.offset, weight, slot, out)
-        if not all_finite(out):  # an infinite cell always shows there: only then is it worth looking for one
+        if not kernels.score_normal(cells, self.centre, self.mean, self.root, self.offset, weight, slot, out):
             refuse_infinite(cells)
 
     def base(self, cells: Numbers) -> None:

@@ -17,6 +17,7 @@ _HOMES = {
     "integer_ranges": "levels",
     "encode_integers": "levels",
     "count_cells": "cells",
+    "normalize": "posterior",
     "score_normal": "scoring",
     "score_joint_normal": "scoring",
     "score_holed_normal": "scoring",

@@ -10,22 +10,49 @@ import numpy as np
 from deciban.arrays import LARGEST
 from deciban.kernels.compiled import Array, compiled
 
+TILE_ROWS = 64
+
+
+@compiled
+def _settle(tile: Array, rows: int, start: int, slot: int, out: Array) -> None:
+    """Add what a tile [class, row] holds to its slot, and empty it."""
+    for i in range(rows):
+        for c in range(tile.shape[0]):
+            out[start + i, slot, c] += tile[c, i]
+    tile[:] = 0.0
+
 
 @compiled
 def score_normal(
     x: Array, centre: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, out: Array
-) -> None:
-    """Add weight * (offset - ((x - centre - mean) * root)**2)."""
-    for i in range(x.shape[0]):
+) -> bool:
+    """Add weight * (offset - ((x - centre - mean) * root)**2); False when a cell is infinite.
+
+    It goes by tiles of rows, so that the innermost loop, over the rows of one column and class, runs in registers.
+    """
+    finite = True
+    column = np.empty(TILE_ROWS)
+    tile = np.zeros((mean.shape[1], TILE_ROWS))
+    for start in range(0, x.shape[0], TILE_ROWS):
+        rows = min(TILE_ROWS, x.shape[0] - start)
+        here = slot[0]
         for j in range(x.shape[1]):
-            value = np.float64(x[i, j])
             w = weight[j]
-            if value == value and w != 0.0:
-                value -= centre[j]
-                s = slot[j]
-                for c in range(mean.shape[1]):
-                    z = (value - mean[j, c]) * root[j, c]
-                    out[i, s, c] += w * (offset[j, c] - z * z)
+            if w == 0.0:
+                continue
+            if slot[j] != here:
+                _settle(tile, rows, start, here, out)
+                here = slot[j]
+            for i in range(rows):
+                column[i] = x[start + i, j] - centre[j]
+                finite &= not np.isinf(column[i])
+            for c in range(mean.shape[1]):
+                m, r, o = mean[j, c], root[j, c], offset[j, c]
+                for i in range(rows):
+                    z = (column[i] - m) * r
+                    tile[c, i] += w * (o - z * z) if column[i] == column[i] else 0.0
+        _settle(tile, rows, start, here, out)
+    return finite
 
 
 @compiled
