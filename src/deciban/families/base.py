@@ -210,6 +210,20 @@ def check_amount(name: str, value: float) -> None:
         raise UsageError(f"{name}={value!r}: give a finite number that is at least 0")
 
 
+Alpha = float | tuple[float, ...]
+
+
+def check_alpha(alpha: Alpha) -> None:
+    """Refuse anything but a smoothing that is at least 0, or one for each column."""
+    for amount in alpha if isinstance(alpha, tuple) else (alpha,):
+        check_amount("alpha", amount)
+
+
+def as_alpha(alpha: Alpha) -> float | Floats:
+    """The smoothing as arithmetic takes it."""
+    return np.array(alpha) if isinstance(alpha, tuple) else alpha
+
+
 def check_unseen(unseen: str) -> None:
     if unseen not in ("ignore", "smooth", "error"):
         raise UsageError(f"unseen={unseen!r}: choose 'ignore', 'smooth' or 'error'")

@@ -9,7 +9,7 @@ from scipy import sparse
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import UsageError
-from deciban.families.base import OfColumns, Readable, Sampled, check_amount, refuse_stored
+from deciban.families.base import Alpha, OfColumns, Readable, Sampled, check_alpha, refuse_stored
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 from deciban.statistics.totals import sparse_arrays
@@ -22,11 +22,11 @@ class Bernoulli(OfColumns):
     threshold: cells above it count as 1, others as 0; None accepts only 0 and 1 (and true and false).
     """
 
-    alpha: float = 1.0
+    alpha: Alpha = 1.0
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        check_amount("alpha", self.alpha)
+        check_alpha(self.alpha)
         if self.threshold is not None and not (isinstance(self.threshold, int | float) and np.isfinite(self.threshold)):
             raise UsageError(f"Bernoulli(threshold={self.threshold!r}): give a finite number, or None")
 
@@ -58,8 +58,9 @@ class Bernoulli(OfColumns):
         return Totals.count(cells, labels, weights, classes, self.cut)
 
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
+        alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
-        one, zero = np.ascontiguousarray(np.moveaxis(smoothed(counts, self.alpha), -1, 0))
+        one, zero = np.ascontiguousarray(np.moveaxis(smoothed(counts, alpha), -1, 0))
         return BernoulliLikelihood(one, log(one), log(zero), self.cut, self.alpha, statistic)
 
 
@@ -71,7 +72,7 @@ class BernoulliLikelihood:
     one: Floats
     zero: Floats
     threshold: float
-    alpha: float
+    alpha: Alpha
     statistic: Totals
 
     def score(self, cells: Numbers | sparse.csr_array, weight: Floats, slot: Integers, out: Floats) -> None:
@@ -95,4 +96,4 @@ class BernoulliLikelihood:
             return None
         ones, rows = self.statistic.total[label, column], self.statistic.present[label, column]
         top = ones if cells[row, column] > self.threshold else rows - ones
-        return fraction(top, rows, self.alpha, 2)
+        return fraction(top, rows, self.alpha if isinstance(self.alpha, float | int) else self.alpha[column], 2)

@@ -49,16 +49,21 @@ class NormalShaped(OfColumns):
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(NormalShaped):
-    """A normal distribution for each class and column; `variance`, `ddof` and `floor` as for NormalShaped."""
+    """A normal distribution for each class and column; `variance`, `ddof` and `floor` as for NormalShaped.
+
+    added: a share of the column's variance over all classes that is added to each variance.
+    """
+
+    added: float = 0.0
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         return Moments.count(cells, labels, weights, classes)
 
     def estimate(self, statistic: Moments) -> "Normal":
-        return estimate_normal(statistic, self.variance, self.ddof, self.floor)
+        return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.added)
 
 
-def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float) -> "Normal":
+def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, added: float = 0.0) -> "Normal":
     """The normal distributions of the moments; a class without cells takes the column's overall distribution."""
     overall = moments.over_classes()
     overall_variance = overall.variance()
@@ -67,7 +72,7 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float)
     divisor = np.maximum(moments.weight - ddof, 0.0).sum(axis=0)
     scatter = (moments.scatter + moments.scatter_low).sum(axis=0)
     pooled = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
-    variance = np.where(seen, spread.combine(own, pooled), overall_variance)
+    variance = np.where(seen, spread.combine(own, pooled), overall_variance) + added * overall_variance
     variance = np.maximum(np.maximum(variance, floor * overall_variance), 1e-200 * overall_variance)
     centre = overall.mean[0]
     mean = np.where(seen, (moments.mean - centre) + moments.mean_low, overall.mean_low)

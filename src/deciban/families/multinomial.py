@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell
-from deciban.families.base import OfBlocks, Readable, Sampled, check_amount, refuse_stored
+from deciban.families.base import Alpha, OfBlocks, Readable, Sampled, as_alpha, check_alpha, refuse_stored
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 from deciban.statistics.totals import sparse_arrays
@@ -63,13 +63,13 @@ class Multinomial(OfAmounts):
     alpha: as for Categorical.
     """
 
-    alpha: float = 1.0
+    alpha: Alpha = 1.0
 
     def __post_init__(self) -> None:
-        check_amount("alpha", self.alpha)
+        check_alpha(self.alpha)
 
     def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
-        share = smoothed(statistic.total, self.alpha).T.copy()
+        share = smoothed(statistic.total, as_alpha(self.alpha)).T.copy()
         return MultinomialLikelihood(share, log(share), statistic, self.alpha)
 
 
@@ -80,7 +80,7 @@ class MultinomialLikelihood:
     share: Floats
     log_share: Floats
     statistic: Totals
-    alpha: float
+    alpha: Alpha
 
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
         score_amounts(cells, self.log_share, weight, slot, out)
@@ -104,14 +104,16 @@ class MultinomialLikelihood:
         length = np.divide(self.statistic.total.sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0.0)
         return list(rng.multinomial(rng.poisson(length[labels]), self.share.T[labels]).T)
 
+    def _fraction(self, totals: Floats, word: int) -> str:
+        if isinstance(self.alpha, tuple):
+            return f"({totals[word]:g} + {self.alpha[word]:g})/({totals.sum():g} + {sum(self.alpha):g})"
+        return fraction(totals[word], totals.sum(), self.alpha, totals.size)
+
     def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
         one = cells[[row], :]
         one = np.nan_to_num(one[0] if isinstance(one, np.ndarray) else one.toarray()[0])
         totals = self.statistic.total[label]
-        words = [
-            f"[{fraction(totals[j], totals.sum(), self.alpha, totals.size)}]^{one[j]:g}"
-            for j in np.flatnonzero(one)[:4]
-        ]
+        words = [f"[{self._fraction(totals, j)}]^{one[j]:g}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
         return "orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
 
@@ -125,15 +127,15 @@ class Complement(OfAmounts):
     alpha: as for Categorical. norm: whether the weights of each class are divided by the sum of their sizes.
     """
 
-    alpha: float = 1.0
+    alpha: Alpha = 1.0
     norm: bool = False
 
     def __post_init__(self) -> None:
-        check_amount("alpha", self.alpha)
+        check_alpha(self.alpha)
 
     def estimate(self, statistic: Totals) -> "ComplementScore":
         others = statistic.total.sum(axis=0) - statistic.total
-        weight = -np.log(np.maximum(smoothed(others, self.alpha), 1e-300))
+        weight = -np.log(np.maximum(smoothed(others, as_alpha(self.alpha)), 1e-300))
         if self.norm:
             size = np.abs(weight).sum(axis=1, keepdims=True)
             weight = np.divide(weight, size, out=np.zeros_like(weight), where=size > 0.0)

@@ -5,13 +5,16 @@ import numpy as np
 from deciban.arrays import Floats, Integers
 
 
-def smoothed(counts: Floats, alpha: float, levels: float | None = None) -> Floats:
+def smoothed(counts: Floats, alpha: float | Floats, levels: float | None = None) -> Floats:
     """(count + alpha) / (sum + alpha * levels), for counts [..., class, level]; `levels` is their number unless given.
+
+    An alpha that is an array has one for each level (and its sum below), as far as it is broadcast to them.
 
     Where that is 0 / 0 (no smoothing and nothing counted in a class), the class takes the shares of all classes.
     """
     size = counts.shape[-1] if levels is None else levels
-    bottom = counts.sum(axis=-1, keepdims=True) + alpha * size
+    added = np.broadcast_to(alpha, counts.shape).sum(axis=-1, keepdims=True) if np.ndim(alpha) else alpha * size
+    bottom = counts.sum(axis=-1, keepdims=True) + added
     shares = np.divide(counts + alpha, bottom, out=np.zeros_like(counts), where=bottom > 0.0)
     if not (bottom > 0.0).all():
         overall = counts.sum(axis=-2, keepdims=True)

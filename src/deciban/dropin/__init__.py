@@ -1,0 +1,5 @@
+"""scikit-learn's classifiers by name and attribute, over this engine."""
+
+from deciban.dropin.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+
+__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]

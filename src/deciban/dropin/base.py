@@ -1,0 +1,189 @@
+"""What all drop-in classifiers share: scikit-learn's ways outside, counts and a model inside."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from deciban.arrays import Floats
+from deciban.data.labels import LabelArray, check_weights, encode_labels
+from deciban.data.open import open_table
+from deciban.data.schema import Part, Schema
+from deciban.data.tables import Matrix, SparseMatrix
+from deciban.errors import DataError, UsageError
+from deciban.families import Family
+from deciban.fit import batches, fold, in_order, row_ranges
+from deciban.model import Counts, Model, estimate, most_probable, normalized
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a fitted classifier knows, replaced as a whole: the counts, the log prior, and the model they support."""
+
+    counts: Counts
+    log_prior: Floats
+    dtype: np.dtype[Any]
+
+    @cached_property
+    def model(self) -> Model:
+        return estimate(self.counts, self.log_prior)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"counts": self.counts, "log_prior": self.log_prior, "dtype": self.dtype}
+
+
+class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """One family for all columns, columns by position, classes declared at the first call."""
+
+    learned_: Learned
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from the rows of X alone."""
+        return self._learn(None, X, y, None, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn from the rows of X too: just what `fit` would have learned from all rows together."""
+        before = self.learned_.counts if self.__sklearn_is_fitted__() else None
+        if before is None and classes is None:
+            raise UsageError("classes must be passed on the first call to partial_fit.")
+        if before is not None and classes is not None and not np.array_equal(before.classes, np.sort(classes)):
+            known = before.classes.tolist()
+            raise UsageError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known}")
+        return self._learn(before, X, y, classes, sample_weight)
+
+    def predict(self, X: Any) -> LabelArray:  # noqa: N803
+        """The most probable class of each row."""
+        learned = self._fitted()
+        best = self._scored(learned.model, X, most_probable)
+        return np.asarray(learned.counts.classes[best])
+
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+        """The posterior probability of each class."""
+        return self._scored(self._fitted().model, X, lambda joint, prior: normalized(joint, prior)[0])
+
+    def predict_log_proba(self, X: Any) -> Any:  # noqa: N803
+        """The logarithm of the posterior."""
+        return self._scored(self._fitted().model, X, lambda joint, prior: normalized(joint, prior, logarithm=True)[0])
+
+    def predict_joint_log_proba(self, X: Any) -> Any:  # noqa: N803
+        """log P(class) + log P(row | class), up to a term that is the same for every class."""
+        return self._scored(self._fitted().model, X, lambda joint, prior: joint)
+
+    @property
+    def classes_(self) -> LabelArray:
+        return self._fitted().counts.classes
+
+    @property
+    def class_count_(self) -> Floats:
+        return self._fitted().counts.class_weight
+
+    @property
+    def _statistic(self) -> Any:
+        return self._fitted().counts.statistics[0]
+
+    @property
+    def _likelihood(self) -> Any:
+        return self._fitted().model.likelihoods[0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "learned_" in vars(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    # what each classifier says of itself
+
+    def _family(self, columns: int) -> Family:
+        raise AssertionError("each classifier has its family")
+
+    def _log_prior(self, counts: Counts) -> Floats:
+        raise AssertionError("each classifier has its prior")
+
+    def _check_cells(self, table: Matrix | SparseMatrix) -> None:
+        """Refuse cells that this classifier cannot use."""
+
+    # how
+
+    def _fitted(self) -> Learned:
+        try:
+            return self.learned_
+        except AttributeError:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.") from None
+
+    def _learn(self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:  # noqa: N803
+        self._validate_params()
+        table = self._table(X)
+        if table.rows == 0 or table.width == 0:
+            what = "sample(s)" if table.rows == 0 else "feature(s)"
+            raise DataError(
+                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required."
+            )
+        if before is not None and table.width != before.schema.width:
+            raise self._other_width(table.width, before.schema.width)
+        labels = encode_labels(y, table.rows)
+        weights = check_weights(sample_weight, table.rows)
+        validate_data(self, X, reset=before is None, skip_check_array=True)
+        self._check_cells(table)
+        family = self._family(table.width)
+        columns = tuple(range(table.width))
+        schema = Schema(None, table.width, (Part(family, columns, ("given",) * table.width),))
+        start = Counts.empty(schema).declaring(
+            labels.classes if classes is None else encode_labels(classes, len(classes)).classes
+        )
+        if before is not None:
+            start = Counts(schema, before.classes, before.class_weight, before.statistics, before.rows, declared=True)
+        strangers = labels.classes[~np.isin(labels.classes, start.classes)]
+        if strangers.size:
+            raise DataError(
+                f"The target label(s) {strangers.tolist()} in y do not exist in the initial classes "
+                f"{start.classes.tolist()}; correct them or declare them at the first call"
+            )
+        counts = start + fold(batches(table, labels, weights), Counts.empty(schema))
+        if not counts.class_weight.sum() > 0.0:
+            raise DataError("no row is left to learn from: every label is missing or every weight is zero")
+        dtype = table.array.dtype if isinstance(table, Matrix) else table.matrix.dtype
+        learned = Learned(counts, self._log_prior(counts), dtype if dtype == np.float32 else np.dtype(np.float64))
+        self.learned_ = learned
+        return self
+
+    def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
+        if sparse.issparse(X):
+            table = open_table(X)
+            assert isinstance(table, SparseMatrix)
+            return table
+        array = X if type(X) is np.ndarray else np.asarray(X)
+        if array.dtype.kind not in "fiub":
+            if array.dtype.kind == "c":
+                raise DataError("Complex data not supported: give real numbers")
+            array = array.astype(np.float64)
+        table = open_table(array)
+        assert isinstance(table, Matrix)
+        return table
+
+    def _other_width(self, found: int, expected: int) -> DataError:
+        name = type(self).__name__
+        return DataError(f"X has {found} features, but {name} is expecting {expected} features as input")
+
+    def _scored(self, model: Model, X: Any, finish: Any) -> Any:  # noqa: N803
+        if type(X) is not np.ndarray:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        table = self._table(X)
+        if table.width != model.schema.width:
+            raise self._other_width(table.width, model.schema.width)
+        self._check_cells(table)
+
+        def batch(rows: tuple[int, int]) -> Any:
+            return finish(model.log_joint(table.slice(*rows), rows[0], full=False), model.log_prior)
+
+        done = list(in_order(batch, row_ranges(table.rows, max(1, (1 << 23) // model.classes.size))))
+        return done[0] if len(done) == 1 else np.concatenate(done)
