@@ -145,34 +145,55 @@ def score_holed_normal(
 
 
 @compiled
+def _settle_row(total: Array, i: int, slot: int, out: Array) -> None:
+    """Add the sums of a row to its slot, and empty them."""
+    for c in range(total.size):
+        out[i, slot, c] += total[c]
+        total[c] = 0.0
+
+
+@compiled
 def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: Array, out: Array) -> None:
     """Add weight * table[start[j] + code]."""
+    total = np.zeros(table.shape[1])
     for i in range(codes.shape[0]):
+        here = slot[0]
         for j in range(codes.shape[1]):
             code = codes[i, j]
             w = weight[j]
             if code >= 0 and w != 0.0:
+                if slot[j] != here:
+                    _settle_row(total, i, here, out)
+                    here = slot[j]
                 row = start[j] + code
-                s = slot[j]
-                for c in range(table.shape[1]):
-                    out[i, s, c] += w * table[row, c]
+                for c in range(total.size):
+                    total[c] += w * table[row, c]
+        _settle_row(total, i, here, out)
 
 
 @compiled
 def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * one where the cell is above the threshold, weight * zero where it is not."""
-    for i in range(x.shape[0]):
+    """Add weight * one where the cell is above the threshold, weight * zero where it is not; by tiles of rows."""
+    column = np.empty(TILE_ROWS)
+    tile = np.zeros((one.shape[1], TILE_ROWS))
+    for start in range(0, x.shape[0], TILE_ROWS):
+        rows = min(TILE_ROWS, x.shape[0] - start)
+        here = slot[0]
         for j in range(x.shape[1]):
-            value = np.float64(x[i, j])
             w = weight[j]
-            if value == value and w != 0.0:
-                s = slot[j]
-                if value > threshold:
-                    for c in range(one.shape[1]):
-                        out[i, s, c] += w * one[j, c]
-                else:
-                    for c in range(zero.shape[1]):
-                        out[i, s, c] += w * zero[j, c]
+            if w == 0.0:
+                continue
+            if slot[j] != here:
+                _settle(tile, rows, start, here, out)
+                here = slot[j]
+            for i in range(rows):
+                column[i] = x[start + i, j]
+            for c in range(one.shape[1]):
+                yes, no = w * one[j, c], w * zero[j, c]
+                for i in range(rows):
+                    term = yes if column[i] > threshold else no
+                    tile[c, i] += term if column[i] == column[i] else 0.0
+        _settle(tile, rows, start, here, out)
 
 
 @compiled
@@ -180,13 +201,15 @@ def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -
     """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope."""
     if weight == 0.0:
         return
+    total = np.zeros(slope.shape[1])
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
             if value == value and value != 0.0:
                 amount = weight * value
-                for c in range(slope.shape[1]):
-                    out[i, slot, c] += amount * slope[j, c]
+                for c in range(total.size):
+                    total[c] += amount * slope[j, c]
+        _settle_row(total, i, slot, out)
 
 
 @compiled
@@ -196,14 +219,16 @@ def score_sparse_linear(
     """The same for rows in CSR form."""
     if weight == 0.0:
         return
+    total = np.zeros(slope.shape[1])
     for i in range(indptr.size - 1):
         for k in range(indptr[i], indptr[i + 1]):
             value = np.float64(data[k])
             if value == value and value != 0.0:
                 amount = weight * value
                 j = indices[k]
-                for c in range(slope.shape[1]):
-                    out[i, slot, c] += amount * slope[j, c]
+                for c in range(total.size):
+                    total[c] += amount * slope[j, c]
+        _settle_row(total, i, slot, out)
 
 
 @compiled
@@ -217,37 +242,48 @@ def score_sparse_binary(
     """
     classes = one.shape[1]
     base = np.zeros(classes)
-    blocked = np.zeros(classes, np.int64)
+    blocked = np.zeros(classes)
+    gain = np.zeros(one.shape)  # what a stored cell adds beyond its zero; NaN where either is infinite
     for j in range(zero.shape[0]):
         if weight[j] != 0.0:
             for c in range(classes):
+                gain[j, c] = weight[j] * (one[j, c] - zero[j, c])
                 if zero[j, c] == -np.inf:
-                    blocked[c] += 1
+                    blocked[c] += 1.0
                 else:
                     base[c] += weight[j] * zero[j, c]
-    term = np.empty(classes)
-    stops = np.empty(classes, np.int64)
+                if one[j, c] == -np.inf:
+                    gain[j, c] = np.nan
+    infinite = not np.isfinite(gain.sum())
+    total = np.empty(classes)
+    stops = np.empty(classes)
     for i in range(indptr.size - 1):
-        term[:] = base
+        total[:] = base
         stops[:] = blocked
         for k in range(indptr[i], indptr[i + 1]):
             value = np.float64(data[k])
+            if value <= threshold:
+                continue
             j = indices[k]
+            if value == value and not infinite:
+                for c in range(classes):
+                    total[c] += gain[j, c]
+                continue
             w = weight[j]
-            if w == 0.0 or value <= threshold:
+            if w == 0.0:
                 continue
             for c in range(classes):
                 if zero[j, c] == -np.inf:
-                    stops[c] -= 1
+                    stops[c] -= 1.0
                 else:
-                    term[c] -= w * zero[j, c]
+                    total[c] -= w * zero[j, c]
                 if value == value:
                     if one[j, c] == -np.inf:
-                        stops[c] += 1
+                        stops[c] += 1.0
                     else:
-                        term[c] += w * one[j, c]
+                        total[c] += w * one[j, c]
         for c in range(classes):
-            out[i, 0, c] += -np.inf if stops[c] > 0 else term[c]
+            out[i, 0, c] += -np.inf if stops[c] > 0.0 else total[c]
 
 
 @compiled
