@@ -499,3 +499,128 @@ def test_batches_are_pulled_one_by_one() -> None:
     assert next(results) == 0
     assert len(pulled) <= 6
     assert list(results) == list(range(1, 100))
+
+
+# the second round
+
+
+@pytest.mark.parametrize("family", [Gaussian(), JointGaussian(), Poisson(), Multinomial(), Binned(), Gamma()], ids=str)
+def test_infinite_float32_cells_are_refused(family) -> None:
+    table = np.array([[1], [np.inf], [2], [3], [5], [4]], dtype=np.float32)
+    with pytest.raises(DecibanError, match="column 'x0', row 1"):
+        BayesClassifier(family).fit(table, [0, 0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("family", [Gaussian(), LogNormal(), Gamma(), JointGaussian(), Binned()], ids=str)
+def test_a_class_may_be_forgotten_down_to_one_row(family) -> None:
+    positive = np.exp(X)
+    clf = BayesClassifier(family).fit(positive, Y)
+    rows = np.flatnonzero(Y == 0)[1:]
+    clf.forget(positive[rows], Y[rows])
+    assert clf.counts_.class_weight.tolist() == [1.0, 30.0]
+    left = np.delete(np.arange(60), rows)
+    expected = BayesClassifier(family).fit(positive[left], Y[left])
+    np.testing.assert_allclose(clf.predict_proba(positive), expected.predict_proba(positive), rtol=1e-6, atol=1e-9)
+
+
+def test_a_column_may_become_constant_in_a_class() -> None:
+    x = np.full((100, 1), 0.1)
+    x[3], x[60:] = 0.7, RNG.normal(size=(40, 1))
+    y = np.repeat([0, 1], 50)
+    clf = BayesClassifier().fit(x, y).forget(x[3:4], y[3:4])
+    assert clf.counts_.statistics[0].variance()[0, 0] == 0.0
+
+
+def test_open_vocabularies_add_whatever_their_smoothing_and_forget_again() -> None:
+    one, other = (
+        pa.table({"a": [1.0, 2.0, 3.0], "b": [4.0, 1.0, 0.0]}),
+        pa.table({"b": [1.0, 0.0, 5.0], "c": [2.0, 2.0, 1.0]}),
+    )
+    y = [0, 1, 0]
+    a, b = BayesClassifier(Multinomial()).fit(one, y), BayesClassifier(Multinomial(alpha=0.5)).fit(other, y)
+    both = a + b
+    assert both.schema_.block_names == ("a+b+c",)
+    at_once = BayesClassifier(Multinomial()).fit(one, y).partial_fit(other, y)
+    query = {"a": [1.0], "b": [1.0], "c": [3.0]}
+    np.testing.assert_allclose(both.predict_proba(query), at_once.predict_proba(query), rtol=1e-12)
+    np.testing.assert_allclose((both - b).predict_proba(query), a.predict_proba(query), rtol=1e-12)
+
+
+def test_given_levels_belong_to_what_is_counted() -> None:
+    given = BayesClassifier({"c": Categorical(levels=("x", "y"))}).fit({"c": ["x", "y"]}, [0, 1])
+    with pytest.raises(SchemaError, match="column 'c'"):
+        given + BayesClassifier({"c": Categorical()}).fit({"c": ["z", "y"]}, [0, 1])
+
+
+def test_a_dictionary_may_hold_a_value_twice() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 0, 1, 2], pa.int32()), pa.array(["a", "a", "b"]))
+    clf = BayesClassifier().fit(pa.table({"c": column}), [0, 1] * 3)
+    assert sum(table.sum() for table in clf.counts_.statistics[0].tables) == 6.0
+    assert clf.counts_.statistics[0].levels[0].to_pylist() == ["a", "b"]
+
+
+def test_more_possible_tuples_than_numbers() -> None:
+    base = np.random.default_rng(1).integers(0, 2, (1, 65))
+    x = np.repeat(base, 4, 0)
+    x[2:, 0] = 1 - base[0, 0]
+    x = np.vstack([x, 1 - base, 1 - base])
+    table = {f"c{j}": x[:, j] for j in range(65)}
+    values = BayesClassifier({tuple(table): JointTable()}).fit(table, [0, 0, 1, 1, 0, 1]).evidence(table).values[:, 0]
+    assert values[0, 0] > values[0, 1]
+    assert values[2, 0] < values[2, 1]
+    assert values[4, 0] == values[4, 1]
+
+
+def test_a_block_comes_whole_or_not_at_all() -> None:
+    clf = BayesClassifier({("a", "b"): JointGaussian()})
+    with pytest.raises(DecibanError, match="give it whole"):
+        clf.partial_fit(pd.DataFrame({"a": X[:6, 0]}), [0, 1] * 3)
+
+
+def test_a_column_without_cells_has_no_opinion() -> None:
+    empty = BayesClassifier().fit({"a": [None, None], "b": [1.0, 2.0]}, [0, 1])
+    filled = BayesClassifier().fit({"a": [1.5, 2.5], "b": [1.0, 2.0]}, [0, 1])
+    for both in (empty + filled, filled + empty):
+        assert [str(part.family) for part in both.schema_.parts] == ["Gaussian()"]
+        assert both.counts_.statistics[0].weight.sum() == 6.0
+    assert "undecided" in str(empty.schema_)
+    assert empty.sample(3, random_state=0)[0].column_names == ["a", "b"]
+    typed = pd.DataFrame({"n": pd.array([None, None], dtype="Int64"), "z": [1.0, 2.0]})
+    assert "undecided" in str(BayesClassifier().fit(typed, [0, 1]).schema_)
+
+
+def test_labels_and_columns_of_odd_types() -> None:
+    for labels in (
+        pd.Series(pd.cut([1, 2, 3, 1], [0, 1, 2, 3])),
+        pd.Series(pd.interval_range(0, 4)),
+        np.zeros(4, complex),
+    ):
+        with pytest.raises(DecibanError, match="label type"):
+            BayesClassifier().fit(np.zeros((4, 1)), labels)
+    dummies = pd.get_dummies(pd.Series(list("abab")), sparse=True)
+    assert BayesClassifier().fit(dummies, [0, 1] * 2).predict(dummies).tolist() == [0, 1, 0, 1]
+    with pytest.raises(DecibanError, match="column 'c', row 0: found 'a'"):
+        BayesClassifier({"c": Gaussian()}).fit(pl.DataFrame({"c": pl.Series(["a", "b"], dtype=pl.Categorical)}), [0, 1])
+    table = pa.table({"a": [1.0, 2.0], "y": pa.array(["u", "v"]).dictionary_encode()})
+    assert BayesClassifier().fit(table, "y").partial_fit(table.schema.empty_table(), "y").counts_.rows == 2
+
+
+def test_unsigned_and_signed_labels_stay_integers() -> None:
+    one = BayesClassifier().fit([[1.0], [2.0]], np.array([1, 2], dtype=np.uint64))
+    both = one + BayesClassifier().fit([[1.0], [2.0]], np.array([1, 3]))
+    assert both.classes_.tolist() == [1, 2, 3]
+    assert both.classes_.dtype == np.int64
+    big = BayesClassifier().fit([[1.0], [2.0]], np.array([2**63 + 1, 2**63 + 3], dtype=np.uint64))
+    with pytest.raises(DecibanError, match=r"2\*\*63"):
+        big + both
+
+
+def test_small_edges() -> None:
+    with pytest.raises(DecibanError, match="weight"):
+        BayesClassifier().fit([[1.0], [2.0]], [0, 1]).score([[1.0], [2.0]], [0, 1], [0, 0])
+    flat = np.c_[X[:, 0], np.ones(60)]
+    with pytest.raises(DecibanError, match="found inf"):
+        BayesClassifier(JointGaussian()).fit(flat, Y).predict_proba([[1.0, np.inf]])
+    light = BayesClassifier(JointGaussian(Pooled(), ddof=1)).fit(X, Y, np.full(60, 0.001))
+    assert np.abs(light.log_joint(X)).max() < 1e12
+    assert "constant = 1" in str(BayesClassifier(Gamma()).fit(np.full((4, 1), 2.0), [0, 1] * 2).explain([[2.0]]))

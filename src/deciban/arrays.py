@@ -13,7 +13,7 @@ Numbers = npt.NDArray[np.floating] | npt.NDArray[np.integer]
 
 
 # Cells beyond this cannot be squared and added up.
-TOO_LARGE = 1e140
+TOO_LARGE = np.float64(1e140)
 
 # Cells beyond this count as this in terms whose signs differ, so that they never make inf - inf.
 LARGEST = np.float64(1e290)

@@ -192,8 +192,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The share of the labelled rows whose class is predicted rightly. `y` is as for `fit`."""
         table, labels, weights = self._opened(X, y, sample_weight)
         known = labels.codes >= 0
-        if not known.any():
-            raise DataError("no row has a label; give at least one to compare with")
+        if not known.any() or (weights is not None and not weights[known].any()):
+            raise DataError("no row has a label and a weight; give at least one to compare with")
         hits = self._predicted(self._known().model, table)[known] == labels.classes[labels.codes[known]]
         return float(np.average(hits, weights=None if weights is None else weights[known]))
 

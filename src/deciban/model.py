@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from deciban import kernels
 from deciban.arrays import Flags, Floats, Integers
@@ -161,6 +162,10 @@ def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
         raise DataError(
             f"the labels {a.tolist()[0]!r} and {b.tolist()[0]!r} are of different types; give all labels one type"
         )
+    if a.size and b.size and {a.dtype.kind, b.dtype.kind} == {"i", "u"}:  # NumPy would make floats of them
+        if max(int(a.max()), int(b.max())) >= 1 << 63:
+            raise DataError("the labels hold integers beyond 2**63 beside negative-capable ones; give all one type")
+        a, b = a.astype(np.int64), b.astype(np.int64)
     both = np.unique(np.concatenate([a, b])) if a.size and b.size else (a if a.size else b)
     for one in (mine, theirs):
         if one.declared and both.size > one.classes.size:
@@ -271,7 +276,7 @@ class Model:
         for p, part in enumerate(self.schema.parts):
             drawn = guard(p, self.likelihoods[p].sample, labels, rng)
             columns.update(zip(part.columns, drawn, strict=True))
-        return [columns[column] for column in sorted(columns)], labels
+        return [columns.get(column, pa.nulls(rows)) for column in range(self.schema.width)], labels
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def test_inference() -> None:
         ("Gaussian()", "times, as seconds since midnight"),
         ("Gaussian()", "durations, in seconds"),
         ("Gaussian()", "decimal numbers"),
-        ("Categorical()", "no cell is filled yet"),
+        ("undecided", "no cell is filled yet"),
     ]
     numbers = open_table(table).numbers([6, 7, 8, 9])
     np.testing.assert_array_equal(numbers[0], [1.0, 18262.25, 60.0, 60.0])

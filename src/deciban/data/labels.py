@@ -46,6 +46,8 @@ def encode_labels(labels: Any, rows: int) -> Labels:
         return _floats(array)
     if array.dtype.kind in "OUS":
         return _objects(array)
+    if array.dtype.kind not in "Mm":
+        raise DataError(f"Unknown label type: {array.dtype}; turn the labels into text or whole numbers")
     return _sorted(array, ~np.isnat(array))
 
 
@@ -60,6 +62,8 @@ def _label_array(labels: Any) -> LabelArray:
     if hasattr(labels, "__arrow_c_stream__") and not hasattr(labels, "columns"):
         try:
             return _from_arrow(pa.chunked_array(labels))
+        except DataError:
+            raise
         except (pa.ArrowException, TypeError, ValueError):
             return np.asarray(labels, dtype=object)
     if isinstance(labels, np.ma.MaskedArray):
@@ -84,6 +88,11 @@ def _label_array(labels: Any) -> LabelArray:
 
 def _from_arrow(labels: Any) -> LabelArray:
     chunks = labels if isinstance(labels, pa.ChunkedArray) else pa.chunked_array([labels])
+    if not len(chunks):
+        return np.zeros(0, dtype=object)
+    kind = chunks.type.value_type if pa.types.is_dictionary(chunks.type) else chunks.type
+    if isinstance(kind, pa.BaseExtensionType) or pa.types.is_nested(kind):
+        raise DataError(f"Unknown label type: the labels are {kind}; turn them into text or whole numbers")
     if pa.types.is_dictionary(chunks.type):
         chunks = pa.chunked_array([as_values(chunk) for chunk in chunks.chunks])
     if chunks.null_count and (pa.types.is_integer(chunks.type) or pa.types.is_boolean(chunks.type)):

@@ -72,6 +72,8 @@ def _pandas(data: Any) -> Frame:
 def _series(column: Any, name: str) -> pa.Array:
     """A pandas column; categories that Arrow does not know (intervals, periods) are named by their text."""
     try:
+        if hasattr(column.dtype, "fill_value"):  # a sparse column
+            column = column.sparse.to_dense()
         if getattr(column.dtype, "categories", None) is not None:
             values = column.cat.categories
             try:

@@ -99,7 +99,8 @@ class Schema:
             for part in self.parts
             for k, column in enumerate(part.columns)
         }
-        return [found[column] for column in sorted(found)]
+        undecided = ("undecided", "no cell is filled yet")
+        return [found.get(column, (self.column_name(column), *undecided)) for column in range(self.width)]
 
     def _family(self, part: Part, column: int) -> str:
         """The family of a column, and the columns that form a block with it."""
@@ -138,7 +139,7 @@ class Schema:
         """This schema and, behind it, the columns of `table` that it does not know yet."""
         if self.names is None or table.names is None:
             return self
-        known = set(self.names)
+        known = {self.names[column] for part in self.parts for column in part.columns}
         new = [name for name in table.names if name not in known]
         if not new or not isinstance(table, Frame):
             return self
@@ -185,7 +186,10 @@ def _join(parts: list[Part], part: Part, columns: tuple[int, ...], names: list[A
         return
     added, why = tuple(columns[k] for k in new), tuple(part.why[k] for k in new)
     for k, host in enumerate(parts):
-        same = host.family == part.family and (k in hosts or not part.family.joint or (part.open and host.open))
+        if part.family.joint:
+            same = k in hosts or (part.open and host.open and host.family.counts == part.family.counts)
+        else:
+            same = host.family == part.family
         if same:
             parts[k] = Part(host.family, host.columns + added, host.why + why, host.open)
             return
@@ -243,8 +247,11 @@ def _given(table: Table, spec: ColumnSpec, partly: bool) -> list[tuple[list[int]
         _check_family(family, f"columns[{key!r}]")
         columns = []
         members = [member if member in place else str(member) for member in _members(key)]
-        if partly and not all(member in place for member in members):
+        there = [member in place for member in members]
+        if partly and not any(there):
             continue
+        if partly and not all(there):
+            raise UsageError(f"columns= names the block {key!r}, of which only a part is in the table; give it whole")
         for member in members:
             if member not in place:
                 raise UsageError(
@@ -278,7 +285,8 @@ def _inferred(table: Table, columns: list[int], defaults: Defaults) -> list[tupl
             return [(columns, Bernoulli(defaults.alpha), "true or false")]
         return [([j], *_of_integers(np.asarray(table.array[:, j]), defaults)) for j in columns]
     if isinstance(table, Frame):
-        return [([j], *_of_arrow(table.values([j])[0], defaults)) for j in columns]
+        found = [([j], _of_arrow(table.values([j])[0], defaults)) for j in columns]
+        return [(column, *what) for column, what in found if what is not None]
     return [(columns, Multinomial(defaults.alpha), "sparse counts")]
 
 
@@ -291,8 +299,11 @@ def _of_integers(cells: np.ndarray, defaults: Defaults) -> tuple[Family, str]:
     return Gaussian(), f"{values.size} distinct integers in {cells.size} rows"
 
 
-def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str]:
+def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
+    """The family of a column, and why; None as long as no cell says what it is."""
     kind = array.type
+    if array.null_count == len(array) and not pa.types.is_floating(kind):
+        return None
     categorical = Categorical(defaults.alpha, unseen=defaults.unseen)
     if pa.types.is_dictionary(kind):
         return categorical, "categories"
@@ -308,8 +319,6 @@ def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str]:
         return Gaussian(), f"times, as {TIME_ORIGIN}"
     if pa.types.is_duration(kind):
         return Gaussian(), "durations, in seconds"
-    if pa.types.is_null(kind):
-        return categorical, "no cell is filled yet"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         distinct = pc.count_distinct(array.cast(pa.string())).as_py()
         return categorical, f"text, {distinct} distinct in {len(array)} rows"

@@ -13,6 +13,7 @@ from scipy import sparse
 from deciban.arrays import Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
 from deciban.families.base import Readable
+from deciban.statistics.levels import as_values
 
 # Where the numbers made of dates and times start, as error messages and the schema say it.
 DATE_ORIGIN = "days since 1970-01-01"
@@ -209,7 +210,8 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
     """The cells as doubles, NaN where one is missing; dates and times count from their origin."""
     kind = array.type
     if pa.types.is_dictionary(kind):
-        array, kind = array.dictionary_decode(), kind.value_type
+        array = as_values(array, column)
+        kind = array.type
     if not is_numeric(kind):
         filled = pc.indices_nonzero(array.is_valid())
         if not len(filled):

@@ -131,6 +131,8 @@ class BinnedLikelihood:
         if code < 0:
             return None
         bins = self.bins[column]
+        if not self.table[self.start[column] : self.start[column + 1]].any():
+            return "constant"
         count = bins.table[label, code] if code < bins.cells.size else 0.0
         share = fraction(count, bins.table[label].sum(), self.alpha, bins.cells.size)
         return f"{share} / width {2.0**bins.exponent:g}"

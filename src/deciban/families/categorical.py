@@ -1,6 +1,6 @@
 """One of a few values."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -39,6 +39,10 @@ class Categorical(OfColumns):
                 as_values(pa.array(self.levels))
             except (TypeError, pa.ArrowException, BadCell) as error:
                 raise UsageError(f"Categorical(levels=…): give values of one type ({error})") from None
+
+    @property
+    def counts(self) -> Hashable:
+        return "Categorical", self.levels
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         return batch.values(columns)

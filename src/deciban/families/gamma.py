@@ -120,5 +120,7 @@ class GammaLikelihood:
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]):
             return None
+        if not self.slope[column].any():
+            return "constant"
         shape, scale = self.shape[column, label], self.scale[column, label]
         return f"Gamma({cells[row, column]:.6g}; shape {shape:.6g}, scale {scale:.6g})"

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, all_finite
+from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.base import (
     OfBlocks,
     PerClass,
@@ -65,7 +65,8 @@ class JointGaussian(OfBlocks):
         divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
         scatter = (statistic.scatter + statistic.scatter_low) * scale
         own = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
-        pooled = scatter.sum(axis=0) / max(divisor.sum(), 1e-300)
+        freedom = divisor.sum()
+        pooled = scatter.sum(axis=0) / freedom if freedom > 0.0 else np.zeros_like(scale)
         share = self.covariance.shrinkage
         own = np.stack([shrunk(matrix, share, weight) for matrix, weight in zip(own, statistic.weight, strict=True)])
         pooled = shrunk(pooled, share, total)
@@ -133,6 +134,7 @@ class JointNormal:
         return cls(centre, unit, mean, covariance, group, Whitened.of(centre, unit, mean, covariance, group))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        refuse_infinite(cells)
         varies = self.whitened.columns
         if not varies.size:
             return
@@ -148,8 +150,6 @@ class JointNormal:
                 part = np.zeros((rows.size, 1, out.shape[2]))
                 score(used[rows], weight[0], 0, part)
                 out[rows, slot[0]] += part[:, 0]
-        if not all_finite(out):  # an infinite cell always shows there
-            refuse_infinite(cells)
 
     def _score_holed(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
         varies = self.whitened.columns

@@ -128,6 +128,7 @@ class TupleTable:
     columns: Integers
     radix: Integers
     keys: Integers
+    tuples: Integers
     order: Integers
     counts: Floats
     log_shares: Floats
@@ -144,7 +145,7 @@ class TupleTable:
         radix = _radix(sizes[columns])
         keys = tuples @ radix
         order = np.argsort(keys, kind="stable")
-        return cls(columns, radix, keys[order], order, counts, log(shares), alpha * hidden, possible)
+        return cls(columns, radix, keys[order], tuples[order], order, counts, log(shares), alpha * hidden, possible)
 
     def find(self, codes: Integers) -> Codes:
         """Where the tuple of each row of `codes` stands; the number of tuples where it does not occur."""
@@ -152,14 +153,23 @@ class TupleTable:
         missing = np.int32(self.keys.size)
         if not missing:
             return np.zeros(len(wanted), dtype=np.int32)
+        if self.possible >= 2.0**62:  # too many for one number each
+            return self._find_by_sorting(wanted)
         keys = wanted @ self.radix
         place = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
         found = (self.keys[place] == keys) & (wanted >= 0).all(axis=1)
         return np.where(found, self.order[place], missing).astype(np.int32)
 
+    def _find_by_sorting(self, wanted: Integers) -> Codes:
+        size = self.keys.size
+        _, place = np.unique(np.concatenate([self.tuples, wanted]), axis=0, return_inverse=True)
+        home = np.full(place.max(initial=0) + 1, size, dtype=np.int32)
+        home[place.ravel()[:size]] = self.order
+        return home[place.ravel()[size:]]
+
 
 def _radix(sizes: Floats) -> Integers:
-    """Factors that make one number of a tuple of codes; modulo 2**64 where there are more tuples than that."""
+    """Factors that make one number of a tuple of codes, as long as there are numbers enough."""
     factors = np.ones(sizes.size, dtype=np.int64)
     with np.errstate(over="ignore"):
         for j in range(sizes.size - 2, -1, -1):

@@ -69,8 +69,10 @@ class Multinomial(OfAmounts):
         check_alpha(self.alpha)
 
     def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
-        share = smoothed(statistic.total, as_alpha(self.alpha)).T.copy()
-        return MultinomialLikelihood(share, log(share), statistic, self.alpha)
+        seen = np.asarray(statistic.present.any(axis=0))  # a word that no row speaks of is not in the vocabulary
+        share = np.where(seen, smoothed(statistic.total, as_alpha(self.alpha), float(seen.sum())), 0.0).T.copy()
+        log_share = np.where(seen[:, None], log(share), 0.0)
+        return MultinomialLikelihood(share, log_share, statistic, self.alpha)
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,10 @@ class Complement(OfAmounts):
         check_alpha(self.alpha)
 
     def estimate(self, statistic: Totals) -> "ComplementScore":
+        seen = np.asarray(statistic.present.any(axis=0))
         others = statistic.total.sum(axis=0) - statistic.total
-        weight = -np.log(np.maximum(smoothed(others, as_alpha(self.alpha)), 1e-300))
+        shares = smoothed(others, as_alpha(self.alpha), float(seen.sum()))
+        weight = np.where(seen, -np.log(np.maximum(shares, 1e-300)), 0.0)
         if self.norm:
             size = np.abs(weight).sum(axis=1, keepdims=True)
             weight = np.divide(weight, size, out=np.zeros_like(weight), where=size > 0.0)

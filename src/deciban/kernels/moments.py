@@ -18,6 +18,9 @@ TILE_BYTES = 1 << 22
 GUESS_ROWS = 32
 PLAIN_ROWS = 64
 
+# Means and deviations beyond this are a reason to look for cells that are too large.
+SUSPICIOUS = 0.001 * float(TOO_LARGE)
+
 # A sum of squares may be wrong by this share.
 DOUBT = 4.0 * 2.0**-52
 
@@ -238,7 +241,7 @@ def count_moments(x: Array, labels: Array, weights: Array, moments: Array) -> bo
                     step = quotient(first, n)
                     mean = plus((shift[c, j], 0.0), step)
                     scatter = minus((second, -rest), times((first, 0.0), step))
-                    sound &= abs(mean[0]) < 0.001 * TOO_LARGE and second < n * (0.001 * TOO_LARGE) ** 2
+                    sound = sound and bool(abs(mean[0]) < SUSPICIOUS and second < n * SUSPICIOUS**2)
                     found = (n, mean[0], mean[1], scatter[0], scatter[1], DOUBT * second)
                     total = moments[0, c, j] + n
                     _store(moments, c, j, combine_cell(_load(moments, c, j), found, total, 1.0))

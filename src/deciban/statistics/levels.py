@@ -88,7 +88,7 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
         small = pc.all(pc.less(pc.abs(floats), 2.0**53)).as_py() is not False
         return floats.cast(pa.int64()) if whole and small else floats
     extension = isinstance(kind, pa.BaseExtensionType)
-    if extension or pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if extension or pa.types.is_nested(kind) or "binary" in str(kind):
         raise BadCell(column, None, f"it holds {kind}, which is not a category", "turn it into text or numbers first")
     return array
 
@@ -98,6 +98,10 @@ def distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:
     encoded = array if pa.types.is_dictionary(array.type) else as_values(array, column).dictionary_encode()
     codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     values = as_values(encoded.dictionary, column)
+    once = pc.unique(values)
+    if len(once) < len(values):  # a dictionary may hold a value twice
+        place = np.append(pc.index_in(values, once).to_numpy(zero_copy_only=False), -1).astype(np.int32)
+        codes, values = place[codes], once
     if values.null_count:  # a dictionary may hold a null of its own
         codes = codes.copy()
         codes[np.isin(codes, np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)))] = -1

@@ -64,7 +64,10 @@ class Moments:
     def remove(self, other: Self) -> "Moments":
         left = self.array.copy()
         kernels.combine_moments(left, other.array, remaining(self.weight, other.weight), -1.0)
-        left[3:, settled(left[3], self.scatter, left[5]) == 0.0] = 0.0
+        overall = Moments(
+            np.maximum(left, np.array([0, -np.inf, -np.inf, 0, -np.inf, 0])[:, None, None])
+        ).over_classes()
+        left[3:, settled(left[3], self.scatter, left[5], left[0], overall.variance()) == 0.0] = 0.0
         return Moments(left)
 
     def scale(self, factor: float) -> "Moments":
