@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers
+from deciban.arrays import Flags, Floats, Integers, all_finite
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
@@ -46,6 +46,8 @@ class Counts:
 
     def __add__(self, other: "Counts") -> "Counts":
         """The counts of the rows of both."""
+        if not self.classes.size and not self.unlabelled and self.schema == other.schema:
+            return other  # nothing was counted yet
         mine, theirs = self._aligned(other)
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
@@ -215,7 +217,7 @@ def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) ->
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     """The place of the class with the highest posterior; ties go to the first."""
     best: Integers = log_joint.argmax(axis=1)
-    if log_joint.size and log_joint.max(axis=1).min() == -np.inf:
+    if not all_finite(log_joint):
         best[log_joint.max(axis=1) == -np.inf] = log_prior.argmax()
     return best
 

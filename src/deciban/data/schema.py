@@ -69,10 +69,10 @@ class Schema:
         return tuple(self._joined(columns) for _, _, columns in self._block_columns)
 
     def _joined(self, columns: tuple[int, ...]) -> str:
-        names = [self.column_name(column) for column in columns]
-        if len(names) > 6:
-            names = [*names[:2], "…", names[-1]]
-        return "+".join(names)
+        if len(columns) > 6:
+            first, second, last = (self.column_name(column) for column in (*columns[:2], columns[-1]))
+            return f"{first}+{second}+…+{last}"
+        return "+".join(self.column_name(column) for column in columns)
 
     @cached_property
     def slots(self) -> tuple[Integers, ...]:
