@@ -1,6 +1,6 @@
 """What all drop-in classifiers share: scikit-learn's ways outside, counts and a model inside."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,14 +12,18 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from deciban.arrays import Floats
-from deciban.data.labels import LabelArray, check_weights, encode_labels
+from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import Part, Schema
 from deciban.data.tables import Matrix, SparseMatrix
 from deciban.errors import DataError, UsageError
 from deciban.families import Family
+from deciban.families.joint_gaussian import joint_normal, units
 from deciban.fit import batches, fold, in_order, row_ranges
 from deciban.model import Counts, Model, estimate, most_probable, normalized
+
+# The least variance of a given covariance matrix in any direction, in units of the columns' deviations.
+LEAST_FLOOR = 1e-7
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,22 @@ class Learned:
     log_prior: Floats
     dtype: np.dtype[Any]
 
+    covariance: Floats | None = None  # of the classes, or of all of them, where it is not what the family estimates
+
     @cached_property
     def model(self) -> Model:
-        return estimate(self.counts, self.log_prior)
+        plain = estimate(self.counts, self.log_prior)
+        if self.covariance is None:
+            return plain
+        statistic = self.counts.statistics[0]
+        unit = units(statistic.over_classes())
+        classes = self.counts.classes.size
+        group = np.arange(classes) if len(self.covariance) > 1 else np.zeros(classes, dtype=np.int64)
+        likelihood = joint_normal(statistic, self.covariance / np.outer(unit, unit), group, LEAST_FLOOR)
+        return replace(plain, likelihoods=(likelihood,))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"counts": self.counts, "log_prior": self.log_prior, "dtype": self.dtype}
+        return {name: getattr(self, name) for name in ("counts", "log_prior", "dtype", "covariance")}
 
 
 class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -108,6 +122,10 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _log_prior(self, counts: Counts) -> Floats:
         raise AssertionError("each classifier has its prior")
 
+    def _covariance(self, counts: Counts, table: Matrix | SparseMatrix, labels: Labels, whole: bool) -> Floats | None:
+        """The covariance matrices to use instead of those the family estimates; `table` is all there is if `whole`."""
+        return None
+
     def _check_cells(self, table: Matrix | SparseMatrix) -> None:
         """Refuse cells that this classifier cannot use."""
 
@@ -152,8 +170,9 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         if not counts.class_weight.sum() > 0.0:
             raise DataError("no row is left to learn from: every label is missing or every weight is zero")
         dtype = table.array.dtype if isinstance(table, Matrix) else table.matrix.dtype
-        learned = Learned(counts, self._log_prior(counts), dtype if dtype == np.float32 else np.dtype(np.float64))
-        self.learned_ = learned
+        kind = dtype if dtype == np.float32 else np.dtype(np.float64)
+        covariance = self._covariance(counts, table, labels, before is None)
+        self.learned_ = Learned(counts, self._log_prior(counts), kind, covariance)
         return self
 
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803

@@ -51,17 +51,9 @@ class JointGaussian(OfBlocks):
         return Scatter.count(cells, labels, weights, classes)
 
     def estimate(self, statistic: Scatter) -> "JointNormal":
-        """Everything is done in units of each column's overall deviation, so no unit of measurement matters.
-
-        A class without rows takes the overall distribution.
-        """
-        overall = statistic.over_classes()
-        total = max(overall.weight[0], 1e-300)
-        variance = np.diagonal(overall.scatter[0]) / total
-        varies = vary(variance, overall.mean[0])
-        unit = np.sqrt(variance, out=np.full_like(variance, np.inf), where=varies)
+        overall, seen = statistic.over_classes(), statistic.weight > 0.0
+        unit = units(overall)
         scale = np.outer(1.0 / unit, 1.0 / unit)
-        seen = statistic.weight > 0.0
         divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
         scatter = (statistic.scatter + statistic.scatter_low) * scale
         own = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
@@ -69,17 +61,32 @@ class JointGaussian(OfBlocks):
         pooled = scatter.sum(axis=0) / freedom if freedom > 0.0 else np.zeros_like(scale)
         share = self.covariance.shrinkage
         own = np.stack([shrunk(matrix, share, weight) for matrix, weight in zip(own, statistic.weight, strict=True)])
-        pooled = shrunk(pooled, share, total)
-        everything = (overall.scatter + overall.scatter_low) * scale / total
+        pooled = shrunk(pooled, share, overall.weight[0])
+        everything = (overall.scatter + overall.scatter_low) * scale / max(overall.weight[0], 1e-300)
         if self.covariance.shared:
             covariance, group = np.concatenate([pooled[None], everything]), np.where(seen, 0, 1)
         else:
             covariance = np.where(seen[:, None, None], self.covariance.combine(own, pooled), everything)
             group = np.arange(seen.size)
-        centre = overall.mean[0]
-        mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
-        covariance = raised(covariance[: group.max(initial=0) + 1], self.floor)
-        return JointNormal.of(centre, unit, mean, covariance, group)
+        return joint_normal(statistic, covariance[: group.max(initial=0) + 1], group, self.floor)
+
+
+def units(overall: Scatter) -> Floats:
+    """The deviation of each column over all classes; infinite where it does not vary."""
+    variance = np.diagonal(overall.scatter[0]) / max(overall.weight[0], 1e-300)
+    varies = vary(variance, overall.mean[0])
+    return np.asarray(np.sqrt(variance, out=np.full_like(variance, np.inf), where=varies))
+
+
+def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor: float) -> "JointNormal":
+    """The distributions with the means of the statistic and these covariances, in units of the columns' deviations.
+
+    In these units no unit of measurement matters. A class without rows takes the overall mean.
+    """
+    overall, seen = statistic.over_classes(), statistic.weight > 0.0
+    unit, centre = units(overall), overall.mean[0]
+    mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
+    return JointNormal.of(centre, unit, mean, raised(covariance, floor), group)
 
 
 def shrunk(matrix: Floats, shrinkage: float | Literal["oas"], weight: float) -> Floats:
