@@ -9,6 +9,7 @@ of rows (0.1: a tenth); --write puts the table into bench/RESULTS.md.
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ import numba
 import numpy as np
 import sklearn
 from scipy import sparse
-from sklearn import naive_bayes
+from sklearn import discriminant_analysis, naive_bayes
 
 from deciban import dropin
 
@@ -45,6 +46,9 @@ def tables(scale: float) -> Iterator[tuple[str, str, Any, Any, int]]:
     labels = rng.integers(0, 10, rows)
     numbers = rng.normal(size=(rows, 50)) + rng.normal(size=(10, 50))[labels]
     yield "GaussianNB", f"{rows:,} x 50, 10 classes", numbers, labels, 3
+    few = slice(0, rows // 5)
+    yield "LinearDiscriminantAnalysis", f"{rows // 5:,} x 50, 10 classes", numbers[few].copy(), labels[few], 3
+    yield "QuadraticDiscriminantAnalysis", f"{rows // 5:,} x 50, 10 classes", numbers[few].copy(), labels[few], 3
     del numbers
     codes = (rng.integers(0, 8, (rows, 20)) + labels[:, None]) % 8
     yield "CategoricalNB", f"{rows:,} x 20, 8 levels, 10 classes", codes, labels, 3
@@ -55,7 +59,8 @@ def tables(scale: float) -> Iterator[tuple[str, str, Any, Any, int]]:
     yield "BernoulliNB", f"{rows:,} x 200 dense, 10 classes", flags, labels, 3
     del flags
     indices = np.sort((rng.zipf(1.3, (rows, 100)) + 37 * labels[:, None]) % 50_000, axis=1).astype(np.int32).ravel()
-    words = sparse.csr_array((np.ones(rows * 100), indices, np.arange(0, rows * 100 + 1, 100)), shape=(rows, 50_000))
+    pointers = np.arange(0, rows * 100 + 1, 100, dtype=np.int32)
+    words = sparse.csr_array((np.ones(rows * 100), indices, pointers), shape=(rows, 50_000))
     words.sum_duplicates()
     for name in ("MultinomialNB", "ComplementNB", "BernoulliNB"):
         yield name, f"{rows:,} x 50,000 CSR, 100 a row, 10 classes", words, labels, 3
@@ -63,7 +68,8 @@ def tables(scale: float) -> Iterator[tuple[str, str, Any, Any, int]]:
 
 def compare(name: str, table: Any, labels: Any, runs: int) -> Iterator[tuple[str, float, float]]:
     """(what, our seconds, their seconds), after a check that both give the same."""
-    ours, theirs = getattr(dropin, name)().fit(table, labels), getattr(naive_bayes, name)().fit(table, labels)
+    peer = getattr(naive_bayes, name, None) or getattr(discriminant_analysis, name)
+    ours, theirs = getattr(dropin, name)().fit(table, labels), peer().fit(table, labels)
     sample = table[:2000]
     np.testing.assert_allclose(ours.predict_proba(sample), theirs.predict_proba(sample), rtol=1e-4, atol=1e-7)
     for what in ("fit", "predict", "predict_proba"):
@@ -81,6 +87,30 @@ def compare(name: str, table: Any, labels: Any, runs: int) -> Iterator[tuple[str
 def read_pass(table: Any) -> float:
     """The time to read the same bytes once."""
     return seconds((table.data if sparse.issparse(table) else table).sum, 7)
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from deciban import dropin
+kind, rows, columns, top = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+rng = np.random.default_rng(0)
+table = np.empty((rows, columns), dtype=np.float64 if kind == "GaussianNB" else np.int64)
+for start in range(0, rows, 10_000):
+    part = table[start : start + 10_000]
+    part[:] = rng.normal(size=part.shape) if kind == "GaussianNB" else rng.integers(0, top, part.shape)
+labels = rng.integers(0, 10, rows)
+clf = getattr(dropin, kind)().fit(table[:5000], labels[:5000])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+clf.fit(table, labels)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / table.nbytes)
+"""
+
+
+def extra_memory(kind: str, rows: int, columns: int, levels: int) -> float:
+    """The peak memory of a fit beyond what was there before it, as a share of the table, in a process of its own."""
+    command = [sys.executable, "-c", MEMORY, kind, str(rows), str(columns), str(levels)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main(scale: float, write: bool) -> None:
@@ -110,8 +140,15 @@ def main(scale: float, write: bool) -> None:
             )
             lines.append(line)
             print(line, flush=True)
+    more = ["", "## Memory", "", "Peak memory of a fit beyond what was there before, as a share of the table:", ""]
+    for kind, columns, levels in (("GaussianNB", 50, 0), ("CategoricalNB", 20, 8), ("BernoulliNB", 50, 2)):
+        share = extra_memory(kind, int(1_000_000 * scale), columns, levels)
+        more.append(f"- {kind}, {int(1_000_000 * scale):,} x {columns}: {100 * share:.1f} %")
+    print("\n".join(more))
+    lines += more
     if write:
-        (Path(__file__).parent / "RESULTS.md").write_text("\n".join(lines) + "\n")
+        notes = (Path(__file__).parent / "NOTES.md").read_text()
+        (Path(__file__).parent / "RESULTS.md").write_text("\n".join(lines) + "\n\n" + notes)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ class Matrix:
             row, column = (int(i) for i in np.argwhere(array >= np.uint64(1 << 63))[0])
             raise BadCell(column, row, f"found {int(array[row, column])}, beyond 2**63", "turn the column into text")
         if kind not in (np.float64, np.float32):
-            array = array.astype(np.float64 if kind.kind == "f" else whole)
+            array = array.astype(np.float64 if kind.kind == "f" else whole, copy=False)
         elif not kind.isnative:
             array = array.astype(kind.newbyteorder("="))
         return kernel_view(array)  # type: ignore[return-value]  # its dtype is a float or `whole` by now

@@ -69,30 +69,41 @@ def score_joint_normal(
 ) -> None:
     """Add weight * (offset - |whiten (x - centre) - mean|**2), each class with the matrix of its group.
 
-    `whiten[g]` holds columns: whiten[g, k, l] is what column k adds to whitened coordinate l >= k.
+    `whiten[g]` holds columns: whiten[g, k, l] is what column k adds to whitened coordinate l >= k. By tiles of rows:
+    every innermost loop runs over the rows of a tile.
     """
     if weight == 0.0:
         return
     size = x.shape[1]
-    white = np.empty(size)
-    for i in range(x.shape[0]):
+    columns = np.empty((size, TILE_ROWS))
+    white = np.empty((size, TILE_ROWS))
+    distance = np.empty(TILE_ROWS)
+    for start in range(0, x.shape[0], TILE_ROWS):
+        rows = min(TILE_ROWS, x.shape[0] - start)
+        for i in range(rows):
+            for k in range(size):
+                columns[k, i] = x[start + i, k] - centre[k]
         last = -1
         for c in range(group.size):
             g = group[c]
             if g != last:
                 white[:] = 0.0
-                for k in range(size):
-                    value = np.float64(x[i, k]) - centre[k]
-                    for m in range(k, size):
-                        white[m] += value * whiten[g, k, m]
+                for m in range(size):
+                    for k in range(m + 1):
+                        factor = whiten[g, k, m]
+                        for i in range(rows):
+                            white[m, i] += columns[k, i] * factor
                 last = g
-            distance = 0.0
+            distance[:] = 0.0
             for k in range(size):
-                z = white[k] - mean[c, k]
-                distance += z * z
-            if distance != distance:  # so far that coordinates overflowed in both directions
-                distance = np.inf
-            out[i, slot, c] += weight * (offset[c] - distance)
+                here = mean[c, k]
+                for i in range(rows):
+                    z = white[k, i] - here
+                    distance[i] += z * z
+            for i in range(rows):
+                # coordinates that overflowed in both directions are as far as any
+                far = distance[i] if distance[i] == distance[i] else np.inf
+                out[start + i, slot, c] += weight * (offset[c] - far)
 
 
 @compiled

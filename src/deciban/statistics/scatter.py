@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, placed, two_sum
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, all_finite, placed, two_sum
 from deciban.statistics.base import remaining, settled
 from deciban.statistics.moments import refuse_too_large
 
@@ -33,15 +33,20 @@ class Scatter:
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The scatter of the complete rows; an infinite cell is refused."""
-        refuse_too_large(numbers)
         result = cls.empty(classes, numbers.shape[1])
-        usable = np.flatnonzero((labels >= 0) & (weights > 0.0) & ~np.isnan(numbers).any(axis=1))
+        there = (labels >= 0) & (weights > 0.0)
+        if not all_finite(numbers):
+            refuse_too_large(numbers)
+            there &= ~np.isnan(numbers).any(axis=1)
+        usable = np.flatnonzero(there)
         order = usable[np.argsort(labels[usable], kind="stable")]
         ends = np.cumsum(np.bincount(labels[usable], minlength=classes))
         for c in np.unique(labels[usable]):
             rows = order[ends[c - 1] if c else 0 : ends[c]]
             result.weight[c] = weights[rows].sum()
-            _fill_class(result, c, numbers[rows].astype(np.float64), weights[rows])
+            _fill_class(result, c, numbers[rows].astype(np.float64, copy=False), weights[rows])
+        if not np.abs(result.mean).max(initial=0.0) + np.sqrt(result.doubt.max(initial=0.0)) < 1e-12 * TOO_LARGE:
+            refuse_too_large(numbers)
         return result
 
     def merge(self, other: Self) -> "Scatter":
@@ -101,7 +106,7 @@ def _fill_class(result: Scatter, c: int, rows: Floats, weights: Floats) -> None:
     deviations = rows - origin
     first = weights @ deviations
     result.mean[c], result.mean_low[c] = two_sum(origin, first / weight)
-    rooted = np.sqrt(weights)[:, None] * deviations
+    rooted = deviations if (weights == 1.0).all() else np.sqrt(weights)[:, None] * deviations
     squares = rooted.T @ rooted
     result.scatter[c] = squares - np.outer(first, first / weight)
     result.doubt[c] = 16.0 * np.finfo(np.float64).eps * np.diag(squares)
