@@ -82,7 +82,7 @@ class Matrix:
         return self._kernel_array(columns, np.int64)
 
     def amounts(self, columns: Sequence[int]) -> Numbers:
-        return self._kernel_array(columns, np.float64)
+        return self._kernel_array(columns, np.int64)
 
     def _kernel_array(self, columns: Sequence[int], whole: type[np.generic]) -> Numbers:
         """The columns, floats as they are and whole numbers as `whole`: kernels are compiled for few types."""
