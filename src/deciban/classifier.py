@@ -1,7 +1,6 @@
 """The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -14,22 +13,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 
 from deciban.arrays import Floats
+from deciban.data.infer import ColumnSpec, Defaults, extended, settle
 from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.open import open_table
-from deciban.data.schema import ColumnSpec, Defaults, Schema, settle
+from deciban.data.schema import Schema
 from deciban.data.tables import Frame, Table
 from deciban.decide.priors import log_prior
 from deciban.errors import DataError, UsageError
 from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
-from deciban.fit import BATCH_ROWS, batches, fold, in_order, row_ranges
+from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
 from deciban.model import Counts, Evidence, Model, estimate, most_probable, normalized
-
-# Scores of one batch at most: with many classes batches are shorter, so that memory stays bounded.
-MOST_SCORES = 1 << 23
-
-# From the log joint of some rows and the log prior to what is asked for.
-Finish = Callable[[Floats, Floats], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -271,7 +265,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             sample = table.every(-(-table.rows // BATCH_ROWS))
             before = Counts.empty(settle(sample, self.columns, defaults, partly))
         else:
-            before = before.under(before.schema.extended(table, self.columns, defaults))
+            before = before.under(extended(before.schema, table, self.columns, defaults))
         if declared is not None:
             before = before.declaring(_declared(declared))
         return self._fitted(before + self._counted(before.schema, table, labels, weights))
@@ -302,15 +296,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _scored(self, X: Any, finish: Finish, full: bool = False, model: Model | None = None) -> npt.NDArray[Any]:  # noqa: N803
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
-        table = fitted.schema.fitting(open_table(X))
-
-        def batch(rows: tuple[int, int]) -> npt.NDArray[Any]:
-            return finish(fitted.log_joint(table.slice(*rows), rows[0], full), fitted.log_prior)
-
-        most = max(1, MOST_SCORES // fitted.classes.size)
-        if table.rows <= min(most, BATCH_ROWS):
-            return batch((0, table.rows))
-        return np.concatenate(list(in_order(batch, row_ranges(table.rows, most), self.threads)))
+        return scored(fitted, fitted.schema.fitting(open_table(X)), finish, full, self.threads)
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:

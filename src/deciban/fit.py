@@ -1,4 +1,4 @@
-"""The fold: batches to counts to one sum, on threads."""
+"""Batches on threads: counted and added up, or scored."""
 
 import os
 from collections import deque
@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from deciban.arrays import Codes, Floats
 from deciban.data.labels import LabelArray, Labels
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
-from deciban.model import Counts, Guard
+from deciban.model import Counts, Guard, Model
 
 # Rows of one batch. Fixed, so that the number of threads never changes a bit of the result.
 BATCH_ROWS = 1 << 16
@@ -23,6 +24,12 @@ BATCH_ROWS = 1 << 16
 CORES = os.cpu_count() or 1
 
 _ONES = np.ones(BATCH_ROWS)
+
+# Scores of one batch at most: with many classes batches are shorter, so that memory stays bounded.
+MOST_SCORES = 1 << 23
+
+# From the log joint of some rows and the log prior to what is asked for.
+Finish = Callable[[Floats, Floats], npt.NDArray[Any]]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -82,6 +89,20 @@ def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None) -> Co
     for counts in in_order(lambda batch: count(batch, start.schema), rows, threads):
         total = total + counts
     return total.without_empty_classes()
+
+
+def scored(
+    model: Model, table: Table, finish: Finish, full: bool = False, threads: int | None = None
+) -> npt.NDArray[Any]:
+    """finish(log joint, log prior) of all rows of a table that fits the model, batch by batch on threads."""
+
+    def batch(rows: tuple[int, int]) -> npt.NDArray[Any]:
+        return finish(model.log_joint(table.slice(*rows), rows[0], full), model.log_prior)
+
+    most = min(BATCH_ROWS, max(1, MOST_SCORES // model.classes.size))
+    if table.rows <= most:
+        return batch((0, table.rows))
+    return np.concatenate(list(in_order(batch, row_ranges(table.rows, most), threads)))
 
 
 def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:

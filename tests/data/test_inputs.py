@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Bernoulli, Categorical, Gaussian, Multinomial
+from deciban.data.infer import Defaults, settle
 from deciban.data.labels import encode_labels
 from deciban.data.open import open_table
-from deciban.data.schema import Defaults, settle
 
 ROWS = [
     {"age": 31.5, "town": "Ulm", "smokes": True, "visits": 2},

@@ -25,9 +25,10 @@ from deciban import (
     Pooled,
     Shrunk,
 )
+from deciban.data.infer import Defaults, settle
 from deciban.data.labels import encode_labels
 from deciban.data.open import open_table
-from deciban.data.schema import Defaults, Schema, settle
+from deciban.data.schema import Schema
 from deciban.fit import batches, fold
 from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples
 

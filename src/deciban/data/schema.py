@@ -1,32 +1,16 @@
 """What each column is: its family, and why."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from deciban.arrays import Integers
-from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table
-from deciban.errors import SchemaError, UsageError
-from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial
-from deciban.families.base import Unseen
-
-# Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
-MOST_CODES = 10
-
-ColumnSpec = Mapping[Any, Family] | Family | None
-
-
-@dataclass(frozen=True)
-class Defaults:
-    """What inferred discrete families are given."""
-
-    alpha: float = 1.0
-    unseen: Unseen = "ignore"
+from deciban.data.tables import Frame, Table
+from deciban.errors import SchemaError
+from deciban.families import Family
 
 
 @dataclass(frozen=True)
@@ -130,20 +114,10 @@ class Schema:
             return table
         if not set(self.names) & set(table.names or ()):
             raise SchemaError(
-                f"none of the model's columns is in the table: it has {_listed(table.names or ())}, "
-                f"the model knows {_listed(self.names)}"
+                f"none of the model's columns is in the table: it has {listed(table.names or ())}, "
+                f"the model knows {listed(self.names)}"
             )
         return table.select(self.names)
-
-    def extended(self, table: Table, spec: ColumnSpec, defaults: Defaults) -> "Schema":
-        """This schema and, behind it, the columns of `table` that it does not know yet."""
-        if self.names is None or table.names is None:
-            return self
-        known = {self.names[column] for part in self.parts for column in part.columns}
-        new = [name for name in table.names if name not in known]
-        if not new or not isinstance(table, Frame):
-            return self
-        return self.union(settle(table.select(new), spec, defaults, partly=True))
 
     def union(self, other: "Schema") -> "Schema":
         """The columns of both; a SchemaError where the two disagree about a column."""
@@ -196,130 +170,6 @@ def _join(parts: list[Part], part: Part, columns: tuple[int, ...], names: list[A
     parts.append(Part(part.family, added, why, part.open))
 
 
-def _members(key: Any) -> tuple[Any, ...]:
-    return key if isinstance(key, tuple) else (key,)
-
-
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     shown = [repr(name) for name in names]
     return ", ".join(shown[:12] + ([f"… ({len(shown)} in all)"] if len(shown) > 12 else []))
-
-
-def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = False) -> Schema:
-    """The schema of a table: what the user says of its columns, and for the others what their cells say.
-
-    `partly`: the user may also speak of columns that are not there (yet).
-    """
-    names = table.names
-    given = _given(table, spec, partly)
-    taken = {column for columns, _ in given for column in columns}
-    groups: dict[Any, tuple[Family, list[int], list[str]]] = {}
-    for k, (columns, family) in enumerate(given):
-        key = (k, family) if family.joint else family
-        _, members, whys = groups.setdefault(key, (family, [], []))
-        members += columns
-        whys += ["given"] * len(columns)
-    for columns, family, why in _inferred(table, [c for c in range(table.width) if c not in taken], defaults):
-        _, members, whys = groups.setdefault(family, (family, [], []))
-        members += columns
-        whys += [why] * len(columns)
-    parts = []
-    for family, members, whys in groups.values():
-        order = np.argsort(members, kind="stable")
-        alone = family.absorbs and not isinstance(spec, Mapping)
-        parts.append(Part(family, tuple(members[k] for k in order), tuple(whys[k] for k in order), alone))
-    return Schema(names, table.width, tuple(parts))
-
-
-def _given(table: Table, spec: ColumnSpec, partly: bool) -> list[tuple[list[int], Family]]:
-    """The columns the user speaks of, as positions, with their families."""
-    if spec is None:
-        return []
-    if not isinstance(spec, Mapping):
-        _check_family(spec, "columns=")
-        return [(list(range(table.width)), spec)]
-    names = table.names if table.names is not None else tuple(f"x{j}" for j in range(table.width))
-    place: dict[Any, int] = {name: j for j, name in enumerate(names)}
-    if table.names is None:
-        place.update({j: j for j in range(table.width)})
-    given, seen = [], set()
-    for key, family in spec.items():
-        _check_family(family, f"columns[{key!r}]")
-        columns = []
-        members = [member if member in place else str(member) for member in _members(key)]
-        there = [member in place for member in members]
-        if partly and not any(there):
-            continue
-        if partly and not all(there):
-            raise UsageError(f"columns= names the block {key!r}, of which only a part is in the table; give it whole")
-        for member in members:
-            if member not in place:
-                raise UsageError(
-                    f"columns= names {member!r}, which is not in the table; it has {_listed(names)} "
-                    f"(columns that come later are for partial_fit)"
-                )
-            if place[member] in seen:
-                raise UsageError(f"columns= names {member!r} twice; a column belongs to one block")
-            seen.add(place[member])
-            columns.append(place[member])
-        given.append((columns, family))
-    return given
-
-
-def _check_family(family: Any, place: str) -> None:
-    if isinstance(family, type):
-        raise UsageError(f"{place} is the class {family.__name__}; give an instance: {family.__name__}()")
-    if not all(hasattr(family, verb) for verb in ("read", "count", "estimate", "joint")):
-        raise UsageError(f"{place} is {family!r}; give a family such as Gaussian() or Categorical()")
-
-
-def _inferred(table: Table, columns: list[int], defaults: Defaults) -> list[tuple[list[int], Family, str]]:
-    """The families of columns nobody spoke of, and why."""
-    if not columns:
-        return []
-    if isinstance(table, Matrix):
-        kind = table.array.dtype.kind
-        if kind == "f":
-            return [(columns, Gaussian(), "floating point")]
-        if kind == "b":
-            return [(columns, Bernoulli(defaults.alpha), "true or false")]
-        return [([j], *_of_integers(np.asarray(table.array[:, j]), defaults)) for j in columns]
-    if isinstance(table, Frame):
-        found = [([j], _of_arrow(table.values([j])[0], defaults)) for j in columns]
-        return [(column, *what) for column, what in found if what is not None]
-    return [(columns, Multinomial(defaults.alpha), "sparse counts")]
-
-
-def _of_integers(cells: np.ndarray, defaults: Defaults) -> tuple[Family, str]:
-    values = np.unique(cells)
-    if values.size <= min(MOST_CODES, cells.size // 2):
-        return Categorical(
-            defaults.alpha, unseen=defaults.unseen
-        ), f"{values.size} distinct integers in {cells.size} rows"
-    return Gaussian(), f"{values.size} distinct integers in {cells.size} rows"
-
-
-def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
-    """The family of a column, and why; None as long as no cell says what it is."""
-    kind = array.type
-    if array.null_count == len(array) and not pa.types.is_floating(kind):
-        return None
-    categorical = Categorical(defaults.alpha, unseen=defaults.unseen)
-    if pa.types.is_dictionary(kind):
-        return categorical, "categories"
-    if pa.types.is_boolean(kind):
-        return Bernoulli(defaults.alpha), "true or false"
-    if pa.types.is_integer(kind):
-        return _of_integers(array.drop_null().to_numpy(zero_copy_only=False), defaults)
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers"
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return Gaussian(), f"dates, as {DATE_ORIGIN}"
-    if pa.types.is_time(kind):
-        return Gaussian(), f"times, as {TIME_ORIGIN}"
-    if pa.types.is_duration(kind):
-        return Gaussian(), "durations, in seconds"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        distinct = pc.count_distinct(array.cast(pa.string())).as_py()
-        return categorical, f"text, {distinct} distinct in {len(array)} rows"
-    return categorical, str(kind)

@@ -19,7 +19,7 @@ from deciban.data.tables import Matrix, SparseMatrix
 from deciban.errors import DataError, UsageError
 from deciban.families import Family
 from deciban.families.joint_gaussian import joint_normal, units
-from deciban.fit import batches, fold, in_order, row_ranges
+from deciban.fit import batches, fold, scored
 from deciban.model import Counts, Model, estimate, most_probable, normalized
 
 # The least variance of a given covariance matrix in any direction, in units of the columns' deviations.
@@ -200,9 +200,4 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         if table.width != model.schema.width:
             raise self._other_width(table.width, model.schema.width)
         self._check_cells(table)
-
-        def batch(rows: tuple[int, int]) -> Any:
-            return finish(model.log_joint(table.slice(*rows), rows[0], full=False), model.log_prior)
-
-        done = list(in_order(batch, row_ranges(table.rows, max(1, (1 << 23) // model.classes.size))))
-        return done[0] if len(done) == 1 else np.concatenate(done)
+        return scored(model, table, finish)
