@@ -1,8 +1,6 @@
 """The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -23,22 +21,8 @@ from deciban.errors import DataError, UsageError
 from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
 from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
-from deciban.model import Counts, Evidence, Model, estimate, most_probable, normalized
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What a fitted classifier knows. It is replaced as a whole, so a reader never sees half of a change."""
-
-    counts: Counts
-    log_prior: Floats
-
-    @cached_property
-    def model(self) -> Model:
-        return estimate(self.counts, self.log_prior)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"counts": self.counts, "log_prior": self.log_prior}
+from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
+from deciban.model import Counts, Evidence, Model, most_probable, normalized
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -246,11 +230,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return changed
 
     def _fitted(self, counts: Counts) -> Fitted:
-        if not counts.class_weight.sum() > 0.0:
-            raise DataError(
-                "no row is left to learn from: every label is missing or every weight is zero; "
-                "give at least one row with a label"
-            )
+        refuse_nothing_learned(counts)
         return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight))
 
     def _learned(
@@ -261,7 +241,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         defaults = Defaults(self.alpha, self.unseen)
         table, labels, weights = self._opened(X, y, sample_weight)
         if before is None:
-            _refuse_empty(table)
+            refuse_empty(table)
             sample = table.every(-(-table.rows // BATCH_ROWS))
             before = Counts.empty(settle(sample, self.columns, defaults, partly))
         else:
@@ -315,13 +295,3 @@ def _declared(classes: Any) -> LabelArray:
     if (found.codes < 0).any():
         raise UsageError(f"classes={classes!r}: a missing value is no class")
     return found.classes
-
-
-def _refuse_empty(table: Table) -> None:
-    """A table to learn from has rows and columns."""
-    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
-        if count == 0:
-            raise DataError(
-                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
-                f"there is nothing to learn from"
-            )

@@ -315,9 +315,10 @@ class Evidence:
         return np.asarray(self.log_joint.max(axis=1) == -np.inf)
 
 
-def estimate(counts: Counts, log_prior: Floats) -> Model:
-    """The plain model that the counts support: every weight 1, no bias."""
-    parts = zip(counts.schema.parts, counts.statistics, strict=True)
-    likelihoods = tuple(part.family.estimate(statistic) for part, statistic in parts)
+def estimate(counts: Counts, log_prior: Floats, likelihoods: tuple[Likelihood, ...] | None = None) -> Model:
+    """The plain model that the counts support: every weight 1, no bias; with other likelihoods, if they are given."""
+    if likelihoods is None:
+        parts = zip(counts.schema.parts, counts.statistics, strict=True)
+        likelihoods = tuple(part.family.estimate(statistic) for part, statistic in parts)
     blocks = len(counts.schema.block_names)
     return Model(counts.schema, counts.classes, log_prior, np.zeros(counts.classes.size), np.ones(blocks), likelihoods)

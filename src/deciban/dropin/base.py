@@ -1,6 +1,6 @@
 """What all drop-in classifiers share: scikit-learn's ways outside, counts and a model inside."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, log
 from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import Part, Schema
@@ -20,6 +20,7 @@ from deciban.errors import DataError, UsageError
 from deciban.families import Family
 from deciban.families.joint_gaussian import joint_normal, units
 from deciban.fit import batches, fold, scored
+from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
 from deciban.model import Counts, Model, estimate, most_probable, normalized
 
 # The least variance of a given covariance matrix in any direction, in units of the columns' deviations.
@@ -27,29 +28,35 @@ LEAST_FLOOR = 1e-7
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What a fitted classifier knows, replaced as a whole: the counts, the log prior, and the model they support."""
+class Learned(Fitted):
+    """What a fitted drop-in knows: also the type its attributes have, and covariances that are given."""
 
-    counts: Counts
-    log_prior: Floats
     dtype: np.dtype[Any]
-
     covariance: Floats | None = None  # of the classes, or of all of them, where it is not what the family estimates
 
     @cached_property
     def model(self) -> Model:
-        plain = estimate(self.counts, self.log_prior)
         if self.covariance is None:
-            return plain
+            return estimate(self.counts, self.log_prior)
         statistic = self.counts.statistics[0]
         unit = units(statistic.over_classes())
         classes = self.counts.classes.size
         group = np.arange(classes) if len(self.covariance) > 1 else np.zeros(classes, dtype=np.int64)
         likelihood = joint_normal(statistic, self.covariance / np.outer(unit, unit), group, LEAST_FLOOR)
-        return replace(plain, likelihoods=(likelihood,))
+        return estimate(self.counts, self.log_prior, (likelihood,))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("counts", "log_prior", "dtype", "covariance")}
+
+def empirical(counts: Counts) -> Floats:
+    """The log of each class's share of the rows."""
+    return log(counts.class_weight / counts.class_weight.sum())
+
+
+def given(priors: Any, counts: Counts) -> Floats:
+    """Probabilities given by hand, one for each class."""
+    shares = np.asarray(priors, dtype=np.float64)
+    if shares.size != counts.classes.size:
+        raise UsageError("Number of priors must match number of classes.")
+    return shares
 
 
 class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -141,11 +148,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _learn(self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:  # noqa: N803
         self._validate_params()
         table = self._table(X)
-        if table.rows == 0 or table.width == 0:
-            what = "sample(s)" if table.rows == 0 else "feature(s)"
-            raise DataError(
-                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required."
-            )
+        refuse_empty(table)
         if before is not None and table.width != before.schema.width:
             raise self._other_width(table.width, before.schema.width)
         labels = encode_labels(y, table.rows)
@@ -167,8 +170,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
                 f"{start.classes.tolist()}; correct them or declare them at the first call"
             )
         counts = start + fold(batches(table, labels, weights), Counts.empty(schema))
-        if not counts.class_weight.sum() > 0.0:
-            raise DataError("no row is left to learn from: every label is missing or every weight is zero")
+        refuse_nothing_learned(counts)
         dtype = table.array.dtype if isinstance(table, Matrix) else table.matrix.dtype
         kind = dtype if dtype == np.float32 else np.dtype(np.float64)
         covariance = self._covariance(counts, table, labels, before is None)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from deciban.arrays import Floats, log
 from deciban.data.labels import Labels
 from deciban.data.tables import Matrix, SparseMatrix
-from deciban.dropin.base import DropIn
+from deciban.dropin.base import DropIn, empirical, given
 from deciban.errors import DataError, UsageError
 from deciban.families import Family, JointGaussian, PerClass, Pooled
 from deciban.model import Counts
@@ -23,6 +23,14 @@ from deciban.statistics import Scatter
 
 class Discriminant(DropIn):
     """What the two share: one joint Gaussian block over all columns."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
+        "priors": ["array-like", None],
+        "store_covariance": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "covariance_estimator": [HasMethods("fit"), None],
+    }
 
     solver: str
     shrinkage: Any
@@ -86,13 +94,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Discriminant._parameter_constraints,
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "priors": ["array-like", None],
-        "store_covariance": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "covariance_estimator": [HasMethods("fit"), None],
     }
 
     def __init__(
@@ -118,10 +122,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _log_prior(self, counts: Counts) -> Floats:
         if self.priors is None:
-            return log(counts.class_weight / counts.class_weight.sum())
-        priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.size != counts.classes.size:
-            raise UsageError("Number of priors must match number of classes.")
+            return empirical(counts)
+        priors = given(self.priors, counts)
         if (priors < 0).any():
             raise UsageError("priors must be non-negative")
         if abs(priors.sum() - 1.0) > 1e-5:
@@ -233,13 +235,9 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Discriminant._parameter_constraints,
         "solver": [StrOptions({"svd", "eigen"})],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
-        "priors": ["array-like", None],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
-        "store_covariance": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "covariance_estimator": [HasMethods("fit"), None],
     }
 
     def __init__(
@@ -265,12 +263,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return JointGaussian(PerClass())
 
     def _log_prior(self, counts: Counts) -> Floats:
-        if self.priors is None:
-            return log(counts.class_weight / counts.class_weight.sum())
-        priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.size != counts.classes.size:
-            raise UsageError("Number of priors must match number of classes.")
-        return log(priors)
+        return empirical(counts) if self.priors is None else log(given(self.priors, counts))
 
     def _covariance(self, counts: Counts, table: Matrix | SparseMatrix, labels: Labels, whole: bool) -> Floats:
         self._check_solver("covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead.")

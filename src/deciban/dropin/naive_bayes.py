@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from deciban.arrays import Floats, log, placed
 from deciban.data.tables import Matrix, SparseMatrix
-from deciban.dropin.base import DropIn
+from deciban.dropin.base import DropIn, empirical, given
 from deciban.errors import DataError, UsageError
 from deciban.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial
 from deciban.families.categorical import CategoricalLikelihood
@@ -44,10 +44,8 @@ class GaussianNB(DropIn):
 
     def _log_prior(self, counts: Counts) -> Floats:
         if self.priors is None:
-            return log(counts.class_weight / counts.class_weight.sum())
-        priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.size != counts.classes.size:
-            raise UsageError("Number of priors must match number of classes.")
+            return empirical(counts)
+        priors = given(self.priors, counts)
         if not np.isclose(priors.sum(), 1.0):
             raise UsageError("The sum of the priors should be 1.")
         if (priors < 0).any():
@@ -129,11 +127,9 @@ class DiscreteNB(DropIn):
 
     def _log_prior(self, counts: Counts) -> Floats:
         if self.class_prior is not None:
-            if len(self.class_prior) != counts.classes.size:
-                raise UsageError("Number of priors must match number of classes.")
-            return log(np.asarray(self.class_prior, dtype=np.float64))
+            return log(given(self.class_prior, counts))
         if self.fit_prior:
-            return np.asarray(log(counts.class_weight) - np.log(counts.class_weight.sum()))
+            return empirical(counts)
         return np.full(counts.classes.size, -np.log(counts.classes.size))
 
     def _check_cells(self, table: Matrix | SparseMatrix) -> None:

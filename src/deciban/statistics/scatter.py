@@ -94,10 +94,6 @@ class Scatter:
             total = total.merge(Scatter(*(array[c : c + 1] for array in self._arrays())))
         return total
 
-    def within(self) -> Floats:
-        """The scatter matrices of the classes about their own means, added up."""
-        return np.asarray(self.scatter.sum(axis=0) + self.scatter_low.sum(axis=0))
-
 
 def _fill_class(result: Scatter, c: int, rows: Floats, weights: Floats) -> None:
     """Set the mean and scatter of class `c` to those of its rows: about the first row, then about the mean found."""

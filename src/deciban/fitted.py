@@ -1,0 +1,45 @@
+"""What a fitted classifier knows, and what it must have to know anything."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from deciban.arrays import Floats
+from deciban.data.tables import Table
+from deciban.errors import DataError
+from deciban.model import Counts, Model, estimate
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Counts and log prior, and the model they support. Replaced as a whole: no reader sees half of a change."""
+
+    counts: Counts
+    log_prior: Floats
+
+    @cached_property
+    def model(self) -> Model:
+        return estimate(self.counts, self.log_prior)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the model, which is made of the rest when it is needed."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def refuse_empty(table: Table) -> None:
+    """A table to learn from has rows and columns."""
+    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
+        if count == 0:
+            raise DataError(
+                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
+                f"there is nothing to learn from"
+            )
+
+
+def refuse_nothing_learned(counts: Counts) -> None:
+    """Counts to make a model of have at least one row with a label."""
+    if not counts.class_weight.sum() > 0.0:
+        raise DataError(
+            "no row is left to learn from: every label is missing or every weight is zero; "
+            "give at least one row with a label"
+        )
