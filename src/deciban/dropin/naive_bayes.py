@@ -70,7 +70,7 @@ class GaussianNB(DropIn):
 
     @property
     def var_(self) -> Any:
-        return (self._statistic.variance() + self.epsilon_).astype(self._fitted().dtype)
+        return self._likelihood.variance.T.astype(self._fitted().dtype)
 
     @staticmethod
     def _update_mean_variance(n_past: float, mu: Any, var: Any, X: Any, sample_weight: Any = None) -> Any:  # noqa: N803

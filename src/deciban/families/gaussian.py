@@ -28,7 +28,8 @@ class NormalShaped(OfColumns):
 
     variance: PerClass(), Pooled(), or Shrunk(amount) between them.
     ddof: what is subtracted from the weight below the variance (0: maximum likelihood, 1: unbiased).
-    floor: the least variance, as a share of the column's variance over all classes; 0 switches it off.
+    floor: the least variance, as a share of the column's variance over all classes; 0 switches it off, and a class
+        whose n cells are all equal then takes 1/(n+1) of the column's variance, as if the next cell differed.
     """
 
     variance: Spread = PerClass()
@@ -72,8 +73,9 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float,
     divisor = np.maximum(moments.weight - ddof, 0.0).sum(axis=0)
     scatter = (moments.scatter + moments.scatter_low).sum(axis=0)
     pooled = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
-    variance = np.where(seen, spread.combine(own, pooled), overall_variance) + added * overall_variance
-    variance = np.maximum(np.maximum(variance, floor * overall_variance), 1e-200 * overall_variance)
+    variance = np.maximum(spread.combine(own, pooled), floor * overall_variance)
+    unspread = overall_variance / (1.0 + moments.weight)
+    variance = np.where(seen & (variance > 0.0), variance, unspread) + added * overall_variance
     centre = overall.mean[0]
     mean = np.where(seen, (moments.mean - centre) + moments.mean_low, overall.mean_low)
     return Normal.of(centre, mean.T.copy(), np.where(vary(overall_variance, overall.mean), variance, 0.0).T.copy())
