@@ -15,7 +15,7 @@ from deciban.data.schema import Schema
 from deciban.data.tables import Table
 from deciban.errors import BadCell, DataError, ForgetError, UsageError
 from deciban.families import Likelihood
-from deciban.families.base import Sampled
+from deciban.families.base import LeftOut, Sampled
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 
@@ -251,6 +251,16 @@ class Model:
         self._score(table, first_row, ones, self.schema.slots, True, out)
         return Evidence(self.schema.block_names, self.classes, out, self.weights, self.bias, self.log_prior)
 
+    def evidence_left_out(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
+        """What each block says of rows that were counted, had each not been counted: row by block by class."""
+        out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
+        guard = Guard(self.schema, first_row)
+        for p, (part, statistic) in enumerate(zip(self.schema.parts, counts.statistics, strict=True)):
+            cells = guard(p, part.family.read, table, part.columns)
+            guard(p, part.family.score_left_out, statistic, cells, rows, self.schema.slots[p], out)
+            self._add_base(p, cells, None, self.schema.slots[p], out)
+        return out
+
     def _score(
         self,
         table: Table,
@@ -265,9 +275,14 @@ class Model:
         for p, (part, likelihood) in enumerate(zip(self.schema.parts, self.likelihoods, strict=True)):
             cells = guard(p, part.family.read, table, part.columns)
             guard(p, likelihood.score, cells, weights[p], slots[p], out)
-            if full and (base := likelihood.base(cells)) is not None:
-                for b in range(base.shape[1]):
-                    out[:, slots[p][b], :] += weights[p][b] * base[:, b, None]
+            if full:
+                self._add_base(p, cells, weights[p], slots[p], out)
+
+    def _add_base(self, part: int, cells: Any, weights: Floats | None, slots: Integers, out: Floats) -> None:
+        """Add the factor that is the same for every class."""
+        if (base := self.likelihoods[part].base(cells)) is not None:
+            for b in range(base.shape[1]):
+                out[:, slots[b], :] += (1.0 if weights is None else weights[b]) * base[:, b, None]
 
     def sample(self, rows: int, rng: np.random.Generator) -> tuple[list[Sampled], Integers]:
         """Columns of drawn cells, in the order of the schema, and the class of each row."""

@@ -86,6 +86,38 @@ class Family(Protocol):
         """The likelihood that the statistic supports."""
         ...
 
+    def score_left_out(self, statistic: Any, cells: Any, rows: "LeftOut", slot: Integers, out: Floats) -> None:
+        """Add to out[row, slot[b], class] what each row's own evidence would be if the row had not been counted."""
+        ...
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows that were counted, each to be scored without itself: its class, and the weight of it that is taken out."""
+
+    labels: Codes
+    taken: Floats
+
+    def __getitem__(self, rows: Any) -> "LeftOut":
+        return LeftOut(self.labels[rows], self.taken[rows])
+
+
+def score_anew(family: Family, statistic: Any, cells: Any, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    """score_left_out by definition: take a row from the counts, estimate, score it. For the few rows, or the family,
+    for which there is no shorter way."""
+    classes = out.shape[2]
+    ones = np.ones(slot.size)
+    for i in range(rows.labels.size):
+        one, at = cells_of(cells, [i]), slice(i, i + 1)
+        counted = family.count(one, rows.labels[at], rows.taken[at], classes)
+        left = statistic.remove(counted) if rows.taken[i] > 0.0 else statistic
+        family.estimate(left).score(one, ones, slot, out[at])
+
+
+def cells_of(cells: Any, rows: Any) -> Any:
+    """Some rows of what `read` returns."""
+    return [column.take(pa.array(rows)) for column in cells] if isinstance(cells, list) else cells[rows]
+
 
 class Spoken:
     """Written as it would be typed: parameters that have their default are left out."""
@@ -135,6 +167,7 @@ class PerClass(Spoken):
         check_shrinkage(self.shrinkage)
 
     shared: ClassVar[bool] = False
+    share_pooled: ClassVar[float] = 0.0
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
         """The variances to use, given those of each class and the one of all classes about their own means."""
@@ -151,6 +184,7 @@ class Pooled(Spoken):
         check_shrinkage(self.shrinkage)
 
     shared: ClassVar[bool] = True
+    share_pooled: ClassVar[float] = 1.0
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
         return np.broadcast_to(pooled, own.shape)
@@ -170,6 +204,10 @@ class Shrunk(Spoken):
 
     shared: ClassVar[bool] = False
 
+    @property
+    def share_pooled(self) -> float:
+        return float(self.amount)
+
     def combine(self, own: Floats, pooled: Floats) -> Floats:
         return (1.0 - self.amount) * own + self.amount * pooled
 
@@ -183,7 +221,12 @@ def vary(variance: Floats, mean: Floats) -> Flags:
     What is left of rounding is no variance: doubles that differ at all do so by more than 1e-24 of their size. Below
     1e-290 the inverse of a variance would overflow.
     """
-    return np.asarray(variance > np.maximum(1e-290, (1e-24 * mean) ** 2))
+    return np.asarray(variance > least_variance(mean))
+
+
+def least_variance(mean: Floats) -> Floats:
+    """What the variance of a column with this mean must exceed."""
+    return np.maximum(1e-290, (1e-24 * mean) ** 2)
 
 
 def check_shrinkage(shrinkage: float | str) -> None:

@@ -9,10 +9,13 @@ from scipy import sparse
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import UsageError
-from deciban.families.base import Alpha, OfColumns, Readable, Sampled, check_alpha, refuse_stored
+from deciban.families.base import Alpha, LeftOut, OfColumns, Readable, Sampled, check_alpha, refuse_stored
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 from deciban.statistics.totals import sparse_arrays
+
+# Cells of a sparse matrix that are written out at a time.
+MOST_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +65,29 @@ class Bernoulli(OfColumns):
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
         one, zero = np.ascontiguousarray(np.moveaxis(smoothed(counts, alpha), -1, 0))
         return BernoulliLikelihood(one, log(one), log(zero), self.cut, self.alpha, statistic)
+
+    def score_left_out(
+        self, statistic: Totals, cells: Numbers | sparse.csr_array, rows: LeftOut, slot: Integers, out: Floats
+    ) -> None:
+        if not isinstance(cells, np.ndarray):
+            step = max(1, MOST_CELLS // max(1, cells.shape[1]))
+            for first in range(0, cells.shape[0], step):
+                some = slice(first, first + step)
+                self.score_left_out(statistic, cells[some].toarray(), rows[some], slot, out[some])
+            return
+        whole, columns = self.estimate(statistic), cells.shape[1]
+        codes = np.where(np.isnan(cells), -1, cells > self.cut).astype(np.int32)
+        ones, zeros = statistic.total.T, statistic.present.T - statistic.total.T
+        blank = np.zeros_like(ones)
+        table, counts = (
+            np.stack(levels, axis=1).reshape(3 * columns, -1)
+            for levels in ((whole.zero, whole.one, blank), (zeros, ones, blank))
+        )
+        alpha = np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (columns,))
+        start = 3 * np.arange(columns + 1)
+        kernels.left_out_lookup(
+            codes, rows.labels, rows.taken, start, table, counts, alpha, True, False, np.zeros(columns), slot, out
+        )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import (
+    LeftOut,
     OfColumns,
     Readable,
     Sampled,
@@ -18,6 +19,7 @@ from deciban.families.base import (
     refuse_infinite,
     vary,
 )
+from deciban.families.categorical import lookup_left_out
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Cells, Moments, Several
 from deciban.statistics.cells import Column
@@ -67,6 +69,13 @@ class Binned(OfColumns):
             columns.append(column.coarser(exponent))
         return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen)
 
+    def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        whole = self.estimate(statistic)
+        codes = whole.codes(cells)
+        codes[:, [not whole.varies(j) for j in range(codes.shape[1])]] = -1
+        log_width = np.array([column.exponent * np.log(2.0) for column in whole.bins])
+        lookup_left_out(whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width)
+
 
 @dataclass(frozen=True)
 class BinnedLikelihood:
@@ -87,6 +96,9 @@ class BinnedLikelihood:
             rows.append(shares if varies[j] else np.zeros_like(shares))
         start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
         return cls(bins, np.concatenate(rows), start, alpha, unseen)
+
+    def varies(self, j: int) -> bool:
+        return bool(self.table[self.start[j] : self.start[j + 1]].any())
 
     def codes(self, cells: Numbers) -> Codes:
         """The bin of every cell among the occupied ones of its column, -1 where it is to be left out."""
@@ -131,7 +143,7 @@ class BinnedLikelihood:
         if code < 0:
             return None
         bins = self.bins[column]
-        if not self.table[self.start[column] : self.start[column + 1]].any():
+        if not self.varies(column):
             return "constant"
         count = bins.table[label, code] if code < bins.cells.size else 0.0
         share = fraction(count, bins.table[label].sum(), self.alpha, bins.cells.size)

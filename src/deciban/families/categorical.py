@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
+from deciban.families.base import LeftOut, OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
@@ -68,6 +68,46 @@ class Categorical(OfColumns):
                 table[:, positions(values, given)] = counts[j]
                 levels[j], counts[j] = given, table
         return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen)
+
+    def score_left_out(
+        self, statistic: Levels, cells: Numbers | list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
+    ) -> None:
+        whole = self.estimate(statistic)
+        codes = whole.codes(cells)
+        lookup_left_out(whole, whole.counts, codes, rows, slot, out, fixed=self.levels is not None)
+
+
+class Lookup(Protocol):
+    """A table of log shares: the levels of column j at start[j] and on, then one that never occurs."""
+
+    @property
+    def table(self) -> Floats: ...
+    @property
+    def start(self) -> Integers: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def unseen(self) -> Unseen: ...
+
+
+def lookup_left_out(
+    whole: Lookup,
+    counts: list[Floats],
+    codes: Codes,
+    rows: LeftOut,
+    slot: Integers,
+    out: Floats,
+    fixed: bool = False,
+    log_width: Floats | None = None,
+) -> None:
+    """Score each row by the shares of levels among the other rows; `counts` are class by level, for each column."""
+    padded = np.concatenate([np.concatenate([table.T, np.zeros((1, len(table)))]) for table in counts])
+    width = np.zeros(len(counts)) if log_width is None else log_width
+    alpha, smooth = np.full(len(counts), float(whole.alpha)), whole.unseen == "smooth"
+    table = np.ascontiguousarray(whole.table)
+    kernels.left_out_lookup(
+        codes, rows.labels, rows.taken, whole.start, table, padded, alpha, fixed, smooth, width, slot, out
+    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from scipy.special import digamma, gammaln, polygamma
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
+    LeftOut,
     OfColumns,
     Readable,
     Sampled,
@@ -17,6 +18,7 @@ from deciban.families.base import (
     impossible,
     refuse_infinite,
     refuse_unless,
+    score_anew,
     vary,
 )
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
@@ -61,6 +63,38 @@ class Gamma(OfColumns):
         shape = _shape(np.maximum(gap, np.maximum(self.floor * overall_gap, NARROWEST)))
         scale = np.divide(mean, shape, out=np.ones_like(mean), where=mean > 0.0)
         return GammaLikelihood.of(shape.T.copy(), scale.T.copy(), vary(overall.variance()[0], overall.mean[0]))
+
+    def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
+        whole = self.estimate(statistic)
+        every = np.ones(slot.size)
+        evidence = np.zeros((len(cells), slot.size, out.shape[2]))
+        whole.score(cells, every, np.arange(slot.size), evidence)
+        floored = _gap(plain, logs) <= 2.0 * self.floor * _gap(plain.over_classes(), logs.over_classes())
+        for j in range(slot.size):
+            column = np.ascontiguousarray(cells[:, j : j + 1])
+            place, counted = np.zeros(1, dtype=np.int64), np.flatnonzero((rows.taken > 0.0) & (column[:, 0] > 0))
+            few = plain.weight[rows.labels[counted], j] - rows.taken[counted] < 2.0
+            again = counted if floored[:, j].any() else counted[few]
+            one = np.array([0 if k == j else -1 for k in range(slot.size)])
+            part = np.zeros((again.size, 1, out.shape[2]))
+            score_anew(self, statistic.place_columns(one, 1), column[again], rows[again], place, part)
+            evidence[again, j] = part[:, 0]
+            rest = np.setdiff1d(counted, again)
+            evidence[rest, j, rows.labels[rest]] = self._own_left_out(plain, logs, column[rest, 0], rows[rest], j)
+        for j in range(slot.size):
+            out[:, slot[j]] += evidence[:, j]
+
+    def _own_left_out(self, plain: Moments, logs: Moments, x: Numbers, rows: LeftOut, j: int) -> Floats:
+        """The log density of each cell in its own class, as the other rows of that class have it."""
+        wide = x.astype(np.float64)
+        left = plain.left_out(wide, rows.labels, rows.taken, j)
+        left_logs = logs.left_out(np.log(wide), rows.labels, rows.taken, j)
+        gap = _gap(left, left_logs)[0]
+        overall = _gap(plain.over_classes(), logs.over_classes())[0, j]
+        shape = _shape(np.maximum(gap, max(self.floor * overall, NARROWEST)))
+        scale = left.mean[0] / shape
+        return np.asarray((shape - 1.0) * np.log(wide) - wide / scale - gammaln(shape) - shape * np.log(scale))
 
 
 def _gap(plain: Moments, logs: Moments) -> Floats:

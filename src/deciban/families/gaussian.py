@@ -9,6 +9,7 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.base import (
+    LeftOut,
     OfColumns,
     PerClass,
     Readable,
@@ -16,6 +17,7 @@ from deciban.families.base import (
     Spread,
     check_amount,
     check_no_shrinkage,
+    least_variance,
     refuse_infinite,
     vary,
 )
@@ -62,6 +64,26 @@ class Gaussian(NormalShaped):
 
     def estimate(self, statistic: Moments) -> "Normal":
         return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.added)
+
+    def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        score_normal_left_out(self, statistic, cells, rows, slot, out, self.added)
+
+
+def score_normal_left_out(
+    family: NormalShaped,
+    moments: Moments,
+    cells: Numbers,
+    rows: LeftOut,
+    slot: Integers,
+    out: Floats,
+    added: float = 0.0,
+) -> None:
+    """Score each row by the normal distributions of the other rows."""
+    centre = moments.over_classes().mean[0]
+    mean = np.where(moments.weight > 0.0, (moments.mean - centre) + moments.mean_low, 0.0)
+    counted = (np.ascontiguousarray(a.T) for a in (moments.weight, mean, moments.scatter + moments.scatter_low))
+    how = (family.variance.share_pooled, float(family.ddof), float(family.floor), float(added))
+    kernels.left_out_normal(cells, rows.labels, rows.taken, centre, *counted, *how, least_variance(centre), slot, out)
 
 
 def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, added: float = 0.0) -> "Normal":

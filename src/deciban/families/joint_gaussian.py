@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
+    LeftOut,
     OfBlocks,
     PerClass,
     Readable,
@@ -21,6 +22,9 @@ from deciban.families.base import (
     vary,
 )
 from deciban.statistics import Scatter
+
+# What keeps a matrix invertible in doubles, in units of the columns' variances.
+LEAST_FLOOR = 1e-14
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,17 +55,33 @@ class JointGaussian(OfBlocks):
         return Scatter.count(cells, labels, weights, classes)
 
     def estimate(self, statistic: Scatter) -> "JointNormal":
+        return self._estimate(statistic, self._shares(statistic))
+
+    def _unshrunk(self, statistic: Scatter) -> Floats:
+        """The covariance of each class and, last, the pooled one, in units of the columns' deviations."""
+        unit = units(statistic.over_classes())
+        divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
+        scatter = (statistic.scatter + statistic.scatter_low) * np.outer(1.0 / unit, 1.0 / unit)
+        scatter = np.concatenate([scatter, scatter.sum(axis=0, keepdims=True)])
+        divisor = np.concatenate([divisor, divisor.sum(axis=0, keepdims=True)])
+        return np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
+
+    def _shares(self, statistic: Scatter) -> Floats:
+        """How far each of these matrices is moved towards its diagonal."""
+        share = self.covariance.shrinkage
+        if share != "oas":
+            return np.full(statistic.weight.size + 1, float(share))
+        weights = [*statistic.weight, statistic.weight.sum()]
+        pairs = zip(self._unshrunk(statistic), weights, strict=True)
+        return np.array([oas_share(matrix, weight) for matrix, weight in pairs])
+
+    def _estimate(self, statistic: Scatter, shares: Floats) -> "JointNormal":
         overall, seen = statistic.over_classes(), statistic.weight > 0.0
         unit = units(overall)
         scale = np.outer(1.0 / unit, 1.0 / unit)
-        divisor = np.maximum(statistic.weight - self.ddof, 0.0)[:, None, None]
-        scatter = (statistic.scatter + statistic.scatter_low) * scale
-        own = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
-        freedom = divisor.sum()
-        pooled = scatter.sum(axis=0) / freedom if freedom > 0.0 else np.zeros_like(scale)
-        share = self.covariance.shrinkage
-        own = np.stack([shrunk(matrix, share, weight) for matrix, weight in zip(own, statistic.weight, strict=True)])
-        pooled = shrunk(pooled, share, overall.weight[0])
+        pairs = zip(self._unshrunk(statistic), shares, strict=True)
+        *classes, pooled = (shrunk(matrix, share) for matrix, share in pairs)
+        own = np.stack(classes)
         everything = (overall.scatter + overall.scatter_low) * scale / max(overall.weight[0], 1e-300)
         if self.covariance.shared:
             covariance, group = np.concatenate([pooled[None], everything]), np.where(seen, 0, 1)
@@ -69,6 +89,129 @@ class JointGaussian(OfBlocks):
             covariance = np.where(seen[:, None, None], self.covariance.combine(own, pooled), everything)
             group = np.arange(seen.size)
         return joint_normal(statistic, covariance[: group.max(initial=0) + 1], group, self.floor)
+
+    def score_left_out(self, statistic: Scatter, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        """Each row downdates its class's matrix by one rank, or factors its own where shrinkage changes the diagonal.
+
+        Rows without which a matrix might meet the floor, or a class have no rows, are counted anew. The shares of
+        shrinkage are those of all rows together.
+        """
+        shares = self._shares(statistic)
+        whole = self._estimate(statistic, shares)
+        evidence = np.zeros((len(cells), 1, out.shape[2]))
+        whole.score(cells, np.ones(1), np.zeros(1, dtype=np.int64), evidence)
+        counted = np.flatnonzero((rows.taken > 0.0) & ~np.isnan(cells).any(axis=1))
+        if counted.size and whole.whitened.columns.size:
+            columns = whole.whitened.columns
+            x = cells[counted][:, columns].astype(np.float64)
+            downdate = Downdate.of(self, statistic, shares, columns)
+            found, sure = downdate.score(x, rows[counted], evidence[counted, 0])
+            evidence[counted, 0] = found
+            self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
+        out[:, slot[0]] += evidence[:, 0]
+
+    def _score_anew(
+        self, statistic: Scatter, shares: Floats, cells: Numbers, rows: LeftOut, again: Integers, evidence: Floats
+    ) -> None:
+        """The same by definition, for a few rows."""
+        for i in again:
+            at = slice(i, i + 1)
+            one = Scatter.count(cells[at], rows.labels[at], rows.taken[at], evidence.shape[2])
+            evidence[i] = 0.0
+            left = self._estimate(statistic.remove(one), shares)
+            left.score(cells[at], np.ones(1), np.zeros(1, dtype=np.int64), evidence[at])
+
+
+@dataclass(frozen=True)
+class Downdate:
+    """What the densities of rows without themselves need: scatters about the class means, in units of the columns."""
+
+    weight: Floats
+    mean: Floats
+    centre: Floats
+    unit: Floats
+    scatter: Floats
+    pooled: Floats
+    shares: Floats
+    mix: float
+    ddof: float
+    floor: float
+
+    @classmethod
+    def of(cls, family: JointGaussian, statistic: Scatter, shares: Floats, columns: Integers) -> Self:
+        overall = statistic.over_classes()
+        unit, centre = units(overall)[columns], overall.mean[0, columns]
+        mean = ((statistic.mean[:, columns] - centre) + statistic.mean_low[:, columns]) / unit
+        scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)
+        mix, floor = family.covariance.share_pooled, max(family.floor, LEAST_FLOOR)
+        pooled = scatter.sum(axis=0)
+        return cls(statistic.weight, mean, centre, unit, scatter, pooled, shares, mix, family.ddof, floor)
+
+    def score(self, x: Floats, rows: LeftOut, whole: Floats) -> tuple[Floats, Flags]:
+        """The evidence of each row, and whether it is sure that no floor was met."""
+        z = np.ascontiguousarray((x - self.centre) / self.unit)
+        constant = -np.log(self.unit).sum() - 0.5 * self.unit.size * np.log(2.0 * np.pi)
+        rest = self.weight[rows.labels] - rows.taken
+        sure = (rest > self.ddof + 1e-9) & (rest > 1e-9 * rows.taken) & (self.weight > 0.0).all()
+        if not self.shares.any() and self.mix in (0.0, 1.0):
+            return self._by_rank_one(z, rows, whole, constant, sure)
+        away = z - self.mean[rows.labels]
+        drop = (rows.taken * self.weight[rows.labels] / np.where(sure, rest, 1.0))[:, None] * away**2
+        own = self._diagonal(self.scatter)[rows.labels] - drop
+        own = own / np.where(sure, rest - self.ddof, 1.0)[:, None]
+        freedom = np.maximum(self.weight - self.ddof, 0.0).sum()
+        pooled = (np.diag(self.pooled) - drop) / max(freedom - 1.0, 1e-300)
+        share = self.shares[rows.labels][:, None]
+        least = (1.0 - self.mix) * share * own + self.mix * self.shares[-1] * pooled
+        sure &= least.min(axis=1) > self.floor
+        found = np.zeros((len(z), 1, whole.shape[1]))
+        kernels.left_out_cholesky(
+            z, rows.labels, np.where(sure, rows.taken, 0.0), self.weight, self.mean, self.scatter, self.pooled,
+            self.mix, self.shares, freedom, self.ddof, constant, whole, 0, found,
+        )  # fmt: skip
+        return found[:, 0], sure
+
+    @staticmethod
+    def _diagonal(matrices: Floats) -> Floats:
+        return np.diagonal(matrices, axis1=1, axis2=2)
+
+    def _by_rank_one(
+        self, z: Floats, rows: LeftOut, whole: Floats, constant: float, sure: Flags
+    ) -> tuple[Floats, Flags]:
+        """Without row x, d from the mean of its class, a scatter A is A - c dd'; whitened by A's root that is
+        1 - c dd', whose inverse is 1 + c / (1 - c d'd) dd'."""
+        found, sure = whole.copy(), sure.copy()
+        shared = self.mix == 1.0
+        for g in [None] if shared else range(self.weight.size):
+            here = np.flatnonzero(sure & ((rows.labels == g) if g is not None else True))
+            matrix = self.pooled if g is None else self.scatter[g]
+            if not here.size:
+                continue
+            values = np.linalg.eigvalsh(matrix)
+            if not values[0] > 1e-13 * values[-1]:
+                sure[here] = False
+                continue
+            lower = np.linalg.cholesky(matrix)
+            white = solve_triangular(lower, z[here].T, lower=True).T
+            means = solve_triangular(lower, self.mean.T, lower=True).T
+            taken, labels = rows.taken[here], rows.labels[here]
+            weight = self.weight[labels]
+            rest = weight - taken
+            away = white - means[labels]
+            down = taken * weight / rest
+            left = 1.0 - down * (away**2).sum(axis=1)
+            divisors = np.maximum(self.weight - self.ddof, 0.0)
+            freedom = divisors.sum() - taken if g is None else rest - self.ddof
+            sure[here] = left * values[0] > self.floor * freedom
+            safe = np.where(left > 0.0, left, 1.0)
+            log_root = np.log(np.diag(lower)).sum() + 0.5 * np.log(safe) - 0.5 * z.shape[1] * np.log(freedom)
+            for c in range(self.weight.size) if g is None else [g]:
+                from_mean = white - means[c]
+                stretch = np.where(labels == c, weight / rest, 1.0)
+                squares = (from_mean**2).sum(axis=1) + down / safe * (from_mean * away).sum(axis=1) ** 2
+                distance = freedom * stretch**2 * squares
+                found[here, c] = constant - log_root - 0.5 * distance
+        return found, sure
 
 
 def units(overall: Scatter) -> Floats:
@@ -89,12 +232,9 @@ def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor:
     return JointNormal.of(centre, unit, mean, raised(covariance, floor), group)
 
 
-def shrunk(matrix: Floats, shrinkage: float | Literal["oas"], weight: float) -> Floats:
-    """`matrix` moved towards its diagonal by the share `shrinkage`."""
-    target = np.diag(np.diag(matrix))
-    if shrinkage == "oas":
-        shrinkage = oas_share(matrix, weight)
-    return (1.0 - shrinkage) * matrix + shrinkage * target
+def shrunk(matrix: Floats, share: float) -> Floats:
+    """`matrix` moved towards its diagonal."""
+    return (1.0 - share) * matrix + share * np.diag(np.diag(matrix))
 
 
 def oas_share(matrix: Floats, weight: float) -> float:
@@ -114,7 +254,7 @@ def oas_share(matrix: Floats, weight: float) -> float:
 def raised(covariance: Floats, floor: float) -> Floats:
     """The matrices with every eigenvalue raised to at least `floor` (and to what keeps them invertible)."""
     result = covariance.copy()
-    least = max(floor, 1e-14)
+    least = max(floor, LEAST_FLOOR)
     for g, matrix in enumerate(covariance):
         values, vectors = np.linalg.eigh(matrix)
         if values.size and values[0] < least:

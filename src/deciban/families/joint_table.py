@@ -10,12 +10,15 @@ from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, log
 from deciban.errors import BadCell
 from deciban.families.base import (
+    LeftOut,
     OfBlocks,
     Readable,
     Sampled,
     Unseen,
+    cells_of,
     check_amount,
     check_unseen,
+    score_anew,
 )
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
@@ -51,6 +54,34 @@ class JointTable(OfBlocks):
     def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
         every = np.arange(len(statistic.levels))
         return JointTableLikelihood(statistic, self.alpha, self.unseen, TupleTable.of(statistic, self.alpha, every))
+
+    def score_left_out(
+        self, statistic: Tuples, cells: list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
+    ) -> None:
+        """Rows with the only cell of some level are counted anew, for that level is gone without them."""
+        whole = self.estimate(statistic)
+        evidence = np.zeros((rows.labels.size, 1, out.shape[2]))
+        first = np.zeros(1, dtype=np.int64)
+        whole.score(cells, np.ones(1), first, evidence)
+        codes = statistic.codes(cells)
+        counted = np.flatnonzero((rows.taken > 0.0) & (codes >= 0).all(axis=1))
+        alone = np.zeros(counted.size, dtype=np.bool_)
+        for j in range(codes.shape[1]):
+            held = np.bincount(statistic.tuples[:, j], statistic.table.sum(axis=0), len(statistic.levels[j]))
+            alone |= held[codes[counted, j]] <= rows.taken[counted] * (1.0 + 1e-9)
+        again, rest = counted[alone], counted[~alone]
+        labels, taken = rows.labels[rest], rows.taken[rest]
+        place = whole.complete.find(codes[rest])
+        own = np.stack([statistic.table[labels, place] - taken, np.zeros(rest.size)], axis=1)
+        own[:, 1] = statistic.table.sum(axis=1)[labels] - taken - own[:, 0]
+        every = statistic.table.sum(axis=0)[place] - taken
+        pair = np.stack([own, np.stack([every, statistic.table.sum() - taken - every], axis=1) - own], axis=1)
+        shares = smoothed(np.maximum(pair, 0.0), self.alpha, whole.complete.possible)
+        evidence[rest, 0, labels] = log(shares[:, 0, 0])
+        part = np.zeros((again.size, 1, out.shape[2]))
+        score_anew(self, statistic, cells_of(cells, again), rows[again], first, part)
+        evidence[again] = part
+        out[:, slot[0]] += evidence[:, 0]
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
-from deciban.families.base import (
-    Sampled,
-    impossible,
-    refuse_infinite,
-    refuse_unless,
-)
-from deciban.families.gaussian import Normal, NormalShaped, estimate_normal
+from deciban.families.base import LeftOut, Sampled, impossible, refuse_infinite, refuse_unless
+from deciban.families.gaussian import Normal, NormalShaped, estimate_normal, score_normal_left_out
 from deciban.statistics import Moments
 
 POSITIVE = "a number above 0"
@@ -35,6 +30,9 @@ class LogNormal(NormalShaped):
 
     def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor))
+
+    def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        score_normal_left_out(self, statistic, positive_log(cells), rows, slot, out)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,18 @@ from scipy.special import gammaln
 from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, log
 from deciban.errors import BadCell
-from deciban.families.base import Alpha, OfBlocks, Readable, Sampled, as_alpha, check_alpha, refuse_stored
+from deciban.families.base import (
+    Alpha,
+    LeftOut,
+    OfBlocks,
+    Readable,
+    Sampled,
+    as_alpha,
+    cells_of,
+    check_alpha,
+    refuse_stored,
+    score_anew,
+)
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 from deciban.statistics.totals import sparse_arrays
@@ -56,6 +67,40 @@ def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers,
         kernels.score_sparse_linear(*sparse_arrays(cells), slope, weight[0], slot[0], out)
 
 
+def amounts_left_out(
+    family: "Multinomial | Complement",
+    statistic: Totals,
+    counts: Floats,
+    table: Floats,
+    cells: Amounts,
+    rows: LeftOut,
+    slot: Integers,
+    out: Floats,
+) -> None:
+    """Score each row by the shares of words among the other rows.
+
+    Weights that were normed, a column that only this row has, and a class without other rows are counted anew.
+    """
+    words = sparse.csr_array(cells)
+    others = isinstance(family, Complement)
+    normed = isinstance(family, Complement) and family.norm
+    weight = statistic.present.max(axis=1)
+    lonely = statistic.present.sum(axis=0) <= rows.taken.max(initial=0.0)
+    anew = (rows.taken > 0.0) & (normed | lonely.any() | (weight[rows.labels] <= rows.taken * (1.0 + 1e-9)))
+    plain, again = np.flatnonzero(~anew), np.flatnonzero(anew)
+    seen = float(statistic.present.any(axis=0).sum())
+    alpha = np.broadcast_to(np.asarray(family.alpha, dtype=np.float64), (counts.shape[1],))
+    added = float(alpha.sum()) if isinstance(family.alpha, tuple) else float(family.alpha) * seen
+    part = np.zeros((plain.size, 1, out.shape[2]))
+    some, by_class = rows[plain], np.ascontiguousarray(counts.T)
+    arrays = sparse_arrays(words[plain])
+    kernels.left_out_linear(*arrays, some.labels, some.taken, by_class, alpha, added, others, table, 0, part)
+    out[plain, slot[0]] += part[:, 0]
+    part = np.zeros((again.size, 1, out.shape[2]))
+    score_anew(family, statistic, cells_of(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
+    out[again, slot[0]] += part[:, 0]
+
+
 @dataclass(frozen=True, repr=False)
 class Multinomial(OfAmounts):
     """A die with a side for each column (word), thrown once for every count: (total + alpha) / (sum + alpha * words).
@@ -73,6 +118,9 @@ class Multinomial(OfAmounts):
         share = np.where(seen, smoothed(statistic.total, as_alpha(self.alpha), float(seen.sum())), 0.0).T.copy()
         log_share = np.where(seen[:, None], log(share), 0.0)
         return MultinomialLikelihood(share, log_share, statistic, self.alpha)
+
+    def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        amounts_left_out(self, statistic, statistic.total, self.estimate(statistic).log_share, cells, rows, slot, out)
 
 
 @dataclass(frozen=True)
@@ -144,6 +192,10 @@ class Complement(OfAmounts):
             size = np.abs(weight).sum(axis=1, keepdims=True)
             weight = np.divide(weight, size, out=np.zeros_like(weight), where=size > 0.0)
         return ComplementScore(weight.T.copy())
+
+    def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        others = statistic.total.sum(axis=0) - statistic.total
+        amounts_left_out(self, statistic, others, self.estimate(statistic).weight, cells, rows, slot, out)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 from deciban import kernels
 from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
 from deciban.families.base import (
+    LeftOut,
     OfColumns,
     Readable,
     Sampled,
@@ -57,6 +58,21 @@ class Poisson(OfColumns):
         rate = np.divide(top, bottom, out=np.tile(overall, (len(top), 1)), where=bottom > 0.0)
         speaks = overall[:, None] > 0.0  # a column that was always 0 says nothing
         return PoissonLikelihood(rate.T.copy(), np.where(speaks, log(rate.T), 0.0))
+
+    def score_left_out(self, statistic: Totals, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+        own = np.arange(len(statistic.total)) == rows.labels[:, None]
+        for j in range(cells.shape[1]):
+            x = cells[:, j].astype(np.float64)
+            there = np.flatnonzero(~np.isnan(x))
+            x, taken = x[there, None], rows.taken[there, None]
+            gone = own[there] * taken
+            total, present = statistic.total[:, j] - gone * x, statistic.present[:, j] - gone
+            weight = present.sum(axis=1, keepdims=True)
+            overall = np.divide(total.sum(axis=1, keepdims=True), weight, out=np.zeros_like(weight), where=weight > 0)
+            top, bottom = total + self.alpha * overall, present + self.alpha
+            rate = np.divide(top, bottom, out=np.tile(overall, top.shape[1]), where=bottom > 0.0)
+            hits = np.multiply(x, log(rate), out=np.zeros_like(rate), where=(x > 0.0) & (overall > 0.0))
+            out[there, slot[j]] += hits - rate
 
 
 @dataclass(frozen=True)

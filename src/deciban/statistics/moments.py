@@ -70,6 +70,15 @@ class Moments:
         left[3:, settled(left[3], self.scatter, left[5], left[0], overall.variance()) == 0.0] = 0.0
         return Moments(left)
 
+    def left_out(self, x: Floats, labels: Codes, taken: Floats, column: int) -> "Moments":
+        """What is left of a column in the class of each of its cells x without that cell: a column for each cell."""
+        weight, mean, low, scatter, rest, doubt = self.array[:, labels, column]
+        left = weight - taken
+        away = (x - mean) - low
+        scatter = np.maximum(scatter + rest - taken * weight / left * away**2, 0.0)
+        rows = (left, mean, low - taken * away / left, scatter, np.zeros_like(left), doubt)
+        return Moments(np.stack(rows)[:, None, :])
+
     def scale(self, factor: float) -> "Moments":
         return Moments(self.array * np.array([factor, 1.0, 1.0, factor, factor, factor])[:, None, None])
 

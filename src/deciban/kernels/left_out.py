@@ -1,0 +1,257 @@
+"""Scoring each training row by what is counted without it.
+
+Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`. `taken[i]` is the weight of row i that
+was counted and is to be left out; 0 scores the row as it is.
+"""
+
+import numpy as np
+
+from deciban.kernels.compiled import Array, compiled
+
+# What is left of a sum below this share of it is rounding.
+ROUNDING = 1e-13
+
+
+@compiled
+def _less(have: float, taken: float) -> float:
+    """have - taken, 0 where that is rounding."""
+    left = have - taken
+    return left if left > ROUNDING * have else 0.0
+
+
+@compiled
+def left_out_normal(
+    x: Array,
+    labels: Array,
+    taken: Array,
+    centre: Array,
+    weight: Array,
+    mean: Array,
+    scatter: Array,
+    shared: float,
+    ddof: float,
+    floor: float,
+    added: float,
+    least: Array,
+    slot: Array,
+    out: Array,
+) -> None:
+    """Normal densities; `weight`, `mean` (beyond `centre`) and `scatter` are column by class.
+
+    A variance is (1 - shared) of the class's own and `shared` of the pooled one. Columns with an overall variance up to
+    least[j] say nothing.
+    """
+    classes = weight.shape[1]
+    half_log = 0.5 * np.log(2.0 * np.pi)
+    for j in range(x.shape[1]):
+        all_weight, all_sum, freedom, pooled_scatter = 0.0, 0.0, 0.0, 0.0
+        for c in range(classes):
+            all_weight += weight[j, c]
+            all_sum += weight[j, c] * mean[j, c]
+            freedom += max(weight[j, c] - ddof, 0.0)
+            pooled_scatter += scatter[j, c]
+        all_mean = all_sum / all_weight if all_weight > 0.0 else 0.0
+        all_scatter = pooled_scatter
+        for c in range(classes):
+            all_scatter += weight[j, c] * (mean[j, c] - all_mean) ** 2
+        for i in range(x.shape[0]):
+            value = np.float64(x[i, j]) - centre[j]
+            if value != value:
+                continue
+            y, w = labels[i], taken[i]
+            rest = _less(all_weight, w)
+            if rest == 0.0:
+                continue
+            own_rest = _less(weight[j, y], w)
+            away, own_away = value - all_mean, value - mean[j, y]
+            overall = _less(all_scatter, w * all_weight / rest * away * away) / rest
+            if not overall > least[j]:
+                continue
+            overall_mean = all_mean - w * away / rest
+            own_mean, own_scatter = overall_mean, 0.0
+            if own_rest > 0.0:
+                own_mean = mean[j, y] - w * own_away / own_rest
+                own_scatter = _less(scatter[j, y], w * weight[j, y] / own_rest * own_away * own_away)
+            degrees = freedom - max(weight[j, y] - ddof, 0.0) + max(own_rest - ddof, 0.0)
+            pooled = max(pooled_scatter - scatter[j, y] + own_scatter, 0.0) / degrees if degrees > 0.0 else 0.0
+            for c in range(classes):
+                n, m, s = weight[j, c], mean[j, c], scatter[j, c]
+                if c == y:
+                    n, m, s = own_rest, own_mean, own_scatter
+                if n > 0.0:
+                    own = s / (n - ddof) if n > ddof else 0.0
+                    variance = max((1.0 - shared) * own + shared * pooled, floor * overall)
+                    if variance == 0.0:
+                        variance = overall / (1.0 + n)
+                else:
+                    m, variance = overall_mean, overall
+                variance += added * overall
+                out[i, slot[j], c] -= half_log + 0.5 * (np.log(variance) + (value - m) ** 2 / variance)
+
+
+@compiled
+def left_out_lookup(
+    codes: Array,
+    labels: Array,
+    taken: Array,
+    start: Array,
+    table: Array,
+    counts: Array,
+    alpha: Array,
+    fixed: bool,
+    smooth: bool,
+    log_width: Array,
+    slot: Array,
+    out: Array,
+) -> None:
+    """Shares of levels; `table` has their logarithms with every row counted, `counts` the counts, level by class.
+
+    The levels of column j stand at start[j] .. start[j + 1] - 2, and after them one that never occurs. Unless the
+    levels are `fixed`, one that only this row has is gone without it, and is then worth a zero count if `smooth`.
+    """
+    classes = counts.shape[1]
+    total = np.empty(classes)
+    for j in range(codes.shape[1]):
+        size = start[j + 1] - start[j] - 1
+        total[:] = 0.0
+        for v in range(start[j], start[j + 1]):
+            for c in range(classes):
+                total[c] += counts[v, c]
+        for i in range(codes.shape[0]):
+            if codes[i, j] < 0:
+                continue
+            y, w, v, a = labels[i], taken[i], start[j] + codes[i, j], alpha[j]
+            everywhere = 0.0
+            for c in range(classes):
+                everywhere += counts[v, c]
+            everywhere_left = _less(everywhere, w)
+            if w > 0.0 and everywhere_left == 0.0 and not fixed:
+                if smooth:
+                    for c in range(classes):
+                        bottom = (_less(total[c], w) if c == y else total[c]) + a * (size - 1)
+                        out[i, slot[j], c] += np.log(a / bottom) - log_width[j]
+                continue
+            for c in range(classes):
+                drop = w if c == y else 0.0
+                bottom = _less(total[c], drop) + a * size
+                if drop == 0.0 and bottom > 0.0:
+                    out[i, slot[j], c] += table[v, c]
+                    continue
+                top = _less(counts[v, c], drop) + a
+                if bottom == 0.0:  # nothing is left of the class: it takes the shares of all
+                    top, bottom = everywhere_left, _less(total.sum(), w)
+                out[i, slot[j], c] += np.log(top / bottom) - log_width[j]
+
+
+@compiled
+def left_out_cholesky(
+    x: Array,
+    labels: Array,
+    taken: Array,
+    weight: Array,
+    mean: Array,
+    scatter: Array,
+    pooled: Array,
+    mix: float,
+    share: Array,
+    freedom: float,
+    ddof: float,
+    constant: float,
+    whole: Array,
+    slot: int,
+    out: Array,
+) -> None:
+    """Joint normal densities whose matrices are moved towards their diagonals, so that each row factors its own.
+
+    The matrix of class c is (1 - mix) of its own covariance and `mix` of the pooled one, each moved towards its
+    diagonal by share[c] and share[-1]. With mix 0 the other classes are as in `whole`, their densities with every row.
+    """
+    size, classes = x.shape[1], weight.size
+    root = np.empty((size, size))
+    away = np.empty(size)
+    white = np.empty(size)
+    for i in range(x.shape[0]):
+        y, w = labels[i], taken[i]
+        rest = weight[y] - w
+        for k in range(size):
+            away[k] = x[i, k] - mean[y, k]
+        down = w * weight[y] / rest
+        left = freedom - max(weight[y] - ddof, 0.0) + max(rest - ddof, 0.0)
+        factored = False
+        log_root = 0.0
+        for c in range(classes):
+            if mix == 0.0 and c != y:
+                out[i, slot, c] += whole[i, c]
+                continue
+            if mix < 1.0 or not factored:
+                own_divisor = max((rest if c == y else weight[c]) - ddof, 1e-300)
+                log_root = 0.0
+                for a in range(size):
+                    for b in range(a + 1):
+                        drop = down * away[a] * away[b]
+                        own = (scatter[c, a, b] - (drop if c == y else 0.0)) / own_divisor
+                        joint = (pooled[a, b] - drop) / left
+                        if a != b:
+                            own *= 1.0 - share[c]
+                            joint *= 1.0 - share[classes]
+                        total = (1.0 - mix) * own + mix * joint
+                        for k in range(b):
+                            total -= root[a, k] * root[b, k]
+                        root[a, b] = np.sqrt(total) if a == b else total / root[b, b]
+                    log_root += np.log(root[a, a])
+                factored = True
+            distance = 0.0
+            stretch = weight[y] / rest if c == y else 1.0
+            for a in range(size):
+                total = stretch * (x[i, a] - mean[c, a])
+                for b in range(a):
+                    total -= root[a, b] * white[b]
+                white[a] = total / root[a, a]
+                distance += white[a] * white[a]
+            out[i, slot, c] += constant - log_root - 0.5 * distance
+
+
+@compiled
+def left_out_linear(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    labels: Array,
+    taken: Array,
+    counts: Array,
+    alpha: Array,
+    added: float,
+    others: bool,
+    table: Array,
+    slot: int,
+    out: Array,
+) -> None:
+    """Amounts times the logarithm of smoothed shares of `counts`, column by class, for rows in CSR form.
+
+    Only the row's own class changes, whose shares are of the counts without it; with `others` all classes but that
+    one do, and score what their shares lack. `table` is what one occurrence is worth with every row counted.
+    """
+    classes = counts.shape[1]
+    sums = np.zeros(classes)
+    for j in range(counts.shape[0]):
+        for c in range(classes):
+            sums[c] += counts[j, c]
+    for i in range(indptr.size - 1):
+        y, w = labels[i], taken[i]
+        length = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            if data[k] == data[k]:
+                length += data[k]
+        for c in range(classes):
+            changed = w > 0.0 and (c == y) != others
+            log_bottom = np.log(_less(sums[c], w * length) + added) if changed else 0.0
+            total = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                value, j = np.float64(data[k]), indices[k]
+                if value == value and value != 0.0:
+                    if changed:
+                        gain = np.log(_less(counts[j, c], w * value) + alpha[j]) - log_bottom
+                        total += value * (-max(gain, np.log(1e-300)) if others else gain)
+                    else:
+                        total += value * table[j, c]
+            out[i, slot, c] += total

@@ -1,0 +1,72 @@
+"""Leaving a row out is the same as never having counted it, for every family."""
+
+import numpy as np
+import pytest
+
+from deciban import (
+    Bernoulli,
+    Categorical,
+    Complement,
+    Counts,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Multinomial,
+    PerClass,
+    Poisson,
+    Pooled,
+    Shrunk,
+)
+from deciban.data.open import open_table
+from deciban.families.base import LeftOut
+from deciban.families.binned import BinnedLikelihood
+from deciban.model import Model, estimate
+from tests.laws.cases import CASES, Case, _counts, _normal, _positive, _words, counted, rows_of, schema_of
+
+MORE = [
+    Case("categorical-plain", dict.fromkeys("abc", Categorical(alpha=0.0)), _words, True),
+    Case("bernoulli-alphas", Bernoulli(alpha=(0.5, 1.0, 2.0)), lambda rng, n: rng.integers(0, 2, (n, 3)), True),
+    Case("complement-norm", Complement(norm=True), _counts, True),
+    Case("multinomial-alphas", Multinomial(alpha=(0.5, 1.0, 2.0, 3.0)), _counts, True),
+    Case("poisson-plain", Poisson(), _counts, True),
+    Case("gaussian-ddof", Gaussian(ddof=1.0, floor=0.3), _normal, False),
+    Case("gaussian-added", Gaussian(floor=0.0, added=0.1), _normal, False),
+    Case("log-normal-pooled", LogNormal(variance=Pooled()), _positive, False),
+    Case("joint-gaussian-rank-one", JointGaussian(), _normal, False),
+    Case("joint-gaussian-ddof", JointGaussian(Pooled(), ddof=1.0), _normal, False),
+    Case("joint-gaussian-mixed", JointGaussian(Shrunk(0.3)), _normal, False),
+    Case("joint-gaussian-mixed-shrunk", JointGaussian(Shrunk(0.3, shrinkage=0.2)), _normal, False),
+    Case("joint-gaussian-pooled-shrunk", JointGaussian(Pooled(shrinkage=0.2)), _normal, False),
+    Case("joint-gaussian-floor", JointGaussian(PerClass(), floor=0.5), _normal, False),
+    Case("joint-table-smooth", {("a", "b"): JointTable(alpha=0.5, unseen="smooth"), "c": Categorical()}, _words, True),
+]
+
+
+def _with_edges_of(whole: Model, rest: Counts) -> BinnedLikelihood:
+    """Binned densities of the rest in the bins of the whole: edges are held fixed."""
+    bins, cells = whole.likelihoods[0].bins, rest.statistics[0].parts[1].columns
+    columns = [column.coarser(wide.exponent) for column, wide in zip(cells, bins, strict=True)]
+    return BinnedLikelihood.of(columns, np.ones(len(columns), dtype=bool), 1.0, "ignore")
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("case", CASES + MORE, ids=lambda case: case.name)
+def test_evidence_left_out_is_that_of_a_fit_without_the_row(case: Case, weighted: bool) -> None:
+    rng = np.random.default_rng(5)
+    n = 60
+    X = case.draw(rng, n)
+    y = np.concatenate([[3], rng.integers(0, 3, n - 1)])  # a class with one row
+    weights = rng.choice([0.25, 0.5, 1.0], n) if weighted else np.ones(n)
+    schema = schema_of(case, X)
+    counts = counted(schema, X, y, weights)
+    model = estimate(counts, np.zeros(4))
+    codes = np.searchsorted(counts.classes, y).astype(np.int32)
+    found = model.evidence_left_out(counts, schema.fitting(open_table(X)), LeftOut(codes, weights))
+    for i in range(1, n):
+        others = np.arange(n) != i
+        rest = counted(schema, rows_of(X, others), y[others], weights[others])
+        likelihoods = (_with_edges_of(model, rest),) if case.name == "binned" else None
+        without = estimate(rest, np.zeros(4), likelihoods)
+        expected = without.evidence(schema.fitting(open_table(rows_of(X, [i])))).values[0]
+        np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-9, err_msg=f"row {i} of class {y[i]}")
