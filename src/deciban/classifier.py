@@ -1,7 +1,8 @@
 """The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from deciban.families.base import Unseen, check_amount, check_unseen
 from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
 from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
 from deciban.model import Counts, Evidence, Model, most_probable, normalized
+from deciban.tune import Tuning, retuned, tuned
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -36,9 +38,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     alpha, unseen: the smoothing of inferred discrete columns, and what values never seen are worth
         ("ignore", "smooth" or "error").
     threads: how many threads count and score; None uses every core. The result does not depend on it.
-    tune: None is plain Bayes.
+    tune: "auto" lets the rows say, each left out in turn, by which family a column speaks, which columns speak together
+        and what the evidence of each block weighs; None is plain Bayes, as in the textbook.
 
-    Learned: `classes_`, `schema_`, `counts_`, `model_`, `n_features_in_`, `feature_names_in_` (of named columns).
+    Learned: `classes_`, `schema_`, `counts_`, `model_`, `tuning_`, `n_features_in_`, `feature_names_in_` (of named
+    columns).
 
     >>> from deciban import BayesClassifier
     >>> days = [{"outlook": "sunny", "wind": "weak"}, {"outlook": "rain", "wind": "strong"},
@@ -63,7 +67,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         alpha: float = 1.0,
         unseen: Unseen = "ignore",
         threads: int | None = None,
-        tune: None = None,
+        tune: Literal["auto"] | None = "auto",
     ) -> None:
         self.columns = columns
         self.prior = prior
@@ -82,28 +86,44 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
         """Learn from the rows of X too. New classes, levels and named columns are welcome; see `classes`."""
-        before = self._known().counts if self.__sklearn_is_fitted__() else None
+        before = self._known() if self.__sklearn_is_fitted__() else None
         declared = classes if classes is not None else self.classes
         self.fitted_ = self._learned(before, X, y, sample_weight, declared, partly=True)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances."""
-        counts = self._known().counts
-        rows = self._counted(counts.schema, *self._opened(X, y, sample_weight))
-        self.fitted_ = self._fitted(counts - rows)
+        known = self._known()
+        rows = self._counted(known.counts.schema, *self._opened(X, y, sample_weight))
+        self.fitted_ = self._changed(known.counts - rows, known)
         return self
 
     def decay(self, factor: float) -> Self:
         """Let all that was learned so far weigh `factor` times as much."""
-        self.fitted_ = self._fitted(self._known().counts * factor)
+        known = self._known()
+        self.fitted_ = self._changed(known.counts * factor, known)
+        return self
+
+    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:  # noqa: N803
+        """Learn the weights of the blocks anew from rows that the model has learned (or from others: learned=False)."""
+        known = self._known()
+        table, labels, weights = self._opened(X, y, sample_weight)
+        unknown = labels.classes[~np.isin(labels.classes, known.counts.classes)].tolist()
+        if unknown:
+            raise DataError(f"the label {unknown[0]!r} is none of the model's classes {self.classes_.tolist()}")
+        tuning = known.tuning
+        if tuning is None:
+            tuning = Tuning.plain(known.counts)
+        self.fitted_ = replace(
+            known, tuning=retuned(tuning, known.counts, known.counts.schema.fitting(table), labels, weights, learned)
+        )
         return self
 
     def __add__(self, other: object) -> Self:
         """A classifier that has learned the rows of both."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
-        return self._with(self._known().counts + other._known().counts)
+        return self._with(self._known().counts + other._known().counts, self._known())
 
     def __radd__(self, other: object) -> Self:
         """0 + classifier, so that sum() adds classifiers up."""
@@ -113,13 +133,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """A classifier that has not learned the rows of the other."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
-        return self._with(self._known().counts - other._known().counts)
+        return self._with(self._known().counts - other._known().counts, self._known())
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are."""
         changed = copy.copy(self)
         changed.prior = prior
-        return changed._with(self._known().counts)
+        known = self._known()
+        changed.fitted_ = replace(changed._fitted(known.counts), tuning=known.tuning)
+        return changed
 
     # scoring
 
@@ -140,8 +162,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._scored(X, lambda joint, prior: joint, full=True)
 
     def log_density(self, X: Any) -> Floats:  # noqa: N803
-        """log P(row): very low for a stranger, -inf for a row that no class can produce."""
-        return self._scored(X, lambda joint, prior: normalized(joint, prior)[1], full=True)
+        """log P(row), by plain Bayes: very low for a stranger, -inf for a row that no class can produce."""
+        plain = self._known().plain
+        return self._scored(X, lambda joint, prior: normalized(joint, prior)[1], full=True, model=plain)
 
     def evidence(self, X: Any) -> Evidence:  # noqa: N803
         """What each block says for each class of each row, with what it is added to."""
@@ -154,10 +177,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return Steps.of(model, model.schema.fitting(open_table(X)))
 
     def sample(self, rows: int = 1, random_state: Any = None) -> tuple[Any, LabelArray]:
-        """Rows drawn from the model and their classes: an Arrow table, or an array where the columns are numbers."""
+        """Rows drawn from plain Bayes and their classes: an Arrow table, or an array where the columns are numbers."""
         if not isinstance(rows, int | np.integer) or rows < 0:
             raise UsageError(f"sample(rows={rows!r}): give a whole number that is at least 0")
-        model = self._known().model
+        model = self._known().plain
         if not isinstance(random_state, np.random.Generator):
             random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
         columns, labels = model.sample(int(rows), random_state)
@@ -183,7 +206,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     @property
     def schema_(self) -> Schema:
-        return self._known().counts.schema
+        """What each column is, as the model hears it."""
+        tuning = self._known().tuning
+        return self._known().counts.schema if tuning is None else tuning.schema
+
+    @property
+    def tuning_(self) -> Tuning | None:
+        """What was tuned, and how; print it."""
+        return self._known().tuning
 
     @property
     def counts_(self) -> Counts:
@@ -224,37 +254,53 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             name = type(self).__name__
             raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.") from None
 
-    def _with(self, counts: Counts) -> Self:
+    def _with(self, counts: Counts, before: Fitted) -> Self:
         changed = copy.copy(self)
-        changed.fitted_ = self._fitted(counts)
+        changed.fitted_ = self._changed(counts, before)
         return changed
+
+    def _changed(self, counts: Counts, before: Fitted) -> Fitted:
+        """What is known when the counts have changed: what was tuned is kept, and stale."""
+        fitted = self._fitted(counts)
+        if before.tuning is None:
+            return fitted
+        return replace(fitted, tuning=before.tuning.after(counts, before.counts.classes))
 
     def _fitted(self, counts: Counts) -> Fitted:
         refuse_nothing_learned(counts)
         return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight))
 
     def _learned(
-        self, before: Counts | None, X: Any, y: Any, sample_weight: Any, declared: Any, partly: bool = False  # noqa: N803
+        self, before: Fitted | None, X: Any, y: Any, sample_weight: Any, declared: Any, partly: bool = False  # noqa: N803
     ) -> Fitted:  # fmt: skip
         """What will be known after these rows; nothing changes if it fails."""
         self._check_parameters()
         defaults = Defaults(self.alpha, self.unseen)
         table, labels, weights = self._opened(X, y, sample_weight)
-        if before is None:
-            refuse_empty(table)
-            sample = table.every(-(-table.rows // BATCH_ROWS))
-            before = Counts.empty(settle(sample, self.columns, defaults, partly))
-        else:
-            before = before.under(extended(before.schema, table, self.columns, defaults))
-        if declared is not None:
-            before = before.declaring(_declared(declared))
-        return self._fitted(before + self._counted(before.schema, table, labels, weights))
+        if before is not None:
+            known = before.counts.under(extended(before.counts.schema, table, self.columns, defaults))
+            known = known if declared is None else known.declaring(_declared(declared))
+            return self._changed(known + self._counted(known.schema, table, labels, weights), before)
+        refuse_empty(table)
+        base = settle(table.every(-(-table.rows // BATCH_ROWS)), self.columns, defaults, partly)
+
+        def count(schema: Schema) -> Counts:
+            start = Counts.empty(schema)
+            start = start if declared is None else start.declaring(_declared(declared))
+            counts = start + self._counted(schema, table, labels, weights)
+            refuse_nothing_learned(counts)
+            return counts
+
+        if self.tune is None:
+            return self._fitted(count(base))
+        counts, tuning = tuned(base.fitting(table), labels, weights, base, count)
+        return replace(self._fitted(counts), tuning=tuning)
 
     def _check_parameters(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
-        if self.tune is not None:
-            raise UsageError(f"tune={self.tune!r}: only None, plain Bayes, is there")
+        if self.tune not in ("auto", None):
+            raise UsageError(f"tune={self.tune!r}: choose 'auto', or None for plain Bayes")
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
 

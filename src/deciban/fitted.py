@@ -8,18 +8,26 @@ from deciban.arrays import Floats
 from deciban.data.tables import Table
 from deciban.errors import DataError
 from deciban.model import Counts, Model, estimate
+from deciban.tune import Tuning
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Counts and log prior, and the model they support. Replaced as a whole: no reader sees half of a change."""
+    """Counts, log prior, tuning, and the model they support. Replaced as a whole: no reader sees half of a change."""
 
     counts: Counts
     log_prior: Floats
+    tuning: Tuning | None = None
 
     @cached_property
     def model(self) -> Model:
-        return estimate(self.counts, self.log_prior)
+        """What posteriors and decisions come from."""
+        return self.plain if self.tuning is None else self.tuning.model(self.counts, self.log_prior)
+
+    @cached_property
+    def plain(self) -> Model:
+        """Plain Bayes, each column once with weight 1: what densities and samples come from."""
+        return estimate(self.counts.heard(self.counts.schema.plain), self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the model, which is made of the rest when it is needed."""

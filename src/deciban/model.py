@@ -121,12 +121,28 @@ class Counts:
             at = {column: k for k, column in enumerate(part.columns)}
             total: Statistic = part.family.empty(self.classes.size, len(part.columns))
             for old, statistic in zip(self.schema.parts, self.statistics, strict=True):
+                if old.beside != part.beside or old.family.counts != part.family.counts:
+                    continue
                 positions = np.array([at.get(place[column], -1) for column in old.columns])
                 if np.array_equal(positions, np.arange(len(part.columns))):
                     total = statistic
-                elif (positions >= 0).any():
+                elif (positions >= 0).any() and (not part.family.joint or part.open or (positions >= 0).all()):
                     total = total.merge(statistic.place_columns(positions, len(part.columns)))
             statistics.append(total)
+        return replace(self, schema=schema, statistics=tuple(statistics))
+
+    def heard(self, schema: Schema) -> "Counts":
+        """The statistics that the parts of another schema of the same columns need."""
+        if schema is self.schema:
+            return self
+        statistics = []
+        for part in schema.parts:
+            found = self.schema.find(part)
+            assert found is not None, f"{part.family} was not counted"
+            host, positions = found
+            statistic = self.statistics[host]
+            same = np.array_equal(positions, np.arange(len(part.columns)))
+            statistics.append(statistic if same else statistic.place_columns(positions, len(part.columns)))
         return replace(self, schema=schema, statistics=tuple(statistics))
 
     def _aligned(self, other: "Counts") -> tuple["Counts", "Counts"]:
@@ -330,10 +346,18 @@ class Evidence:
         return np.asarray(self.log_joint.max(axis=1) == -np.inf)
 
 
-def estimate(counts: Counts, log_prior: Floats, likelihoods: tuple[Likelihood, ...] | None = None) -> Model:
-    """The plain model that the counts support: every weight 1, no bias; with other likelihoods, if they are given."""
+def estimate(
+    counts: Counts,
+    log_prior: Floats,
+    likelihoods: tuple[Likelihood, ...] | None = None,
+    weights: Floats | None = None,
+    bias: Floats | None = None,
+) -> Model:
+    """The model that the counts support. Unless given, every weight is 1, every bias 0."""
     if likelihoods is None:
         parts = zip(counts.schema.parts, counts.statistics, strict=True)
         likelihoods = tuple(part.family.estimate(statistic) for part, statistic in parts)
     blocks = len(counts.schema.block_names)
-    return Model(counts.schema, counts.classes, log_prior, np.zeros(counts.classes.size), np.ones(blocks), likelihoods)
+    weights = np.ones(blocks) if weights is None else weights
+    bias = np.zeros(counts.classes.size) if bias is None else bias
+    return Model(counts.schema, counts.classes, log_prior, bias, weights, likelihoods)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.data.schema import Part, Schema, listed
+from deciban.data.schema import GIVEN, Part, Schema, listed
 from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial
@@ -52,7 +52,7 @@ def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = Fa
         key = (k, family) if family.joint else family
         _, members, whys = groups.setdefault(key, (family, [], []))
         members += columns
-        whys += ["given"] * len(columns)
+        whys += [GIVEN] * len(columns)
     for columns, family, why in _inferred(table, [c for c in range(table.width) if c not in taken], defaults):
         _, members, whys = groups.setdefault(family, (family, [], []))
         members += columns

@@ -1,7 +1,7 @@
 """What each column is: its family, and why."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,9 @@ from deciban.data.tables import Frame, Table
 from deciban.errors import SchemaError
 from deciban.families import Family
 
+# Why a column has its family, where the user said so.
+GIVEN = "given"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -21,6 +24,11 @@ class Part:
     columns: tuple[int, ...]
     why: tuple[str, ...] = field(compare=False)
     open: bool = field(default=False, compare=False)  # whether columns that turn up later join the block
+    beside: bool = False  # counted beside the part that has the column, and heard only where tuning chose it
+
+    def only(self, places: Sequence[int]) -> "Part":
+        """The part with some of its columns."""
+        return replace(self, columns=tuple(self.columns[k] for k in places), why=tuple(self.why[k] for k in places))
 
     @property
     def blocks(self) -> int:
@@ -34,6 +42,27 @@ class Schema:
     names: tuple[str, ...] | None
     width: int
     parts: tuple[Part, ...]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is derived from the rest."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def plain(self) -> "Schema":
+        """The parts of plain Bayes, which have each column once."""
+        parts = tuple(part for part in self.parts if not part.beside)
+        return self if len(parts) == len(self.parts) else Schema(self.names, self.width, parts)
+
+    def find(self, part: Part) -> tuple[int, Integers] | None:
+        """The part of this schema that counts what `part` needs, and where it has each of its columns: -1 nowhere."""
+        for p, host in enumerate(self.parts):
+            same = set(host.columns) == set(part.columns)
+            if host.family.counts == part.family.counts and (
+                same or (not part.family.joint and set(host.columns) > set(part.columns))
+            ):
+                place = {column: k for k, column in enumerate(part.columns)}
+                return p, np.array([place.get(column, -1) for column in host.columns])
+        return None
 
     def column_name(self, column: int) -> str:
         return self.names[column] if self.names is not None else f"x{column}"
@@ -49,8 +78,12 @@ class Schema:
 
     @cached_property
     def block_names(self) -> tuple[str, ...]:
-        """The name of each block: that of its column, or those of its columns joined."""
-        return tuple(self._joined(columns) for _, _, columns in self._block_columns)
+        """The name of each block: that of its column, or those of its columns joined; with the family if need be."""
+        names = [self._joined(columns) for _, _, columns in self._block_columns]
+        return tuple(
+            name if names.count(name) == 1 else f"{name} as {self.parts[p].family}"
+            for name, (p, _, _) in zip(names, self._block_columns, strict=True)
+        )
 
     def _joined(self, columns: tuple[int, ...]) -> str:
         if len(columns) > 6:
@@ -77,14 +110,17 @@ class Schema:
         return part, place
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """(column, family, why) in the order of the columns."""
-        found = {
-            column: (self.column_name(column), self._family(part, column), part.why[k])
-            for part in self.parts
-            for k, column in enumerate(part.columns)
-        }
+        """(column, family, why) in the order of the columns; then the blocks that overlap them."""
+        found: dict[int, tuple[str, str, str]] = {}
+        more = []
+        for part in sorted(self.parts, key=lambda part: part.beside):
+            if part.beside and part.family.joint and not found.keys().isdisjoint(part.columns):
+                more.append((self._joined(part.columns), str(part.family), part.why[0]))
+                continue
+            for k, column in enumerate(part.columns):
+                found[column] = (self.column_name(column), self._family(part, column), part.why[k])
         undecided = ("undecided", "no cell is filled yet")
-        return [found.get(column, (self.column_name(column), *undecided)) for column in range(self.width)]
+        return [found.get(column, (self.column_name(column), *undecided)) for column in range(self.width)] + more
 
     def _family(self, part: Part, column: int) -> str:
         """The family of a column, and the columns that form a block with it."""
@@ -133,9 +169,14 @@ class Schema:
         place: dict[Any, int] = {name: k for k, name in enumerate(names)}
         for name in theirs:
             place.setdefault(name, len(place))
-        parts = list(self.parts)
-        for part in other.parts:
+        parts = list(self.plain.parts)
+        for part in other.plain.parts:
             _join(parts, part, tuple(place[theirs[column]] for column in part.columns), list(place))
+        mine, more = (
+            [replace(part, columns=tuple(place[known[column]] for column in part.columns)) for part in schema.parts]
+            for schema, known in ((self, names), (other, theirs))
+        )
+        parts += _counted_by_both(mine, more) + [part for part in _counted_by_both(more, mine) if part not in mine]
         return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts))
 
 
@@ -168,6 +209,24 @@ def _join(parts: list[Part], part: Part, columns: tuple[int, ...], names: list[A
             parts[k] = Part(host.family, host.columns + added, host.why + why, host.open)
             return
     parts.append(Part(part.family, added, why, part.open))
+
+
+def _counted_by_both(mine: list[Part], theirs: list[Part]) -> list[Part]:
+    """The parts beside of one schema that another has counted too; a column it does not know is counted as missing."""
+    known = {column for part in theirs for column in part.columns}
+    kept = []
+    for part in mine:
+        alike = {c for p in theirs if p.beside and p.family.counts == part.family.counts for c in p.columns}
+        held = [k for k, column in enumerate(part.columns) if column in alike or column not in known]
+        if part.beside and part.family.joint:
+            same = any(
+                p.beside and p.family.counts == part.family.counts and set(p.columns) == set(part.columns)
+                for p in theirs
+            )
+            held = list(range(len(part.columns))) if same or not known.issuperset(part.columns) else []
+        if part.beside and held:
+            kept.append(part.only(held))
+    return kept
 
 
 def listed(names: Iterable[str]) -> str:

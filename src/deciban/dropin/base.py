@@ -31,7 +31,7 @@ LEAST_FLOOR = 1e-7
 class Learned(Fitted):
     """What a fitted drop-in knows: also the type its attributes have, and covariances that are given."""
 
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any] = np.dtype(np.float64)
     covariance: Floats | None = None  # of the classes, or of all of them, where it is not what the family estimates
 
     @cached_property
@@ -174,7 +174,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         dtype = table.array.dtype if isinstance(table, Matrix) else table.matrix.dtype
         kind = dtype if dtype == np.float32 else np.dtype(np.float64)
         covariance = self._covariance(counts, table, labels, before is None)
-        self.learned_ = Learned(counts, self._log_prior(counts), kind, covariance)
+        self.learned_ = Learned(counts, self._log_prior(counts), dtype=kind, covariance=covariance)
         return self
 
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -10,9 +11,10 @@ import pyarrow as pa
 from scipy import sparse
 
 from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, all_finite
-from deciban.errors import BadCell, UsageError
+from deciban.errors import BadCell, ForgetError, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
+Outside = Literal["refuse", "ignore"]
 Sampled = Any  # an Arrow array or a NumPy array
 
 
@@ -110,7 +112,10 @@ def score_anew(family: Family, statistic: Any, cells: Any, rows: LeftOut, slot: 
     for i in range(rows.labels.size):
         one, at = cells_of(cells, [i]), slice(i, i + 1)
         counted = family.count(one, rows.labels[at], rows.taken[at], classes)
-        left = statistic.remove(counted) if rows.taken[i] > 0.0 else statistic
+        left = statistic
+        if rows.taken[i] > 0.0:
+            with suppress(ForgetError):  # of what is left nothing is known: the row stays in
+                left = statistic.remove(counted)
         family.estimate(left).score(one, ones, slot, out[at])
 
 
@@ -270,6 +275,11 @@ def as_alpha(alpha: Alpha) -> float | Floats:
 def check_unseen(unseen: str) -> None:
     if unseen not in ("ignore", "smooth", "error"):
         raise UsageError(f"unseen={unseen!r}: choose 'ignore', 'smooth' or 'error'")
+
+
+def check_outside(outside: str) -> None:
+    if outside not in ("refuse", "ignore"):
+        raise UsageError(f"outside={outside!r}: choose 'refuse' or 'ignore'")
 
 
 def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:

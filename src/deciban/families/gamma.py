@@ -1,6 +1,6 @@
 """Waiting times and other amounts above zero with a long tail."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,9 +12,11 @@ from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
     LeftOut,
     OfColumns,
+    Outside,
     Readable,
     Sampled,
     check_amount,
+    check_outside,
     impossible,
     refuse_infinite,
     refuse_unless,
@@ -34,12 +36,19 @@ class Gamma(OfColumns):
     """A gamma distribution for each class and column, for x > 0; its maximum likelihood estimate.
 
     floor: the least log(mean) - mean(log), as a share of the column's own over all classes; 0 switches it off.
+    outside: as for LogNormal.
     """
 
     floor: float = 1e-9
+    outside: Outside = "refuse"
 
     def __post_init__(self) -> None:
         check_amount("floor", self.floor)
+        check_outside(self.outside)
+
+    @property
+    def counts(self) -> Hashable:
+        return "Gamma", self.outside
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -49,7 +58,11 @@ class Gamma(OfColumns):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Several:
         refuse_infinite(cells)
-        refuse_unless(cells > 0, cells, POSITIVE, POSITIVE_REMEDY)
+        positive = cells > 0
+        if self.outside == "refuse":
+            refuse_unless(positive, cells, POSITIVE, POSITIVE_REMEDY)
+        elif not positive.all():
+            cells = np.where(positive, cells, np.nan)
         logs = positive_log(cells)
         return Several((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
 
@@ -62,7 +75,8 @@ class Gamma(OfColumns):
         mean = np.where(seen, plain.mean, overall.mean)
         shape = _shape(np.maximum(gap, np.maximum(self.floor * overall_gap, NARROWEST)))
         scale = np.divide(mean, shape, out=np.ones_like(mean), where=mean > 0.0)
-        return GammaLikelihood.of(shape.T.copy(), scale.T.copy(), vary(overall.variance()[0], overall.mean[0]))
+        varies = vary(overall.variance()[0], overall.mean[0])
+        return GammaLikelihood.of(shape.T.copy(), scale.T.copy(), varies, self.outside)
 
     def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
@@ -131,19 +145,21 @@ class GammaLikelihood:
     power: Floats
     slope: Floats
     offset: Floats
+    outside: Outside
 
     @classmethod
-    def of(cls, shape: Floats, scale: Floats, varies: Flags) -> Self:
+    def of(cls, shape: Floats, scale: Floats, varies: Flags, outside: Outside = "refuse") -> Self:
         """Columns that do not vary say nothing."""
         says = np.where(varies[:, None], 1.0, 0.0)
         offset = -says * (gammaln(shape) + shape * np.log(scale))
-        return cls(shape, scale, says * (shape - 1.0), -says / scale, offset)
+        return cls(shape, scale, says * (shape - 1.0), -says / scale, offset, outside)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
         positive = np.where(cells > 0, cells, np.nan)
         kernels.score_half_line(positive, self.power, self.slope, self.offset, weight, slot, out)
-        impossible(cells <= 0, weight, slot, out)
+        if self.outside == "refuse":
+            impossible(cells <= 0, weight, slot, out)
 
     def base(self, cells: Numbers) -> None:
         return None
@@ -152,7 +168,7 @@ class GammaLikelihood:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
-        if np.isnan(cells[row, column]):
+        if np.isnan(cells[row, column]) or (self.outside == "ignore" and cells[row, column] <= 0):
             return None
         if not self.slope[column].any():
             return "constant"

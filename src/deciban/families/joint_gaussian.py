@@ -118,7 +118,7 @@ class JointGaussian(OfBlocks):
             at = slice(i, i + 1)
             one = Scatter.count(cells[at], rows.labels[at], rows.taken[at], evidence.shape[2])
             evidence[i] = 0.0
-            left = self._estimate(statistic.remove(one), shares)
+            left = self._estimate(statistic.remove(one, strict=False), shares)
             left.score(cells[at], np.ones(1), np.zeros(1, dtype=np.int64), evidence[at])
 
 

@@ -1,14 +1,15 @@
 """The full joint distribution of a few discrete columns: one die with a side for each tuple."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, log
-from deciban.errors import BadCell
+from deciban.errors import BadCell, UsageError
 from deciban.families.base import (
     LeftOut,
     OfBlocks,
@@ -30,20 +31,37 @@ class JointTable(OfBlocks):
 
     A missing member is summed over; so is one with a value that no class has seen, unless `unseen` says otherwise.
     alpha, unseen: as for Categorical.
+    cuts: for each column the numbers at which it is cut into intervals, or None where its values are taken as they are;
+        None for all columns.
     """
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"
+    cuts: tuple[tuple[float, ...] | None, ...] | None = None
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
+        for cuts in self.cuts or ():
+            if cuts is not None and not all(a < b for a, b in pairwise((-np.inf, *cuts, np.inf))):
+                raise UsageError(f"JointTable(cuts=…): {cuts!r} are not finite numbers that rise")
+
+    @property
+    def counts(self) -> Hashable:
+        return "JointTable", self.cuts
 
     def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
-        cells = batch.values(columns)
-        if isinstance(cells, np.ndarray):
-            return [pa.array(cells[:, j], from_pandas=True) for j in range(cells.shape[1])]
-        return cells
+        if self.cuts is not None and len(self.cuts) != len(columns):
+            raise UsageError(f"JointTable(cuts=…) speaks of {len(self.cuts)} columns, its block has {len(columns)}")
+        return [self._member(batch, column, k) for k, column in enumerate(columns)]
+
+    def _member(self, batch: Readable, column: int, k: int) -> pa.Array:
+        cuts = None if self.cuts is None else self.cuts[k]
+        if cuts is not None:
+            numbers = batch.numbers([column])[:, 0]
+            return pa.array(np.searchsorted(cuts, numbers, side="right"), mask=np.isnan(numbers))
+        cells = batch.values([column])
+        return pa.array(cells[:, 0], from_pandas=True) if isinstance(cells, np.ndarray) else cells[0]
 
     def empty(self, classes: int, columns: int) -> Tuples:
         return Tuples.empty(classes, columns)

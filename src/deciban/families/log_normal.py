@@ -1,11 +1,12 @@
 """Amounts above zero whose logarithm is bell-shaped: incomes, prices, concentrations."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
-from deciban.families.base import LeftOut, Sampled, impossible, refuse_infinite, refuse_unless
+from deciban.families.base import LeftOut, Outside, Sampled, check_outside, impossible, refuse_infinite, refuse_unless
 from deciban.families.gaussian import Normal, NormalShaped, estimate_normal, score_normal_left_out
 from deciban.statistics import Moments
 
@@ -21,15 +22,30 @@ def positive_log(numbers: Numbers) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class LogNormal(NormalShaped):
-    """A log-normal distribution for each class and column: Gaussian in log x, for x > 0; parameters as for Gaussian."""
+    """A log-normal distribution for each class and column: Gaussian in log x, for x > 0; parameters as for Gaussian.
+
+    outside: what a number that is not above 0 does: "refuse" does not learn it and gives it probability 0, "ignore"
+        takes it for a missing cell.
+    """
+
+    outside: Outside = "refuse"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_outside(self.outside)
+
+    @property
+    def counts(self) -> Hashable:
+        return "LogNormal", self.outside
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         refuse_infinite(cells)
-        refuse_unless(cells > 0, cells, POSITIVE, POSITIVE_REMEDY)
+        if self.outside == "refuse":
+            refuse_unless(cells > 0, cells, POSITIVE, POSITIVE_REMEDY)
         return Moments.count(positive_log(cells), labels, weights, classes)
 
     def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
-        return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor))
+        return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)
 
     def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         score_normal_left_out(self, statistic, positive_log(cells), rows, slot, out)
@@ -40,11 +56,13 @@ class LogNormalLikelihood:
     """Normal distributions of log x."""
 
     normal: Normal
+    outside: Outside
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
         self.normal.score(positive_log(cells), weight, slot, out)
-        impossible(cells <= 0, weight, slot, out)
+        if self.outside == "refuse":
+            impossible(cells <= 0, weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
         return -np.nan_to_num(positive_log(cells))
@@ -54,6 +72,6 @@ class LogNormalLikelihood:
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if cells[row, column] <= 0:
-            return "outside the support"
+            return "outside the support" if self.outside == "refuse" else None
         inner = self.normal.working(positive_log(cells), row, column, label)
         return inner and f"log-normal: {inner} / {cells[row, column]:.6g}"

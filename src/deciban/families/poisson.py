@@ -1,6 +1,6 @@
 """Counts of events: visits, defects, goals."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,11 @@ from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
 from deciban.families.base import (
     LeftOut,
     OfColumns,
+    Outside,
     Readable,
     Sampled,
     check_amount,
+    check_outside,
     impossible,
     refuse_infinite,
     refuse_unless,
@@ -27,18 +29,31 @@ def _whole(numbers: Numbers) -> Flags:
     return np.asarray((numbers >= 0) & (numbers == np.floor(numbers)))
 
 
+def _counts_alone(numbers: Numbers) -> Numbers:
+    """The cells, those that are no counts missing."""
+    whole = _whole(numbers)
+    return numbers if whole.all() else np.where(whole, numbers, np.nan)
+
+
 @dataclass(frozen=True, repr=False)
 class Poisson(OfColumns):
     """A Poisson distribution for each class and column, for cells 0, 1, 2, ...
 
     alpha: how many rows at the column's overall mean are added to each class (0: maximum likelihood, where a class
     that never saw an event gives it probability 0).
+    outside: what a cell that is no such count does; as for LogNormal.
     """
 
     alpha: float = 0.0
+    outside: Outside = "refuse"
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
+        check_outside(self.outside)
+
+    @property
+    def counts(self) -> Hashable:
+        return "Poisson", self.outside
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -48,7 +63,10 @@ class Poisson(OfColumns):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
         refuse_too_large(cells)
-        refuse_unless(_whole(cells), cells, "a count 0, 1, 2, ...", "use Gamma() or Gaussian() for this column")
+        if self.outside == "refuse":
+            refuse_unless(_whole(cells), cells, "a count 0, 1, 2, ...", "use Gamma() or Gaussian() for this column")
+        else:
+            cells = _counts_alone(cells)
         return Totals.count(cells, labels, weights, classes)
 
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
@@ -57,10 +75,11 @@ class Poisson(OfColumns):
         top, bottom = statistic.total + self.alpha * overall, statistic.present + self.alpha
         rate = np.divide(top, bottom, out=np.tile(overall, (len(top), 1)), where=bottom > 0.0)
         speaks = overall[:, None] > 0.0  # a column that was always 0 says nothing
-        return PoissonLikelihood(rate.T.copy(), np.where(speaks, log(rate.T), 0.0))
+        return PoissonLikelihood(rate.T.copy(), np.where(speaks, log(rate.T), 0.0), self.outside)
 
     def score_left_out(self, statistic: Totals, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         own = np.arange(len(statistic.total)) == rows.labels[:, None]
+        cells = _counts_alone(cells)
         for j in range(cells.shape[1]):
             x = cells[:, j].astype(np.float64)
             there = np.flatnonzero(~np.isnan(x))
@@ -81,9 +100,12 @@ class PoissonLikelihood:
 
     rate: Floats
     log_rate: Floats
+    outside: Outside
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
+        if self.outside == "ignore":
+            cells = _counts_alone(cells)
         kernels.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
         impossible(~_whole(cells) & ~np.isnan(cells), weight, slot, out)
 
@@ -94,6 +116,6 @@ class PoissonLikelihood:
         return list(rng.poisson(self.rate[:, labels]))
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
-        if np.isnan(cells[row, column]):
+        if np.isnan(cells[row, column]) or (self.outside == "ignore" and not _whole(cells[row, column])):
             return None
         return f"Poisson({cells[row, column]:g}; mean {self.rate[column, label]:.6g})"

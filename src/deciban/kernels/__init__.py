@@ -22,6 +22,8 @@ _HOMES = {
     "left_out_cholesky": "left_out",
     "left_out_linear": "left_out",
     "normalize": "posterior",
+    "block_losses": "tuning",
+    "pair_gains": "tuning",
     "score_normal": "scoring",
     "score_joint_normal": "scoring",
     "score_holed_normal": "scoring",

@@ -55,13 +55,13 @@ class Scatter:
         merged.doubt[:] += other.doubt
         return merged
 
-    def remove(self, other: Self) -> "Scatter":
+    def remove(self, other: Self, strict: bool = True) -> "Scatter":
         left = Scatter(*(array.copy() for array in self._arrays()))
         kernels.combine_scatter(*left._sums(), *other._sums(), remaining(self.weight, other.weight), -1.0)
         left.doubt[:] += other.doubt
         left.doubt[left.weight == 0.0] = 0.0
         overall = np.maximum(left.over_classes()._diagonal(), 0.0) / max(left.weight.sum(), 1e-300)
-        gone = settled(left._diagonal(), self._diagonal(), left.doubt, left.weight[:, None], overall) == 0.0
+        gone = settled(left._diagonal(), self._diagonal(), left.doubt, left.weight[:, None], overall, strict) == 0.0
         for array in (left.scatter, left.scatter_low):
             array[gone[:, :, None] | gone[:, None, :]] = 0.0
         return left

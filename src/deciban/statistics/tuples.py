@@ -31,9 +31,9 @@ class Tuples:
         encoded = [distinct(column, j) for j, column in enumerate(values)]
         codes = np.stack([code for code, _ in encoded], axis=1).astype(np.int64)
         complete = np.flatnonzero((codes >= 0).all(axis=1))
-        tuples, place = np.unique(codes[complete], axis=0, return_inverse=True)
+        tuples, place = _distinct(codes[complete], [len(level) for _, level in encoded])
         table = np.zeros((classes, len(tuples)))
-        kernels.count_codes(place.ravel().astype(np.int32), labels[complete], weights[complete], table)
+        kernels.count_codes(place.astype(np.int32), labels[complete], weights[complete], table)
         return cls(tuple(level for _, level in encoded), tuples, table)._canonical()
 
     def merge(self, other: Self) -> "Tuples":
@@ -76,6 +76,18 @@ class Tuples:
             tuples[:, j] = positions(column.take(pa.array(tuples[:, j])), kept)
         order = np.lexsort(tuples.T[::-1])
         return Tuples(tuple(levels), tuples[order], table[:, order])
+
+
+def _distinct(codes: Integers, sizes: Sequence[int]) -> tuple[Integers, Integers]:
+    """The distinct rows, in order, and the place of each row among them."""
+    if float(np.prod(np.array(sizes, dtype=np.float64))) >= 2.0**62:
+        tuples, place = np.unique(codes, axis=0, return_inverse=True)
+        return tuples, place.ravel()
+    keys = np.zeros(len(codes), dtype=np.int64)
+    for j, size in enumerate(sizes):
+        keys = keys * size + codes[:, j]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return codes[first], place.ravel()
 
 
 def _aligned(mine: Tuples, theirs: Tuples) -> tuple[tuple[pa.Array, ...], Integers, Floats, Floats]:
