@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, log
@@ -31,7 +32,8 @@ from deciban.families import (
     LogNormal,
     Poisson,
 )
-from deciban.families.base import LeftOut, PerClass, Pooled, Shrunk
+from deciban.families.base import LeftOut, Pooled, Shrunk, cells_of
+from deciban.fit import CORES, in_order
 from deciban.model import Counts, Model, estimate, normalized
 from deciban.statistics.levels import distinct
 
@@ -43,10 +45,14 @@ MOST_EVIDENCE = 1 << 23
 # With more blocks than this all of them share one weight.
 MOST_BLOCKS = 500
 
-# The widest joint Gaussian, the largest share of missing cells in its columns, and the rows that choose its shrinkage.
+# The widest joint Gaussian, the largest share of missing cells in its columns, and the multiplications that choose its
+# shrinkage.
 MOST_JOINED = 128
 MOST_MISSING = 0.1
-SHRINKAGE_ROWS = 1500
+SHRINKAGE_WORK = 1e8
+
+# Rows that are worth a thread of their own.
+CHUNK_ROWS = 500
 
 # Evidence beyond this, for or against, counts as this while weights are learned.
 MOST_EXTREME = 700.0
@@ -59,7 +65,7 @@ GROUP_START, GROUP_ROWS, BLOCK_ROWS, BIAS_ROWS = 0.3, 1.0, 10.0, 1.0
 PAIRED_COLUMNS, PAIRED_LEVELS, PAIR_ALPHA, PAIRS_A_ROUND, ROUNDS, LEAST_GAIN = 24, 16, 0.5, 6, 6, 4.0
 
 POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.02, 0.2))
-PER_CLASS = (JointGaussian(PerClass(shrinkage=0.1)), JointGaussian(Shrunk(0.1, 0.1)), JointGaussian(Shrunk(0.5, 0.5)))
+PER_CLASS = tuple(JointGaussian(Shrunk(amount, share)) for amount, share in ((0.02, 0.1), (0.1, 0.1), (0.5, 0.5)))
 
 
 @dataclass(frozen=True)
@@ -238,6 +244,7 @@ class Heard:
     evidence: Floats
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # its matrices are small: threads would wait for each other
 def tuned(
     table: Table, labels: Labels, weights: Floats | None, base: Schema, count: Callable[[Schema], Counts]
 ) -> tuple[Counts, Tuning]:
@@ -266,6 +273,7 @@ def _untuned(counts: Counts, note: str) -> tuple[Counts, Tuning]:
     return counts, replace(Tuning.plain(counts), note=note)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def retuned(
     tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
 ) -> Tuning:
@@ -452,8 +460,18 @@ def _left_out(rows: Rows, family: Family, columns: Sequence[int], counted: dict[
     if key not in counted:
         counted[key] = family.count(cells, rows.labels, rows.weights, rows.classes)
     blocks = 1 if family.joint else len(columns)
-    out = np.zeros((rows.labels.size, blocks, rows.classes))
-    family.score_left_out(counted[key], cells, rows.left_out, np.arange(blocks), out)
+    size = rows.labels.size
+    out = np.zeros((size, blocks, rows.classes))
+
+    def score(start: int) -> None:
+        some = np.arange(start, min(start + step, size))
+        family.score_left_out(
+            counted[key], cells_of(cells, some), rows.left_out[some], np.arange(blocks), out[start : start + step]
+        )
+
+    step = max(CHUNK_ROWS, -(-size // CORES))
+    for _ in in_order(score, range(0, size, step)):
+        pass
     return out
 
 
@@ -509,7 +527,7 @@ def _joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
     counted: dict[Any, Any] = {}
     heard = []
     for families in (POOLED, PER_CLASS):
-        some = rows.some(SHRINKAGE_ROWS)
+        some = rows.some(max(FEWEST_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
         statistic = families[0].count(families[0].read(rows.table, columns), rows.labels, rows.weights, rows.classes)
         counted[families[0].counts, tuple(columns)] = statistic
         losses = [float(some.losses(_left_out(some, family, columns, counted))[0]) for family in families]
