@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers, all_finite
+from deciban.arrays import Flags, Floats, Integers
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
@@ -216,9 +216,8 @@ def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) ->
 
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     """The place of the class with the highest posterior; ties go to the first."""
-    best: Integers = log_joint.argmax(axis=1)
-    if not all_finite(log_joint):
-        best[log_joint.max(axis=1) == -np.inf] = log_prior.argmax()
+    best = np.empty(len(log_joint), dtype=np.int64)
+    kernels.best_classes(log_joint, log_prior.argmax(), best)
     return best
 
 

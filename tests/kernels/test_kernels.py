@@ -5,6 +5,8 @@ import pytest
 from scipy import sparse
 
 from deciban import kernels
+from deciban.arrays import SparseRows, in_lanes
+from deciban.families.bernoulli import Exchange
 
 RNG = np.random.default_rng(5)
 N, M, K = 40, 3, 4
@@ -172,6 +174,19 @@ def test_normalize() -> None:
     assert density[3] == -np.inf
 
 
+def test_best_classes() -> None:
+    joint = np.array([[1.0, 3.0, 3.0], [-np.inf] * 3, [-np.inf, -9.0, -np.inf], [2.0, 1.0, 0.0]])
+    best = np.empty(4, dtype=np.int64)
+    kernels.best_classes(joint, 2, best)
+    assert best.tolist() == [1, 2, 1, 0]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_all_within(kind: type) -> None:
+    for values, within in (([0.0, np.nan, 5.0], True), ([], True), ([5.1], False), ([np.nan, -0.1], False)):
+        assert kernels.all_within(np.array(values, dtype=kind), 0.0, 5.0) is within
+
+
 def test_score_joint_normal() -> None:
     x, centre, mean, offset = np.nan_to_num(X), parameters(M), parameters(K, M), parameters(K)
     whiten = np.triu(parameters(2, M, M))
@@ -220,6 +235,22 @@ def test_score_linear_dense_and_sparse() -> None:
     np.testing.assert_array_equal(thin, dense)
 
 
+@pytest.mark.parametrize("classes", [1, 2, 3, 4, 5, 8, 9, 12, 13, 24, 30])
+def test_sparse_rows_add_up_whatever_the_number_of_classes(classes: int) -> None:
+    """In lanes by three and by one; a slice of the rows shares their data."""
+    slope = parameters(60, classes)
+    csr = sparse.random_array((9, 60), density=0.3, format="csr", rng=RNG)
+    part = SparseRows(csr.data, csr.indices, csr.indptr, 60).slice(2, 9)
+    out = np.zeros((7, 1, classes))
+    kernels.score_sparse_linear(*part.kernel_arrays(), in_lanes(slope), 1.0, 0, out)
+    np.testing.assert_allclose(out[:, 0], csr[2:] @ slope, rtol=1e-12, atol=1e-13)
+    flags = np.zeros((7, 1, classes))
+    one, zero = -np.abs(slope), -np.abs(parameters(60, classes))
+    Exchange.of(one, zero, np.ones(60)).score(part, 0.5, flags)
+    above = csr[2:].toarray() > 0.5
+    np.testing.assert_allclose(flags[:, 0], above @ one + ~above @ zero, rtol=1e-12)
+
+
 def test_score_sparse_binary() -> None:
     """As the dense kernel, also where a term is infinite, a cell missing, a weight 0."""
     x = np.where(np.isnan(X) | (X > 0), X, 0.0)
@@ -229,5 +260,5 @@ def test_score_sparse_binary() -> None:
     for weight in (WEIGHT, np.array([1.0, 0.0, 0.5])):
         dense, thin = np.zeros((N, 1, K)), np.zeros((N, 1, K))
         kernels.score_binary(x, 0.4, one, zero, weight, np.zeros(M, dtype=np.int64), dense)
-        kernels.score_sparse_binary(csr.data, csr.indices, csr.indptr, 0.4, one, zero, weight, thin)
+        Exchange.of(one, zero, weight).score(SparseRows(csr.data, csr.indices, csr.indptr, M), 0.4, thin)
         np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)

@@ -132,8 +132,8 @@ class DiscreteNB(DropIn):
             return empirical(counts)
         return np.full(counts.classes.size, -np.log(counts.classes.size))
 
-    def _check_cells(self, table: Matrix | SparseMatrix) -> None:
-        stored = table.array if isinstance(table, Matrix) else table.matrix.data
+    def _explain_refusal(self, table: Matrix | SparseMatrix) -> None:
+        stored = table.array if isinstance(table, Matrix) else table.cells.stored
         if self._only_positive and stored.size and stored.min() < 0:
             raise DataError(f"Negative values in data passed to {type(self).__name__} (input X)")
 
@@ -305,17 +305,15 @@ class CategoricalNB(DiscreteNB):
         assert isinstance(alpha, float)
         return CodesFromZero(alpha, least=tuple(int(size) for size in np.broadcast_to(least, columns)))
 
-    def _check_cells(self, table: Matrix | SparseMatrix) -> None:
-        super()._check_cells(table)
-        stored = table.array if isinstance(table, Matrix) else table.matrix.data
-        if stored.dtype.kind == "f" and np.isinf(stored).any():
-            raise DataError("Input X contains infinity: a category is a whole number")
-
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
         table = super()._table(X)
-        array = table.array if isinstance(table, Matrix) else table.matrix.toarray()
-        if array.dtype.kind == "f" and not np.isnan(array).any():
-            array = np.trunc(array)  # as scikit-learn reads 1.7 as category 1
+        array = table.array if isinstance(table, Matrix) else table.numbers(range(table.width))
+        self._explain_refusal(Matrix(array))  # of a category below 0, which the family would take
+        if array.dtype.kind == "f":
+            if np.isinf(array).any():
+                raise DataError("Input X contains infinity: a category is a whole number")
+            if not np.isnan(array).any():
+                array = np.trunc(array)  # as scikit-learn reads 1.7 as category 1
         return Matrix(array)
 
     @property

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
 
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, all_finite
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, SparseRows, all_finite
 from deciban.errors import BadCell, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
@@ -27,7 +26,7 @@ class Readable(Protocol):
         """The cells as they are: a matrix of numbers, or an Arrow array for each column."""
         ...
 
-    def amounts(self, columns: Sequence[int]) -> Numbers | sparse.csr_array:
+    def amounts(self, columns: Sequence[int]) -> Numbers | SparseRows:
         """The cells as numbers, of which most may be zero: a matrix, dense or in CSR form."""
         ...
 
@@ -237,16 +236,17 @@ def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -
         raise BadCell(column, row, f"found {numbers[row, column].item()!r}, expected {expected}", remedy)
 
 
-def refuse_stored(usable: Flags, cells: Numbers | sparse.csr_array, expected: str, remedy: str) -> None:
+def refuse_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: str) -> None:
     """The same for a matrix that may be sparse: `usable` speaks of its stored cells."""
     if isinstance(cells, np.ndarray):
         refuse_unless(usable, cells, expected, remedy)
         return
-    bad = np.flatnonzero(~usable & ~np.isnan(cells.data))
+    bad = np.flatnonzero(~usable & ~np.isnan(cells.stored))
     if bad.size:
-        row = int(np.searchsorted(cells.indptr, bad[0], side="right")) - 1
-        found = cells.data[bad[0]].item()
-        raise BadCell(int(cells.indices[bad[0]]), row, f"found {found!r}, expected {expected}", remedy)
+        first = bad[0] + cells.indptr[0]
+        row = int(np.searchsorted(cells.indptr, first, side="right")) - 1
+        found = cells.data[first].item()
+        raise BadCell(int(cells.indices[first]), row, f"found {found!r}, expected {expected}", remedy)
 
 
 def refuse_infinite(numbers: Numbers) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from deciban.arrays import LARGEST
 from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.lanes import STEP, no_lanes, plus_scaled, put_lanes
 
 TILE_ROWS = 64
 
@@ -209,90 +210,104 @@ def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Ar
 
 @compiled
 def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -> None:
-    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope."""
+    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope. Slopes in lanes."""
     if weight == 0.0:
         return
     total = np.zeros(slope.shape[1])
     for i in range(x.shape[0]):
+        total[:] = 0.0
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
             if value == value and value != 0.0:
-                amount = weight * value
                 for c in range(total.size):
-                    total[c] += amount * slope[j, c]
-        _settle_row(total, i, slot, out)
+                    total[c] += value * slope[j, c]
+        for c in range(out.shape[2]):
+            out[i, slot, c] += weight * total[c]
+
+
+@compiled
+def _sum_stored(
+    data: Array, indices: Array, first: int, last: int, binary: bool, threshold: float, table: Array, total: Array
+) -> bool:
+    """Fill `total` with the sum of cell * table[column] over stored cells, both in lanes; False if one is missing.
+
+    With `binary` a cell counts as 1 above the threshold, else as 0. A zero adds nothing, whatever stands in the table.
+    """
+    whole = True
+    width, place = np.uint64(table.shape[1]), np.uint64(0)
+    start, stop = np.uint64(first), np.uint64(last)
+    while place < width:
+        a, b, c = no_lanes(), no_lanes(), no_lanes()
+        wide = place + STEP + STEP < width  # three at once: each pass over the cells costs as much as the sums
+        for k in range(start, stop):
+            value = np.float64(data[k])
+            whole &= value == value
+            amount = (1.0 if value > threshold else 0.0) if binary else value
+            if amount == amount and amount != 0.0:
+                here = np.uint64(indices[k]) * width + place
+                a = plus_scaled(a, amount, table, here)
+                if wide:
+                    b = plus_scaled(b, amount, table, here + STEP)
+                    c = plus_scaled(c, amount, table, here + STEP + STEP)
+        put_lanes(a, total, place)
+        if wide:
+            put_lanes(b, total, place + STEP)
+            put_lanes(c, total, place + STEP + STEP)
+            place += STEP + STEP
+        place += STEP
+    return whole
 
 
 @compiled
 def score_sparse_linear(
     data: Array, indices: Array, indptr: Array, slope: Array, weight: float, slot: int, out: Array
 ) -> None:
-    """The same for rows in CSR form."""
+    """score_linear for rows in CSR form."""
     if weight == 0.0:
         return
     total = np.zeros(slope.shape[1])
     for i in range(indptr.size - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[k])
-            if value == value and value != 0.0:
-                amount = weight * value
-                j = indices[k]
-                for c in range(total.size):
-                    total[c] += amount * slope[j, c]
-        _settle_row(total, i, slot, out)
+        _sum_stored(data, indices, indptr[i], indptr[i + 1], False, 0.0, slope, total)
+        for c in range(out.shape[2]):
+            out[i, slot, c] += weight * total[c]
 
 
 @compiled
 def score_sparse_binary(
-    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, weight: Array, out: Array
-) -> None:
+    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array,
+    blocked: Array, finite: bool, out: Array,
+) -> None:  # fmt: skip
     """score_binary for rows in CSR form, all columns together; what is not stored is below the threshold.
 
-    Each row starts from the sum of all zeros and exchanges those of its stored cells. Infinite terms are counted
-    instead of added, so that they can be taken back.
+    Each row starts from `zeros`, the sum over columns of `zero`, and exchanges those of its stored cells: `gain`, in
+    lanes, is one - zero. Unless all terms are `finite`, those of -inf are counted and not added, so that they can be
+    taken back: `blocked` is their number among the zeros.
     """
-    classes = one.shape[1]
-    base = np.zeros(classes)
-    blocked = np.zeros(classes)
-    gain = np.zeros(one.shape)  # what a stored cell adds beyond its zero; NaN where either is infinite
-    for j in range(zero.shape[0]):
-        if weight[j] != 0.0:
-            for c in range(classes):
-                gain[j, c] = weight[j] * (one[j, c] - zero[j, c])
-                if zero[j, c] == -np.inf:
-                    blocked[c] += 1.0
-                else:
-                    base[c] += weight[j] * zero[j, c]
-                if one[j, c] == -np.inf:
-                    gain[j, c] = np.nan
-    infinite = not np.isfinite(gain.sum())
-    total = np.empty(classes)
-    stops = np.empty(classes)
+    classes = zeros.size
+    total, stops = np.empty(max(classes, gain.shape[1])), np.empty(classes)
     for i in range(indptr.size - 1):
-        total[:] = base
+        first, last = indptr[i], indptr[i + 1]
+        if finite and _sum_stored(data, indices, first, last, True, threshold, gain, total):
+            for c in range(classes):
+                out[i, 0, c] += zeros[c] + total[c]
+            continue
+        total[:classes] = zeros
         stops[:] = blocked
-        for k in range(indptr[i], indptr[i + 1]):
+        for k in range(first, last):
             value = np.float64(data[k])
             if value <= threshold:
                 continue
             j = indices[k]
-            if value == value and not infinite:
-                for c in range(classes):
-                    total[c] += gain[j, c]
-                continue
-            w = weight[j]
-            if w == 0.0:
-                continue
             for c in range(classes):
                 if zero[j, c] == -np.inf:
                     stops[c] -= 1.0
                 else:
-                    total[c] -= w * zero[j, c]
+                    total[c] -= zero[j, c]
                 if value == value:
                     if one[j, c] == -np.inf:
                         stops[c] += 1.0
                     else:
-                        total[c] += w * one[j, c]
+                        total[c] += one[j, c]
         for c in range(classes):
             out[i, 0, c] += -np.inf if stops[c] > 0.0 else total[c]
 

@@ -43,9 +43,9 @@ def count_sparse_totals(
         w = weights[i]
         if c < 0 or w == 0.0:
             continue
-        for k in range(indptr[i], indptr[i + 1]):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             value = np.float64(data[k])
-            j = indices[k]
+            j = np.uint64(indices[k])
             if value != value:
                 present[c, j] -= w
             elif binary:
@@ -53,3 +53,12 @@ def count_sparse_totals(
                     total[c, j] += w
             else:
                 total[c, j] += w * value
+
+
+@compiled
+def all_within(values: Array, low: float, high: float) -> bool:
+    """Whether each value lies between the two or is missing."""
+    outside = 0
+    for k in range(values.size):
+        outside += values[k] < low or values[k] > high
+    return outside == 0
