@@ -189,11 +189,11 @@ def test_all_within(kind: type) -> None:
 
 def test_score_joint_normal() -> None:
     x, centre, mean, offset = np.nan_to_num(X), parameters(M), parameters(K, M), parameters(K)
-    whiten = np.triu(parameters(2, M, M))
+    whiten, reach = np.tril(parameters(2, M, M)), np.arange(1, M + 1)
     group = np.array([0, 0, 1, 0])
     out = np.zeros((N, 2, K))
-    kernels.score_joint_normal(x, centre, whiten, group, mean, offset, 0.5, 1, out)
-    white = np.einsum("nk,ckl->ncl", x - centre, whiten[group])
+    kernels.score_joint_normal(x, centre, whiten, reach, group, mean, offset, 0.5, 1, out)
+    white = np.einsum("nk,clk->ncl", x - centre, whiten[group])
     np.testing.assert_allclose(out[:, 1], 0.5 * (offset - ((white - mean) ** 2).sum(axis=2)), rtol=1e-12)
     assert not out[:, 0].any()
 

@@ -222,3 +222,25 @@ def test_multinomial_coefficient_by_hand() -> None:
     joint = np.exp(clf.log_joint([[2.0, 1.0]])[0])
     ways = factorial(3) / (factorial(2) * factorial(1))
     np.testing.assert_allclose(joint, [0.5 * ways * 0.25**2 * 0.75, 0.5 * ways * 0.5**3], rtol=1e-14)
+
+
+def test_pooled_block_of_many_columns_and_few_classes() -> None:
+    """Scored in the few directions that tell the classes apart; the density of the others is not lost."""
+    rng = np.random.default_rng(8)
+    labels = np.arange(300) % 3
+    x = rng.normal(size=(300, 9)) @ rng.normal(size=(9, 9)) + 1e3 * labels[:, None]
+    clf = BayesClassifier(JointGaussian(Pooled())).fit(x, labels)
+    means = np.stack([x[labels == c].mean(axis=0) for c in range(3)])
+    spread = (x - means[labels]).T @ (x - means[labels]) / 300
+    holed = x[:40].copy()
+    holed[::2, 4] = np.nan
+    expected = np.empty((40, 3))
+    for i, row in enumerate(holed):
+        there = np.flatnonzero(~np.isnan(row))
+        for c in range(3):
+            normal = stats.multivariate_normal(means[c, there], spread[np.ix_(there, there)])
+            expected[i, c] = normal.logpdf(row[there]) - np.log(3.0)
+    np.testing.assert_allclose(clf.log_joint(holed), expected, rtol=1e-7)
+    np.testing.assert_allclose(clf.evidence(holed).log_joint, expected, rtol=1e-7)
+    for i in range(40):
+        np.testing.assert_array_equal(clf.log_joint(holed[i : i + 1])[0], clf.log_joint(holed)[i])

@@ -57,10 +57,29 @@ def score_normal(
 
 
 @compiled
+def _combine_columns(columns: Array, factors: Array, count: int, rows: int, sums: Array) -> None:
+    """Fill `sums` with the sum of factors[k] * columns[k] over the first `count` columns of a tile [column, row]."""
+    height, place = np.uint64(columns.shape[1]), np.uint64(0)
+    while place < np.uint64(rows):
+        a, b, c, d = no_lanes(), no_lanes(), no_lanes(), no_lanes()
+        here = place
+        for k in range(np.uint64(count)):
+            a = plus_scaled(a, factors[k], columns, here)
+            b = plus_scaled(b, factors[k], columns, here + STEP)
+            c = plus_scaled(c, factors[k], columns, here + STEP + STEP)
+            d = plus_scaled(d, factors[k], columns, here + STEP + STEP + STEP)
+            here += height
+        for lanes in (a, b, c, d):
+            put_lanes(lanes, sums, place)
+            place += STEP
+
+
+@compiled
 def score_joint_normal(
     x: Array,
     centre: Array,
     whiten: Array,
+    reach: Array,
     group: Array,
     mean: Array,
     offset: Array,
@@ -70,36 +89,31 @@ def score_joint_normal(
 ) -> None:
     """Add weight * (offset - |whiten (x - centre) - mean|**2), each class with the matrix of its group.
 
-    `whiten[g]` holds columns: whiten[g, k, l] is what column k adds to whitened coordinate l >= k. By tiles of rows:
+    whiten[g, m, k] is what column k adds to whitened coordinate m, nothing from column reach[m] on. By tiles of rows:
     every innermost loop runs over the rows of a tile.
     """
     if weight == 0.0:
         return
-    size = x.shape[1]
-    columns = np.empty((size, TILE_ROWS))
-    white = np.empty((size, TILE_ROWS))
+    columns = np.zeros((x.shape[1], TILE_ROWS))
+    white = np.zeros((reach.size, TILE_ROWS))
     distance = np.empty(TILE_ROWS)
     for start in range(0, x.shape[0], TILE_ROWS):
         rows = min(TILE_ROWS, x.shape[0] - start)
         for i in range(rows):
-            for k in range(size):
+            for k in range(x.shape[1]):
                 columns[k, i] = x[start + i, k] - centre[k]
         last = -1
         for c in range(group.size):
             g = group[c]
             if g != last:
-                white[:] = 0.0
-                for m in range(size):
-                    for k in range(m + 1):
-                        factor = whiten[g, k, m]
-                        for i in range(rows):
-                            white[m, i] += columns[k, i] * factor
+                for m in range(reach.size):
+                    _combine_columns(columns, whiten[g, m], reach[m], rows, white[m])
                 last = g
             distance[:] = 0.0
-            for k in range(size):
-                here = mean[c, k]
+            for m in range(reach.size):
+                here = mean[c, m]
                 for i in range(rows):
-                    z = white[k, i] - here
+                    z = white[m, i] - here
                     distance[i] += z * z
             for i in range(rows):
                 # coordinates that overflowed in both directions are as far as any
