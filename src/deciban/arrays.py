@@ -125,12 +125,6 @@ def log(values: Floats) -> Floats:
         return np.asarray(np.log(values), dtype=np.float64)
 
 
-def all_finite(values: npt.NDArray[Any]) -> bool:
-    """Whether the sum is finite, for which every value must be: one pass, and False at worst needs a second look."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum()))
-
-
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The doubles nearest to a + b, and what they leave out."""
     total = a + b

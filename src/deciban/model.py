@@ -198,10 +198,13 @@ class Guard:
         try:
             return action(*arguments)
         except BadCell as bad:
-            column = self.schema.parts[part].columns[bad.column]
-            if self.rows is not None and bad.row is not None:
-                bad.row = int(self.rows[bad.row])
-            raise bad.as_error(self.schema.column_name(column), self.first_row) from None
+            raise self.named(part, bad) from None
+
+    def named(self, part: int, bad: BadCell) -> DataError:
+        column = self.schema.parts[part].columns[bad.column]
+        if self.rows is not None and bad.row is not None:
+            bad.row = int(self.rows[bad.row])
+        return bad.as_error(self.schema.column_name(column), self.first_row)
 
 
 def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
@@ -235,9 +238,13 @@ class Model:
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
         """log P(row, class), unnormalised; without `full`, up to a term that is the same for every class."""
         out = np.empty((table.rows, 1, self.classes.size))
-        out[:] = self.log_prior + self.bias
+        out[:] = self._start
         self._score(table, first_row, self._part_weights, self.schema.together, full, out)
-        return out.reshape(table.rows, self.classes.size)
+        return out[:, 0]
+
+    @cached_property
+    def _start(self) -> Floats:
+        return self.log_prior + self.bias
 
     @cached_property
     def _part_weights(self) -> tuple[Floats, ...]:
@@ -260,10 +267,13 @@ class Model:
         out: Floats,
     ) -> None:
         """Add the weighted evidence of every part to `out`. The one place where anything is scored."""
-        guard = Guard(self.schema, first_row)
-        for p, (part, likelihood) in enumerate(zip(self.schema.parts, self.likelihoods, strict=True)):
-            cells = guard(p, part.family.read, table, part.columns)
-            guard(p, likelihood.score, cells, weights[p], slots[p], out)
+        for p, part in enumerate(self.schema.parts):
+            likelihood = self.likelihoods[p]
+            try:
+                cells = part.family.read(table, part.columns)
+                likelihood.score(cells, weights[p], slots[p], out)
+            except BadCell as bad:
+                raise Guard(self.schema, first_row).named(p, bad) from None
             if full and (base := likelihood.base(cells)) is not None:
                 for b in range(base.shape[1]):
                     out[:, slots[p][b], :] += weights[p][b] * base[:, b, None]

@@ -119,10 +119,10 @@ def test_whole_numbers() -> None:
                 assert table[c, start[j] + k] == expected
     code_of = np.arange(start[-1], dtype=np.int32)
     codes = np.zeros((2, M), dtype=np.int32)
-    kernels.encode_integers(np.array([[99.0] * M, [np.nan] * M]), low, start, code_of, codes)
+    assert not kernels.encode_integers(np.array([[99.0] * M, [np.nan] * M]), low, start, code_of, codes)
     assert codes.tolist() == [[-2] * M, [-1] * M]
     codes = np.zeros((N, M), dtype=np.int32)
-    kernels.encode_integers(np.nan_to_num(x, nan=low[1]), low, start, code_of, codes)
+    assert kernels.encode_integers(np.nan_to_num(x, nan=low[1]), low, start, code_of, codes)
     np.testing.assert_array_equal(codes, np.nan_to_num(x, nan=low[1]) - low + start[:-1])
 
 
@@ -182,6 +182,12 @@ def test_best_classes() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_all_finite(kind: type) -> None:
+    for values, finite in (([0.0, 1e30], True), ([], True), ([1.0, np.nan], False), ([-np.inf, 2.0], False)):
+        assert kernels.all_finite(np.array(values, dtype=kind)) is finite
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_all_within(kind: type) -> None:
     for values, within in (([0.0, np.nan, 5.0], True), ([], True), ([5.1], False), ([np.nan, -0.1], False)):
         assert kernels.all_within(np.array(values, dtype=kind), 0.0, 5.0) is within
@@ -208,7 +214,7 @@ def test_score_lookup() -> None:
 
 def test_score_binary() -> None:
     one, zero = parameters(M, K), parameters(M, K)
-    apart, _ = scored(kernels.score_binary, X, 0.2, one, zero)
+    apart, _ = scored(kernels.score_binary, X, 0.2, np.stack([zero, one], axis=1).reshape(-1, K))
     terms = np.where((X > 0.2)[:, :, None], one, zero) + np.where(np.isnan(X), np.nan, 0.0)[:, :, None]
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12)
 
@@ -259,6 +265,8 @@ def test_score_sparse_binary() -> None:
     csr = sparse.csr_array(x)
     for weight in (WEIGHT, np.array([1.0, 0.0, 0.5])):
         dense, thin = np.zeros((N, 1, K)), np.zeros((N, 1, K))
-        kernels.score_binary(x, 0.4, one, zero, weight, np.zeros(M, dtype=np.int64), dense)
+        kernels.score_binary(
+            x, 0.4, np.stack([zero, one], axis=1).reshape(-1, K), weight, np.zeros(M, dtype=np.int64), dense
+        )
         Exchange.of(one, zero, weight).score(SparseRows(csr.data, csr.indices, csr.indptr, M), 0.4, thin)
         np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)

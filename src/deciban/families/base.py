@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, SparseRows, all_finite
+from deciban import kernels
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, SparseRows
 from deciban.errors import BadCell, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
@@ -251,7 +252,7 @@ def refuse_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, rem
 
 def refuse_infinite(numbers: Numbers) -> None:
     """A BadCell for the first infinite cell."""
-    if np.issubdtype(numbers.dtype, np.floating) and not all_finite(numbers):
+    if not kernels.all_finite(numbers.ravel()):
         refuse_unless(~np.isinf(numbers), numbers, "a finite number (not infinity)", "correct it or leave it empty")
 
 

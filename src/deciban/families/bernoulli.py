@@ -77,13 +77,18 @@ class BernoulliLikelihood:
 
     def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
         if isinstance(cells, np.ndarray):
-            kernels.score_binary(cells, self.threshold, self.one, self.zero, weight, slot, out)
+            kernels.score_binary(cells, self.threshold, self._lanes, weight, slot, out)
             return
         if out.shape[1] > 1:  # block by block every absent word speaks for itself, and `out` is larger than this
             self.score(cells.matrix().toarray(), weight, slot, out)
             return
         exchange = self._exchange if (weight == 1.0).all() else Exchange.of(self.one, self.zero, weight)
         exchange.score(cells, self.threshold, out)
+
+    @cached_property
+    def _lanes(self) -> Floats:
+        """log P(0) and log P(1) of each column, one below the other."""
+        return in_lanes(np.stack([self.zero, self.one], axis=1).reshape(-1, self.zero.shape[1]))
 
     @cached_property
     def _exchange(self) -> "Exchange":

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, all_finite
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
     OfBlocks,
     PerClass,
@@ -161,7 +161,7 @@ class JointNormal:
         """The cells of the columns that vary, and which rows miss one; None where no row does."""
         varies = self.whitened.columns
         used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
-        if all_finite(cells):
+        if kernels.all_finite(cells.ravel()):
             return used, None
         refuse_infinite(cells)
         holed = np.asarray(np.isnan(used).any(axis=1))

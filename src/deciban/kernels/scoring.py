@@ -171,79 +171,10 @@ def score_holed_normal(
 
 
 @compiled
-def _settle_row(total: Array, i: int, slot: int, out: Array) -> None:
-    """Add the sums of a row to its slot, and empty them."""
-    for c in range(total.size):
-        out[i, slot, c] += total[c]
-        total[c] = 0.0
-
-
-@compiled
-def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * table[start[j] + code]."""
-    total = np.zeros(table.shape[1])
-    for i in range(codes.shape[0]):
-        here = slot[0]
-        for j in range(codes.shape[1]):
-            code = codes[i, j]
-            w = weight[j]
-            if code >= 0 and w != 0.0:
-                if slot[j] != here:
-                    _settle_row(total, i, here, out)
-                    here = slot[j]
-                row = start[j] + code
-                for c in range(total.size):
-                    total[c] += w * table[row, c]
-        _settle_row(total, i, here, out)
-
-
-@compiled
-def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * one where the cell is above the threshold, weight * zero where it is not; by tiles of rows."""
-    column = np.empty(TILE_ROWS)
-    tile = np.zeros((one.shape[1], TILE_ROWS))
-    for start in range(0, x.shape[0], TILE_ROWS):
-        rows = min(TILE_ROWS, x.shape[0] - start)
-        here = slot[0]
-        for j in range(x.shape[1]):
-            w = weight[j]
-            if w == 0.0:
-                continue
-            if slot[j] != here:
-                _settle(tile, rows, start, here, out)
-                here = slot[j]
-            for i in range(rows):
-                column[i] = x[start + i, j]
-            for c in range(one.shape[1]):
-                yes, no = w * one[j, c], w * zero[j, c]
-                for i in range(rows):
-                    term = yes if column[i] > threshold else no
-                    tile[c, i] += term if column[i] == column[i] else 0.0
-        _settle(tile, rows, start, here, out)
-
-
-@compiled
-def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -> None:
-    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope. Slopes in lanes."""
-    if weight == 0.0:
-        return
-    total = np.zeros(slope.shape[1])
-    for i in range(x.shape[0]):
-        total[:] = 0.0
-        for j in range(x.shape[1]):
-            value = np.float64(x[i, j])
-            if value == value and value != 0.0:
-                for c in range(total.size):
-                    total[c] += value * slope[j, c]
-        for c in range(out.shape[2]):
-            out[i, slot, c] += weight * total[c]
-
-
-@compiled
 def _sum_stored(
     data: Array, indices: Array, first: int, last: int, binary: bool, threshold: float, table: Array, total: Array
 ) -> bool:
-    """Fill `total` with the sum of cell * table[column] over stored cells, both in lanes; False if one is missing.
+    """Fill `total` with the sum of cell * table[column] over some cells, both in lanes; False if one is missing.
 
     With `binary` a cell counts as 1 above the threshold, else as 0. A zero adds nothing, whatever stands in the table.
     """
@@ -270,6 +201,62 @@ def _sum_stored(
             place += STEP + STEP
         place += STEP
     return whole
+
+
+@compiled
+def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: Array, out: Array) -> None:
+    """Add weight * table[start[j] + code]; the table is in lanes."""
+    places, factors = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
+    total = np.empty(table.shape[1])
+    for i in range(codes.shape[0]):
+        j = 0
+        while j < codes.shape[1]:  # the columns of one slot after those of another
+            here, count = slot[j], 0
+            while j < codes.shape[1] and slot[j] == here:
+                places[count], factors[count] = start[j] + codes[i, j], weight[j]
+                count += codes[i, j] >= 0
+                j += 1
+            _sum_stored(factors, places, 0, count, False, 0.0, table, total)
+            for c in range(out.shape[2]):
+                out[i, here, c] += total[c]
+
+
+@compiled
+def score_binary(x: Array, threshold: float, table: Array, weight: Array, slot: Array, out: Array) -> None:
+    """Add weight * table[2 * j + 1] where the cell is above the threshold, weight * table[2 * j] where it is not.
+
+    The table is in lanes.
+    """
+    places, factors = np.empty(x.shape[1], np.int64), np.empty(x.shape[1])
+    total = np.empty(table.shape[1])
+    for i in range(x.shape[0]):
+        j = 0
+        while j < x.shape[1]:
+            here, count = slot[j], 0
+            while j < x.shape[1] and slot[j] == here:
+                places[count], factors[count] = 2 * j + (x[i, j] > threshold), weight[j]
+                count += x[i, j] == x[i, j]
+                j += 1
+            _sum_stored(factors, places, 0, count, False, 0.0, table, total)
+            for c in range(out.shape[2]):
+                out[i, here, c] += total[c]
+
+
+@compiled
+def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -> None:
+    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope. Slopes in lanes."""
+    if weight == 0.0:
+        return
+    total = np.zeros(slope.shape[1])
+    for i in range(x.shape[0]):
+        total[:] = 0.0
+        for j in range(x.shape[1]):
+            value = np.float64(x[i, j])
+            if value == value and value != 0.0:
+                for c in range(total.size):
+                    total[c] += value * slope[j, c]
+        for c in range(out.shape[2]):
+            out[i, slot, c] += weight * total[c]
 
 
 @compiled

@@ -53,12 +53,3 @@ def count_sparse_totals(
                     total[c, j] += w
             else:
                 total[c, j] += w * value
-
-
-@compiled
-def all_within(values: Array, low: float, high: float) -> bool:
-    """Whether each value lies between the two or is missing."""
-    outside = 0
-    for k in range(values.size):
-        outside += values[k] < low or values[k] > high
-    return outside == 0
