@@ -1,5 +1,7 @@
 """Each kernel against a few lines of NumPy."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -214,7 +216,7 @@ def test_score_lookup() -> None:
 
 def test_score_binary() -> None:
     one, zero = parameters(M, K), parameters(M, K)
-    apart, _ = scored(kernels.score_binary, X, 0.2, np.stack([zero, one], axis=1).reshape(-1, K))
+    apart, _ = scored(kernels.score_binary, X, 0.2, one, zero)
     terms = np.where((X > 0.2)[:, :, None], one, zero) + np.where(np.isnan(X), np.nan, 0.0)[:, :, None]
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12)
 
@@ -252,21 +254,25 @@ def test_sparse_rows_add_up_whatever_the_number_of_classes(classes: int) -> None
     np.testing.assert_allclose(out[:, 0], csr[2:] @ slope, rtol=1e-12, atol=1e-13)
     flags = np.zeros((7, 1, classes))
     one, zero = -np.abs(slope), -np.abs(parameters(60, classes))
-    Exchange.of(one, zero, np.ones(60)).score(part, 0.5, flags)
     above = csr[2:].toarray() > 0.5
-    np.testing.assert_allclose(flags[:, 0], above @ one + ~above @ zero, rtol=1e-12)
+    for cells in (part, csr[2:].toarray()):
+        flags[:] = 0.0
+        Exchange.of(one, zero, np.ones(60)).score(cells, 0.5, flags)
+        np.testing.assert_allclose(flags[:, 0], above @ one + ~above @ zero, rtol=1e-12)
 
 
-def test_score_sparse_binary() -> None:
-    """As the dense kernel, also where a term is infinite, a cell missing, a weight 0."""
+def test_score_all_binary_dense_and_sparse() -> None:
+    """As column by column, also where a term is infinite, a cell missing, a weight 0."""
     x = np.where(np.isnan(X) | (X > 0), X, 0.0)
     one, zero = -np.abs(parameters(M, K)), -np.abs(parameters(M, K))
-    one[0, 1] = zero[1, 0] = zero[2, 2] = one[2, 3] = -np.inf
+    shut_one, shut_zero = one.copy(), zero.copy()
+    shut_one[0, 1] = shut_zero[1, 0] = shut_zero[2, 2] = shut_one[2, 3] = -np.inf
     csr = sparse.csr_array(x)
-    for weight in (WEIGHT, np.array([1.0, 0.0, 0.5])):
+    weights = (WEIGHT, np.array([1.0, 0.0, 0.5]))
+    for weight, (yes, no) in product(weights, ((one, zero), (shut_one, shut_zero))):
         dense, thin = np.zeros((N, 1, K)), np.zeros((N, 1, K))
-        kernels.score_binary(
-            x, 0.4, np.stack([zero, one], axis=1).reshape(-1, K), weight, np.zeros(M, dtype=np.int64), dense
-        )
-        Exchange.of(one, zero, weight).score(SparseRows(csr.data, csr.indices, csr.indptr, M), 0.4, thin)
-        np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)
+        kernels.score_binary(x, 0.4, yes, no, weight, np.zeros(M, dtype=np.int64), dense)
+        for cells in (x, SparseRows(csr.data, csr.indices, csr.indptr, M)):
+            thin[:] = 0.0
+            Exchange.of(yes, no, weight).score(cells, 0.4, thin)
+            np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)

@@ -76,19 +76,12 @@ class BernoulliLikelihood:
     statistic: Totals
 
     def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
-        if isinstance(cells, np.ndarray):
-            kernels.score_binary(cells, self.threshold, self._lanes, weight, slot, out)
-            return
         if out.shape[1] > 1:  # block by block every absent word speaks for itself, and `out` is larger than this
-            self.score(cells.matrix().toarray(), weight, slot, out)
+            dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
+            kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
             return
         exchange = self._exchange if (weight == 1.0).all() else Exchange.of(self.one, self.zero, weight)
         exchange.score(cells, self.threshold, out)
-
-    @cached_property
-    def _lanes(self) -> Floats:
-        """log P(0) and log P(1) of each column, one below the other."""
-        return in_lanes(np.stack([self.zero, self.one], axis=1).reshape(-1, self.zero.shape[1]))
 
     @cached_property
     def _exchange(self) -> "Exchange":
@@ -112,7 +105,7 @@ class BernoulliLikelihood:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Weighted evidence for sparse rows: each starts from the sum of all zeros and exchanges those of its ones.
+    """Weighted evidence of all columns together: each row starts from all zeros and exchanges those of its ones.
 
     Terms of -inf are counted in `blocked` and left out of `zeros`, so that they can be taken back; `finite` says
     that there are none.
@@ -134,6 +127,9 @@ class Exchange:
         gain = in_lanes(one - zero) if finite else np.zeros((0, 0))
         return cls(one, zero, gain, np.where(shut, 0.0, zero).sum(axis=0), shut.sum(axis=0).astype(np.float64), finite)
 
-    def score(self, cells: SparseRows, threshold: float, out: Floats) -> None:
+    def score(self, cells: Numbers | SparseRows, threshold: float, out: Floats) -> None:
         terms = (self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
-        kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, *terms, out)
+        if isinstance(cells, np.ndarray):
+            kernels.score_all_binary(cells, threshold, *terms, out)
+        else:
+            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, *terms, out)

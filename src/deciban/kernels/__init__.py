@@ -26,6 +26,7 @@ _HOMES = {
     "score_holed_normal": "scoring",
     "score_lookup": "scoring",
     "score_binary": "scoring",
+    "score_all_binary": "scoring",
     "score_linear": "scoring",
     "score_sparse_linear": "scoring",
     "score_sparse_binary": "scoring",

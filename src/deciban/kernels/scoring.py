@@ -13,6 +13,9 @@ from deciban.kernels.lanes import STEP, no_lanes, plus_scaled, put_lanes
 
 TILE_ROWS = 64
 
+# How far apart the columns of a tile stand: at a power of two they would share a few places of the cache.
+TILE_PITCH = TILE_ROWS + 8
+
 
 @compiled
 def _settle(tile: Array, rows: int, start: int, slot: int, out: Array) -> None:
@@ -94,7 +97,7 @@ def score_joint_normal(
     """
     if weight == 0.0:
         return
-    columns = np.zeros((x.shape[1], TILE_ROWS))
+    columns = np.zeros((x.shape[1], TILE_PITCH))
     white = np.zeros((reach.size, TILE_ROWS))
     distance = np.empty(TILE_ROWS)
     for start in range(0, x.shape[0], TILE_ROWS):
@@ -222,24 +225,14 @@ def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: 
 
 
 @compiled
-def score_binary(x: Array, threshold: float, table: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * table[2 * j + 1] where the cell is above the threshold, weight * table[2 * j] where it is not.
-
-    The table is in lanes.
-    """
-    places, factors = np.empty(x.shape[1], np.int64), np.empty(x.shape[1])
-    total = np.empty(table.shape[1])
+def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Array, slot: Array, out: Array) -> None:
+    """Add weight * one where the cell is above the threshold, weight * zero where it is not."""
     for i in range(x.shape[0]):
-        j = 0
-        while j < x.shape[1]:
-            here, count = slot[j], 0
-            while j < x.shape[1] and slot[j] == here:
-                places[count], factors[count] = 2 * j + (x[i, j] > threshold), weight[j]
-                count += x[i, j] == x[i, j]
-                j += 1
-            _sum_stored(factors, places, 0, count, False, 0.0, table, total)
-            for c in range(out.shape[2]):
-                out[i, here, c] += total[c]
+        for j in range(x.shape[1]):
+            if x[i, j] == x[i, j] and weight[j] != 0.0:
+                here = one if x[i, j] > threshold else zero
+                for c in range(out.shape[2]):
+                    out[i, slot[j], c] += weight[j] * here[j, c]
 
 
 @compiled
@@ -274,43 +267,81 @@ def score_sparse_linear(
 
 
 @compiled
-def score_sparse_binary(
-    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array,
-    blocked: Array, finite: bool, out: Array,
+def _exchange(
+    data: Array, indices: Array, first: int, last: int, threshold: float, one: Array, zero: Array, zeros: Array,
+    blocked: Array, total: Array,
 ) -> None:  # fmt: skip
-    """score_binary for rows in CSR form, all columns together; what is not stored is below the threshold.
+    """Fill `total` with the sum of `zero` over all columns, exchanged for `one` where a cell is above the threshold.
 
-    Each row starts from `zeros`, the sum over columns of `zero`, and exchanges those of its stored cells: `gain`, in
-    lanes, is one - zero. Unless all terms are `finite`, those of -inf are counted and not added, so that they can be
-    taken back: `blocked` is their number among the zeros.
+    Terms of -inf are counted and not added, so that they can be taken back: `zeros` is the sum of the other zeros,
+    `blocked` the number of these. A missing cell takes its zero away.
     """
-    classes = zeros.size
-    total, stops = np.empty(max(classes, gain.shape[1])), np.empty(classes)
-    for i in range(indptr.size - 1):
-        first, last = indptr[i], indptr[i + 1]
-        if finite and _sum_stored(data, indices, first, last, True, threshold, gain, total):
-            for c in range(classes):
-                out[i, 0, c] += zeros[c] + total[c]
-            continue
-        total[:classes] = zeros
-        stops[:] = blocked
+    for c in range(zeros.size):
+        stops = blocked[c]
+        total[c] = zeros[c]
         for k in range(first, last):
             value = np.float64(data[k])
             if value <= threshold:
                 continue
             j = indices[k]
-            for c in range(classes):
-                if zero[j, c] == -np.inf:
-                    stops[c] -= 1.0
+            if zero[j, c] == -np.inf:
+                stops -= 1.0
+            else:
+                total[c] -= zero[j, c]
+            if value == value:
+                if one[j, c] == -np.inf:
+                    stops += 1.0
                 else:
-                    total[c] -= zero[j, c]
-                if value == value:
-                    if one[j, c] == -np.inf:
-                        stops[c] += 1.0
-                    else:
-                        total[c] += one[j, c]
-        for c in range(classes):
-            out[i, 0, c] += -np.inf if stops[c] > 0.0 else total[c]
+                    total[c] += one[j, c]
+        if stops > 0.0:
+            total[c] = -np.inf
+
+
+@compiled
+def score_all_binary(
+    x: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array, blocked: Array, finite: bool,
+    out: Array,
+) -> None:  # fmt: skip
+    """score_binary for all columns together: each row starts from `zeros`, the sum of `zero` over columns.
+
+    To it `gain`, which is one - zero in lanes, is added where a cell is above the threshold. That will not do where a
+    cell is missing or the terms are not all `finite`: see _exchange. Weights are in the terms.
+    """
+    columns = np.arange(x.shape[1])
+    above, ones = np.empty(x.shape[1] + 1, np.int64), np.ones(x.shape[1])
+    total = np.empty(max(zeros.size, gain.shape[1]))
+    for i in range(x.shape[0]):
+        count, whole = 0, finite
+        for j in range(x.shape[1]):
+            above[count] = j
+            count += x[i, j] > threshold
+            whole &= x[i, j] == x[i, j]
+        if whole:
+            _sum_stored(ones, above, 0, count, False, 0.0, gain, total)
+            for c in range(zeros.size):
+                out[i, 0, c] += zeros[c] + total[c]
+        else:
+            _exchange(x[i], columns, 0, columns.size, threshold, one, zero, zeros, blocked, total)
+            for c in range(zeros.size):
+                out[i, 0, c] += total[c]
+
+
+@compiled
+def score_sparse_binary(
+    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array,
+    blocked: Array, finite: bool, out: Array,
+) -> None:  # fmt: skip
+    """score_all_binary for rows in CSR form; what is not stored is below the threshold."""
+    total = np.empty(max(zeros.size, gain.shape[1]))
+    for i in range(indptr.size - 1):
+        first, last = indptr[i], indptr[i + 1]
+        if finite and _sum_stored(data, indices, first, last, True, threshold, gain, total):
+            for c in range(zeros.size):
+                out[i, 0, c] += zeros[c] + total[c]
+        else:
+            _exchange(data, indices, first, last, threshold, one, zero, zeros, blocked, total)
+            for c in range(zeros.size):
+                out[i, 0, c] += total[c]
 
 
 @compiled
