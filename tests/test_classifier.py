@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 
 from deciban import (
-    BayesClassifier,
     Bernoulli,
     Categorical,
     Complement,
@@ -23,6 +22,7 @@ from deciban import (
     Uniform,
 )
 from deciban.datasets import weather
+from tests import textbook
 
 RNG = np.random.default_rng(1)
 N = 120
@@ -42,7 +42,7 @@ MIXED = pa.table(
 
 def test_a_mixed_table_with_a_block() -> None:
     spec = {("height", "weight"): JointGaussian(Pooled()), "visits": Categorical(alpha=0.5)}
-    clf = BayesClassifier(spec).fit(MIXED, "label")
+    clf = textbook(spec).fit(MIXED, "label")
     assert clf.classes_.tolist() == ["ill", "well"]
     assert clf.feature_names_in_.tolist() == ["age", "colour", "smoker", "visits", "height", "weight"]
     assert clf.model_.schema.block_names == ("age", "colour", "smoker", "visits", "height+weight")
@@ -57,15 +57,15 @@ def test_a_mixed_table_with_a_block() -> None:
 
 def test_the_evidence_of_blocks_is_that_of_their_own_models() -> None:
     """A model of all columns is the sum of the models of each."""
-    clf = BayesClassifier().fit(MIXED, "label")
+    clf = textbook().fit(MIXED, "label")
     values = clf.evidence(MIXED).values
     for b, name in enumerate(clf.model_.schema.block_names):
-        alone = BayesClassifier().fit(MIXED.select([name, "label"]), "label")
+        alone = textbook().fit(MIXED.select([name, "label"]), "label")
         np.testing.assert_allclose(alone.evidence(MIXED).values[:, 0], values[:, b], rtol=1e-13)
 
 
 def test_the_schema_explains_itself() -> None:
-    lines = str(BayesClassifier().fit(MIXED, "label").schema_).splitlines()
+    lines = str(textbook().fit(MIXED, "label").schema_).splitlines()
     assert lines[0].split() == ["column", "family", "why"]
     found = {line.split()[0]: line for line in lines[1:]}
     assert "Gaussian()" in found["age"]
@@ -77,7 +77,7 @@ def test_the_schema_explains_itself() -> None:
 
 
 def test_missing_cells_are_no_evidence() -> None:
-    clf = BayesClassifier().fit(MIXED, "label")
+    clf = textbook().fit(MIXED, "label")
     nothing = clf.predict_proba([dict.fromkeys(clf.schema_.names)])
     np.testing.assert_allclose(nothing[0], np.exp(clf.model_.log_prior))
     full = [{"age": 50.0, "colour": "red"}]
@@ -87,7 +87,7 @@ def test_missing_cells_are_no_evidence() -> None:
 
 
 def test_missing_cells_are_skipped_when_learning() -> None:
-    holed = BayesClassifier().fit([[1.0], [np.nan], [3.0], [9.0]], [0, 0, 0, 1])
+    holed = textbook().fit([[1.0], [np.nan], [3.0], [9.0]], [0, 0, 0, 1])
     np.testing.assert_array_equal(holed.counts_.statistics[0].weight[:, 0], [2.0, 1.0])
     np.testing.assert_array_equal(holed.counts_.class_weight, [3.0, 1.0])
 
@@ -95,11 +95,11 @@ def test_missing_cells_are_skipped_when_learning() -> None:
 def test_rows_without_a_label_are_skipped_and_counted() -> None:
     y = np.array(["a", None, "b", "a", None], dtype=object)
     X = np.arange(5.0)[:, None]
-    clf = BayesClassifier().fit(X, y)
-    same = BayesClassifier().fit(X[[0, 2, 3]], y[[0, 2, 3]].astype(str))
+    clf = textbook().fit(X, y)
+    same = textbook().fit(X[[0, 2, 3]], y[[0, 2, 3]].astype(str))
     assert (clf.counts_.rows, clf.counts_.unlabelled) == (3, 2)
     np.testing.assert_array_equal(clf.predict_proba(X), same.predict_proba(X))
-    floats = BayesClassifier().fit(X, [0.0, np.nan, 1.0, 0.0, np.nan])
+    floats = textbook().fit(X, [0.0, np.nan, 1.0, 0.0, np.nan])
     np.testing.assert_array_equal(floats.predict_proba(X), same.predict_proba(X))
     assert floats.classes_.dtype == np.float64
 
@@ -111,7 +111,7 @@ def test_rows_without_a_label_are_skipped_and_counted() -> None:
 )
 def test_labels_keep_their_type(labels) -> None:
     labels = np.asarray(labels)
-    clf = BayesClassifier().fit([[0.0], [10.0], [0.1], [10.1]], np.tile(labels, 2))
+    clf = textbook().fit([[0.0], [10.0], [0.1], [10.1]], np.tile(labels, 2))
     assert clf.classes_.tolist() == sorted(labels.tolist())
     assert clf.classes_.dtype.kind == labels.dtype.kind
     assert clf.predict([[0.0], [10.0]]).tolist() == labels.tolist()
@@ -119,22 +119,22 @@ def test_labels_keep_their_type(labels) -> None:
 
 def test_unseen_values_by_policy() -> None:
     X, y = [["red"], ["blue"], ["red"], ["blue"], ["red"]], ["a", "b", "a", "a", "b"]
-    ignored = BayesClassifier(Categorical()).fit(X, y)
+    ignored = textbook(Categorical()).fit(X, y)
     np.testing.assert_allclose(ignored.predict_proba([["mauve"]])[0], [3 / 5, 2 / 5])
-    smooth = BayesClassifier(Categorical(unseen="smooth")).fit(X, y)
+    smooth = textbook(Categorical(unseen="smooth")).fit(X, y)
     np.testing.assert_allclose(np.exp(smooth.evidence([["mauve"]]).values[0, 0]), [1 / 5, 1 / 4])
-    strict = BayesClassifier(unseen="error").fit(X, y)
+    strict = textbook(unseen="error").fit(X, y)
     with pytest.raises(ValueError, match=r"column 'x0', row 1: found 'mauve', never seen"):
         strict.predict([["red"], ["mauve"]])
-    joint = BayesClassifier({(0, 1): JointTable()}).fit(np.array([[1, 2], [3, 4], [1, 4]]), y[:3])
+    joint = textbook({(0, 1): JointTable()}).fit(np.array([[1, 2], [3, 4], [1, 4]]), y[:3])
     np.testing.assert_array_equal(
         joint.evidence(np.array([[1, 99]])).values, joint.evidence(np.array([[1.0, np.nan]])).values
     )
 
 
 def test_learning_in_batches_is_learning_at_once() -> None:
-    whole = BayesClassifier().fit(MIXED, "label")
-    parts = BayesClassifier()
+    whole = textbook().fit(MIXED, "label")
+    parts = textbook()
     for start in range(0, N, 30):
         parts.partial_fit(MIXED.slice(start, 30), "label")
     np.testing.assert_allclose(parts.predict_proba(MIXED), whole.predict_proba(MIXED), rtol=1e-11)
@@ -142,26 +142,24 @@ def test_learning_in_batches_is_learning_at_once() -> None:
 
 
 def test_fit_forgets_what_was_before() -> None:
-    clf = BayesClassifier().fit(MIXED, "label").fit(weather(), "play")
+    clf = textbook().fit(MIXED, "label").fit(weather(), "play")
     assert clf.schema_.names == ("outlook", "temperature", "humidity", "wind")
 
 
 def test_new_classes_levels_and_columns_are_welcome() -> None:
-    clf = BayesClassifier().fit([{"a": "x"}, {"a": "y"}], ["p", "q"])
+    clf = textbook().fit([{"a": "x"}, {"a": "y"}], ["p", "q"])
     clf.partial_fit([{"a": "z", "b": 3.0}, {"a": "x", "b": 4.0}], ["r", "p"])
     assert clf.classes_.tolist() == ["p", "q", "r"]
     assert clf.schema_.names == ("a", "b")
-    at_once = BayesClassifier().fit(
-        [{"a": "x"}, {"a": "y"}, {"a": "z", "b": 3.0}, {"a": "x", "b": 4.0}], ["p", "q", "r", "p"]
-    )
+    at_once = textbook().fit([{"a": "x"}, {"a": "y"}, {"a": "z", "b": 3.0}, {"a": "x", "b": 4.0}], ["p", "q", "r", "p"])
     row = [{"a": "z", "b": 3.5}]
     np.testing.assert_allclose(clf.predict_proba(row), at_once.predict_proba(row), rtol=1e-12)
 
 
 def test_new_words_join_a_multinomial() -> None:
-    clf = BayesClassifier(Multinomial()).fit([{"buy": 3, "hi": 0}, {"buy": 0, "hi": 2}], ["spam", "ham"])
+    clf = textbook(Multinomial()).fit([{"buy": 3, "hi": 0}, {"buy": 0, "hi": 2}], ["spam", "ham"])
     clf.partial_fit([{"cheap": 4, "buy": 1}], ["spam"])
-    at_once = BayesClassifier(Multinomial()).fit(
+    at_once = textbook(Multinomial()).fit(
         [{"buy": 3, "hi": 0, "cheap": 0}, {"buy": 0, "hi": 2, "cheap": 0}, {"buy": 1, "hi": 0, "cheap": 4}],
         ["spam", "ham", "spam"],
     )
@@ -170,7 +168,7 @@ def test_new_words_join_a_multinomial() -> None:
 
 
 def test_columns_are_found_by_name() -> None:
-    clf = BayesClassifier().fit(MIXED, "label")
+    clf = textbook().fit(MIXED, "label")
     shuffled = MIXED.select(list(reversed(MIXED.column_names)))
     np.testing.assert_array_equal(clf.predict_proba(shuffled), clf.predict_proba(MIXED))
     extra = MIXED.append_column("id", pa.array(range(N)))
@@ -178,8 +176,8 @@ def test_columns_are_found_by_name() -> None:
 
 
 def test_adding_and_forgetting_models() -> None:
-    a, b = BayesClassifier().fit(MIXED.slice(0, 70), "label"), BayesClassifier().fit(MIXED.slice(70), "label")
-    whole = BayesClassifier().fit(MIXED, "label")
+    a, b = textbook().fit(MIXED.slice(0, 70), "label"), textbook().fit(MIXED.slice(70), "label")
+    whole = textbook().fit(MIXED, "label")
     np.testing.assert_allclose((a + b).predict_proba(MIXED), whole.predict_proba(MIXED), rtol=1e-11)
     np.testing.assert_allclose((whole - b).predict_proba(MIXED), a.predict_proba(MIXED), rtol=1e-9)
     forgotten = copy.deepcopy(whole).forget(MIXED.slice(70), "label")
@@ -187,9 +185,9 @@ def test_adding_and_forgetting_models() -> None:
 
 
 def test_shards_with_different_columns_add() -> None:
-    a = BayesClassifier().fit([{"x": 1.0, "y": "p"}, {"x": 3.0, "y": "q"}, {"x": 2.0, "y": "q"}], [0, 1, 0])
-    b = BayesClassifier().fit([{"z": 1.5, "x": 2.5}, {"z": 2.5, "x": 0.5}, {"z": 0.5, "x": 0.0}], [0, 1, 1])
-    both = BayesClassifier().fit(
+    a = textbook().fit([{"x": 1.0, "y": "p"}, {"x": 3.0, "y": "q"}, {"x": 2.0, "y": "q"}], [0, 1, 0])
+    b = textbook().fit([{"z": 1.5, "x": 2.5}, {"z": 2.5, "x": 0.5}, {"z": 0.5, "x": 0.0}], [0, 1, 1])
+    both = textbook().fit(
         [{"x": 1.0, "y": "p"}, {"x": 3.0, "y": "q"}, {"x": 2.0, "y": "q"},
          {"z": 1.5, "x": 2.5}, {"z": 2.5, "x": 0.5}, {"z": 0.5, "x": 0.0}],
         [0, 1, 0, 0, 1, 1],
@@ -200,7 +198,7 @@ def test_shards_with_different_columns_add() -> None:
 
 
 def test_decay_lets_new_rows_count_for_more() -> None:
-    clf = BayesClassifier().fit([[0.0], [0.0], [1.0]], [0, 0, 1])
+    clf = textbook().fit([[0.0], [0.0], [1.0]], [0, 0, 1])
     before = clf.predict_proba([[0.5]])
     np.testing.assert_allclose(clf.decay(0.5).predict_proba([[0.5]]), before)
     clf.partial_fit([[1.0]], [1])
@@ -223,15 +221,15 @@ def test_decay_lets_new_rows_count_for_more() -> None:
 )
 def test_priors(prior, shares) -> None:
     X, y = [[1.0], [2.0], [3.0], [2.0]], ["p", "p", "p", "q"]
-    clf = BayesClassifier(prior=prior).fit(X, y)
+    clf = textbook(prior=prior).fit(X, y)
     np.testing.assert_allclose(np.exp(clf.model_.log_prior), shares, rtol=1e-12)
-    changed = BayesClassifier().fit(X, y).with_prior(prior)
+    changed = textbook().fit(X, y).with_prior(prior)
     np.testing.assert_allclose(changed.predict_proba(X), clf.predict_proba(X))
     assert changed.prior is prior
 
 
 def test_log_joint_density_and_posterior_belong_together() -> None:
-    clf = BayesClassifier().fit(MIXED, "label")
+    clf = textbook().fit(MIXED, "label")
     joint, density = clf.log_joint(MIXED), clf.log_density(MIXED)
     np.testing.assert_allclose(joint - density[:, None], clf.predict_log_proba(MIXED), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(np.exp(clf.predict_log_proba(MIXED)), clf.predict_proba(MIXED), rtol=1e-12)
@@ -239,20 +237,20 @@ def test_log_joint_density_and_posterior_belong_together() -> None:
 
 def test_samples_come_from_the_model() -> None:
     spec = {"visits": Categorical(), ("height", "weight"): JointGaussian()}
-    clf = BayesClassifier(spec).fit(MIXED, "label")
+    clf = textbook(spec).fit(MIXED, "label")
     X, y = clf.sample(20_000, random_state=0)
-    again = BayesClassifier(spec).fit(X, y)
+    again = textbook(spec).fit(X, y)
     np.testing.assert_allclose(again.predict_proba(MIXED), clf.predict_proba(MIXED), atol=0.06)
     assert X.column_names == list(clf.schema_.names)
     assert clf.sample(5, random_state=3)[0].equals(clf.sample(5, random_state=3)[0])
-    numbers, _ = BayesClassifier().fit([[1.0, 2.0], [3.0, 5.0]], [0, 1]).sample(4, random_state=0)
+    numbers, _ = textbook().fit([[1.0, 2.0], [3.0, 5.0]], [0, 1]).sample(4, random_state=0)
     assert isinstance(numbers, np.ndarray)
     with pytest.raises(ValueError, match="score, not a distribution"):
-        BayesClassifier(Complement()).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1]).sample()
+        textbook(Complement()).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1]).sample()
 
 
 def test_explain_adds_up_in_decibans() -> None:
-    clf = BayesClassifier().fit(MIXED, "label")
+    clf = textbook().fit(MIXED, "label")
     text = str(clf.explain(MIXED.slice(0, 1)))
     lines = text.split("in decibans:\n")[1].splitlines()
     numbers = [float(line.split()[-1]) for line in lines]
@@ -262,7 +260,7 @@ def test_explain_adds_up_in_decibans() -> None:
 
 
 def test_a_failed_call_changes_nothing() -> None:
-    clf = BayesClassifier(classes=["ill", "well"]).fit(MIXED, "label")
+    clf = textbook(classes=["ill", "well"]).fit(MIXED, "label")
     before = pickle.dumps(clf)
     bad = MIXED.set_column(0, "age", pa.array(["old"] * N))
     with pytest.raises(ValueError, match="column 'age', row 0: found 'old'"):
@@ -279,14 +277,14 @@ def test_a_failed_call_changes_nothing() -> None:
 
 
 def test_pickles_and_copies_are_equal() -> None:
-    clf = BayesClassifier().fit(MIXED, "label")
+    clf = textbook().fit(MIXED, "label")
     again = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(again.predict_proba(MIXED), clf.predict_proba(MIXED))
 
 
 def test_readers_never_see_half_a_model() -> None:
     """While one thread keeps learning, readers must see the sum of probabilities and one generation of classes."""
-    clf = BayesClassifier().fit([[0.0], [1.0]], [0, 1])
+    clf = textbook().fit([[0.0], [1.0]], [0, 1])
     stop, wrong = threading.Event(), []
 
     def read() -> None:
@@ -314,14 +312,14 @@ def test_readers_never_see_half_a_model() -> None:
 def test_sparse_and_dense_agree() -> None:
     dense = RNG.poisson(0.3, (N, 20)).astype(float)
     for family in (Multinomial(), Bernoulli(threshold=0), Complement(), Gaussian()):
-        ours = BayesClassifier(family).fit(dense, Y).predict_proba(dense)
-        thin = BayesClassifier(family).fit(sparse.csc_array(dense), Y).predict_proba(sparse.coo_array(dense))
+        ours = textbook(family).fit(dense, Y).predict_proba(dense)
+        thin = textbook(family).fit(sparse.csc_array(dense), Y).predict_proba(sparse.coo_array(dense))
         np.testing.assert_allclose(thin, ours, rtol=1e-9, err_msg=str(family))
 
 
 def test_weights_by_name_and_by_array() -> None:
     weights = RNG.integers(0, 3, N).astype(float)
-    named = BayesClassifier().fit(MIXED.append_column("w", pa.array(weights)), "label", sample_weight="w")
-    given = BayesClassifier().fit(MIXED, "label", sample_weight=weights)
+    named = textbook().fit(MIXED.append_column("w", pa.array(weights)), "label", sample_weight="w")
+    given = textbook().fit(MIXED, "label", sample_weight=weights)
     np.testing.assert_array_equal(named.predict_proba(MIXED), given.predict_proba(MIXED))
     assert "w" not in named.schema_.names

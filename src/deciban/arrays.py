@@ -1,9 +1,13 @@
 """The array types of this project, and a few helpers on them."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -17,6 +21,9 @@ TOO_LARGE = np.float64(1e140)
 
 # Cells beyond this count as this in terms whose signs differ, so that they never make inf - inf.
 LARGEST = np.float64(1e290)
+
+# Doubles that kernels add at once.
+LANES = 4
 
 
 class _Alias:
@@ -37,6 +44,63 @@ def kernel_view(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     """
     contiguous = np.ascontiguousarray(array)
     return contiguous if contiguous.flags.writeable else np.asarray(_Alias(contiguous))
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows in CSR form: row i has data[k] in column indices[k] for indptr[i] <= k < indptr[i + 1], and 0 elsewhere.
+
+    A slice shares data and indices with the whole: `indptr` need not start at 0.
+    """
+
+    data: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    indptr: npt.NDArray[Any]
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.indptr.size - 1, self.width
+
+    @property
+    def stored(self) -> npt.NDArray[Any]:
+        """The cells of these rows that are stored."""
+        return np.asarray(self.data[self.indptr[0] : self.indptr[-1]])
+
+    def slice(self, start: int, stop: int) -> "SparseRows":
+        return SparseRows(self.data, self.indices, self.indptr[start : stop + 1], self.width)
+
+    @classmethod
+    def of(cls, matrix: "sparse.csr_array") -> "SparseRows":
+        return cls(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1])
+
+    def take(self, rows: Integers) -> "SparseRows":
+        return SparseRows.of(self.matrix()[rows])
+
+    def holding(self, stored: npt.NDArray[Any]) -> "SparseRows":
+        """The same rows with other values in their stored cells."""
+        first, last = self.indptr[0], self.indptr[-1]
+        return SparseRows(stored, self.indices[first:last], self.indptr - first, self.width)
+
+    def matrix(self) -> "sparse.csr_array":
+        """These rows as SciPy has them."""
+        from scipy import sparse
+
+        rows = self.holding(self.stored)
+        return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=self.shape)
+
+    def kernel_arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        return kernel_view(self.data), kernel_view(self.indices), kernel_view(self.indptr)
+
+
+def dense_row(cells: Numbers | SparseRows, row: int) -> Numbers:
+    """One row with all its cells."""
+    return np.asarray(cells[row] if isinstance(cells, np.ndarray) else cells.slice(row, row + 1).matrix().toarray()[0])
+
+
+def in_lanes(table: Floats) -> Floats:
+    """`table` with columns of zeros up to a multiple of LANES."""
+    return np.ascontiguousarray(np.pad(table, ((0, 0), (0, -table.shape[1] % LANES))))
 
 
 def placed(array: Floats, positions: Integers, size: int, axis: int = 0) -> Floats:
@@ -66,12 +130,6 @@ def log(values: Floats) -> Floats:
     """Natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values), dtype=np.float64)
-
-
-def all_finite(values: npt.NDArray[Any]) -> bool:
-    """Whether the sum is finite, for which every value must be: one pass, and False at worst needs a second look."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum()))
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:

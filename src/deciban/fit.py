@@ -4,7 +4,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -17,7 +19,7 @@ from deciban.data.schema import Schema
 from deciban.data.tables import Table
 from deciban.model import Counts, Guard, Model
 
-# Rows of one batch. Fixed, so that the number of threads never changes a bit of the result.
+# Rows of one batch at most. Batches depend on the table alone, so that threads never change a bit of the result.
 BATCH_ROWS = 1 << 16
 
 # Asking the system takes longer than to score a row.
@@ -25,8 +27,8 @@ CORES = os.cpu_count() or 1
 
 _ONES = np.ones(BATCH_ROWS)
 
-# Scores of one batch at most: with many classes batches are shorter, so that memory stays bounded.
-MOST_SCORES = 1 << 23
+# Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
+MOST_SCORES = 1 << 18
 
 # From the log joint of some rows and the log prior to what is asked for.
 Finish = Callable[[Floats, Floats], npt.NDArray[Any]]
@@ -47,8 +49,13 @@ class Batch:
 
 
 def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
-    """The first row of each batch and the one after its last; one empty range where there are no rows."""
+    """The first row of each batch and the one after its last; one empty range where there are no rows.
+
+    Batches are equally long, and if there are several their number is even: a short one would leave threads idle.
+    """
     size = BATCH_ROWS if most is None else min(most, BATCH_ROWS)
+    if rows > size:
+        size = -(-rows // (2 * -(-rows // (2 * size))))
     for start in range(0, max(rows, 1), size):
         yield start, min(start + size, rows)
 
@@ -86,8 +93,9 @@ def count(batch: Batch, schema: Schema) -> Counts:
 def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None) -> Counts:
     """`start` and the counts of all batches, added up in their order."""
     total = start
-    for counts in in_order(lambda batch: count(batch, start.schema), rows, threads):
-        total = total + counts
+    with one_blas_thread():
+        for counts in in_order(lambda batch: count(batch, start.schema), rows, threads):
+            total = total + counts
     return total.without_empty_classes()
 
 
@@ -96,13 +104,32 @@ def scored(
 ) -> npt.NDArray[Any]:
     """finish(log joint, log prior) of all rows of a table that fits the model, batch by batch on threads."""
 
-    def batch(rows: tuple[int, int]) -> npt.NDArray[Any]:
-        return finish(model.log_joint(table.slice(*rows), rows[0], full), model.log_prior)
-
     most = min(BATCH_ROWS, max(1, MOST_SCORES // model.classes.size))
     if table.rows <= most:
-        return batch((0, table.rows))
-    return np.concatenate(list(in_order(batch, row_ranges(table.rows, most), threads)))
+        return finish(model.log_joint(table, 0, full), model.log_prior)
+    nothing = finish(np.empty((0, model.classes.size)), model.log_prior)
+    result = np.empty((table.rows, *nothing.shape[1:]), nothing.dtype)
+
+    def fill(rows: tuple[int, int]) -> None:
+        joint = model.log_joint(table.slice(*rows), rows[0], full)
+        result[slice(*rows)] = finish(joint, model.log_prior)
+
+    deque(in_order(fill, row_ranges(table.rows, most), threads), maxlen=0)
+    return result
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """While it lasts, matrices are multiplied by the thread that asks: ours would wait for those of the library."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers, all_finite
+from deciban.arrays import Flags, Floats, Integers
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
 from deciban.errors import BadCell, DataError, ForgetError, UsageError
 from deciban.families import Likelihood
-from deciban.families.base import LeftOut, Sampled
+from deciban.families.base import LeftOut, Sampled, add_base
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 
@@ -214,10 +214,13 @@ class Guard:
         try:
             return action(*arguments)
         except BadCell as bad:
-            column = self.schema.parts[part].columns[bad.column]
-            if self.rows is not None and bad.row is not None:
-                bad.row = int(self.rows[bad.row])
-            raise bad.as_error(self.schema.column_name(column), self.first_row) from None
+            raise self.named(part, bad) from None
+
+    def named(self, part: int, bad: BadCell) -> DataError:
+        column = self.schema.parts[part].columns[bad.column]
+        if self.rows is not None and bad.row is not None:
+            bad.row = int(self.rows[bad.row])
+        return bad.as_error(self.schema.column_name(column), self.first_row)
 
 
 def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
@@ -232,9 +235,8 @@ def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) ->
 
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     """The place of the class with the highest posterior; ties go to the first."""
-    best: Integers = log_joint.argmax(axis=1)
-    if not all_finite(log_joint):
-        best[log_joint.max(axis=1) == -np.inf] = log_prior.argmax()
+    best = np.empty(len(log_joint), dtype=np.int64)
+    kernels.best_classes(log_joint, log_prior.argmax(), best)
     return best
 
 
@@ -252,9 +254,13 @@ class Model:
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
         """log P(row, class), unnormalised; without `full`, up to a term that is the same for every class."""
         out = np.empty((table.rows, 1, self.classes.size))
-        out[:] = self.log_prior + self.bias
+        out[:] = self._start
         self._score(table, first_row, self._part_weights, self.schema.together, full, out)
-        return out.reshape(table.rows, self.classes.size)
+        return out[:, 0]
+
+    @cached_property
+    def _start(self) -> Floats:
+        return self.log_prior + self.bias
 
     @cached_property
     def _part_weights(self) -> tuple[Floats, ...]:
@@ -274,7 +280,6 @@ class Model:
         for p, (part, statistic) in enumerate(zip(self.schema.parts, counts.statistics, strict=True)):
             cells = guard(p, part.family.read, table, part.columns)
             guard(p, part.family.score_left_out, statistic, cells, rows, self.schema.slots[p], out)
-            self._add_base(p, cells, None, self.schema.slots[p], out)
         return out
 
     def _score(
@@ -287,18 +292,15 @@ class Model:
         out: Floats,
     ) -> None:
         """Add the weighted evidence of every part to `out`. The one place where anything is scored."""
-        guard = Guard(self.schema, first_row)
-        for p, (part, likelihood) in enumerate(zip(self.schema.parts, self.likelihoods, strict=True)):
-            cells = guard(p, part.family.read, table, part.columns)
-            guard(p, likelihood.score, cells, weights[p], slots[p], out)
+        for p, part in enumerate(self.schema.parts):
+            likelihood = self.likelihoods[p]
+            try:
+                cells = part.family.read(table, part.columns)
+                likelihood.score(cells, weights[p], slots[p], out)
+            except BadCell as bad:
+                raise Guard(self.schema, first_row).named(p, bad) from None
             if full:
-                self._add_base(p, cells, weights[p], slots[p], out)
-
-    def _add_base(self, part: int, cells: Any, weights: Floats | None, slots: Integers, out: Floats) -> None:
-        """Add the factor that is the same for every class."""
-        if (base := self.likelihoods[part].base(cells)) is not None:
-            for b in range(base.shape[1]):
-                out[:, slots[b], :] += (1.0 if weights is None else weights[b]) * base[:, b, None]
+                add_base(likelihood, cells, weights[p], slots[p], out)
 
     def sample(self, rows: int, rng: np.random.Generator) -> tuple[list[Sampled], Integers]:
         """Columns of drawn cells, in the order of the schema, and the class of each row."""

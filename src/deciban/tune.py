@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, log
@@ -33,7 +32,7 @@ from deciban.families import (
     Poisson,
 )
 from deciban.families.base import LeftOut, Pooled, Shrunk, cells_of
-from deciban.fit import CORES, in_order
+from deciban.fit import CORES, in_order, one_blas_thread
 from deciban.model import Counts, Model, estimate, normalized
 from deciban.statistics.levels import distinct
 
@@ -54,11 +53,14 @@ SHRINKAGE_WORK = 1e8
 # Rows that are worth a thread of their own.
 CHUNK_ROWS = 500
 
+# Steps from where L-BFGS stops to where the optimum is.
+POLISHING_STEPS = 3
+
 # Evidence beyond this, for or against, counts as this while weights are learned.
 MOST_EXTREME = 700.0
 
 # How strongly weights are drawn to the weight of their group, and that to its start: as much as so many rows would.
-GROUP_START, GROUP_ROWS, BLOCK_ROWS, BIAS_ROWS = 0.3, 1.0, 10.0, 1.0
+GROUP_ROWS, BLOCK_ROWS, BIAS_ROWS = 1.0, 10.0, 1.0
 
 # Pairs of columns: how many of the best columns are paired, how many levels they may have, their smoothing, how many
 # pairs join at a time and how often, and what log-likelihood each must promise.
@@ -220,6 +222,10 @@ class Rows:
         return replace(self, labels=place[self.labels], log_prior=log(share))
 
     @property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+    @property
     def left_out(self) -> LeftOut:
         return LeftOut(self.labels, np.minimum(self.weights, 1.0))
 
@@ -244,15 +250,15 @@ class Heard:
     evidence: Floats
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")  # its matrices are small: threads would wait for each other
+@one_blas_thread()
 def tuned(
     table: Table, labels: Labels, weights: Floats | None, base: Schema, count: Callable[[Schema], Counts]
 ) -> tuple[Counts, Tuning]:
     """The counts of a table and how they are to be heard; `count` counts all of it under a schema."""
     rows = Rows.of(table, labels.codes, weights, labels.classes.size, most_rows(base, labels.classes.size))
     blocks = len(base.block_names)
-    if labels.classes.size < 2 or rows.labels.size < FEWEST_ROWS:
-        few = "one class" if labels.classes.size < 2 else f"{rows.labels.size} rows"
+    if labels.classes.size < 2 or rows.total < FEWEST_ROWS:
+        few = "one class" if labels.classes.size < 2 else f"{rows.total:g} rows"
         return _untuned(count(base), f"plain Bayes: {few} cannot be tuned on")
     if blocks > MOST_BLOCKS:
         counts = count(base)
@@ -273,7 +279,7 @@ def _untuned(counts: Counts, note: str) -> tuple[Counts, Tuning]:
     return counts, replace(Tuning.plain(counts), note=note)
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@one_blas_thread()
 def retuned(
     tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
 ) -> Tuning:
@@ -281,7 +287,7 @@ def retuned(
     classes = labels.classes.size
     rows = Rows.of(table, labels.codes, weights, classes, most_rows(tuning.schema, classes))
     rows = rows.among(labels.classes, counts)
-    if classes < 2 or rows.labels.size < FEWEST_ROWS:
+    if classes < 2 or rows.total < FEWEST_ROWS:
         raise DataError(
             f"{rows.labels.size} rows of {classes} classes are too few to tune on; give at least {FEWEST_ROWS}"
         )
@@ -353,7 +359,7 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers) -> tuple[Floats
     bias = np.zeros(rows.classes)
     if groups:
         together = np.stack(groups, axis=1)
-        shared, bias = _maximise(together, rows, np.full(len(groups), GROUP_START), bias, GROUP_ROWS)
+        shared, bias = _maximise(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS)
         start = np.where(group >= 0, shared[group], 0.0)
     if group.size == len(groups):
         return start, bias
@@ -368,7 +374,9 @@ def centred(evidence: Floats) -> Floats:
     return np.asarray(finite - finite.mean(axis=2, keepdims=True))
 
 
-def _maximise(evidence: Floats, rows: Rows, target: Floats, bias: Floats, strength: float) -> tuple[Floats, Floats]:
+def _maximise(
+    evidence: Floats, rows: Rows, target: Floats, bias: Floats, strength: float, polish: bool = True
+) -> tuple[Floats, Floats]:
     """The weights and the bias of the highest likelihood, less what they differ from their targets."""
     size, blocks, classes = evidence.shape
     total = rows.weights.sum()
@@ -393,13 +401,36 @@ def _maximise(evidence: Floats, rows: Rows, target: Floats, bias: Floats, streng
         slope = (flat.T @ excess.ravel() + strength / total * away) * unit
         return loss, np.concatenate([slope, excess.sum(axis=0) + BIAS_ROWS / total * lift])
 
+    def newton_step(point: Floats) -> Floats:
+        """A step to the optimum that does not depend on the way there; weights at 0 that want to stay do."""
+        _, slope = objective(point)
+        score = (flat @ (point[:blocks] * unit)).reshape(size, classes) + rows.log_prior + point[blocks:]
+        odds = np.exp(score - score.max(axis=1, keepdims=True))
+        chance = odds / odds.sum(axis=1, keepdims=True)
+        terms = np.concatenate([flat * unit, np.tile(np.eye(classes), (size, 1))], axis=1)
+        mean = np.einsum("nc,nck->nk", chance, terms.reshape(size, classes, -1))
+        curvature = terms.T @ (terms * (chance * share[:, None]).reshape(-1, 1)) - mean.T @ (mean * share[:, None])
+        curvature[np.diag_indices(blocks)] += strength / total * unit**2
+        lifts = np.arange(blocks, blocks + classes)
+        curvature[lifts, lifts] += BIAS_ROWS / total
+        free = np.ones(point.size, dtype=np.bool_)
+        free[:blocks] = (point[:blocks] > 0.0) | (slope[:blocks] < 0.0)
+        step = np.zeros(point.size)
+        step[free] = np.linalg.lstsq(curvature[np.ix_(free, free)], slope[free], rcond=None)[0]
+        moved = point - step
+        moved[:blocks] = np.maximum(moved[:blocks], 0.0)
+        return moved if objective(moved)[0] <= objective(point)[0] + 1e-14 else point
+
     start = np.concatenate([target / unit, bias])
     bounds = [(0.0, None)] * blocks + [(None, None)] * classes
     options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6}
     solved: Any = minimize(  # type: ignore[call-overload]  # its stubs are stricter than it is
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
-    return solved.x[:blocks] * unit, solved.x[blocks:]
+    point = solved.x
+    for _ in range(POLISHING_STEPS if polish else 0):
+        point = newton_step(point)
+    return point[:blocks] * unit, point[blocks:]
 
 
 # the families of single columns
@@ -412,7 +443,7 @@ def _best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice,
     for part in base.parts:
         inferred = [] if part.family.joint else _inferred(part)
         for column in inferred:
-            for family in candidates(part.family, rows.table, column):
+            for family in candidates(part.family, rows, column):
                 options.setdefault(family, []).append(column)
         if rest := tuple(k for k, column in enumerate(part.columns) if column not in inferred):
             kept.append(part.only(rest))
@@ -475,8 +506,9 @@ def _left_out(rows: Rows, family: Family, columns: Sequence[int], counted: dict[
     return out
 
 
-def candidates(family: Family, table: Table, column: int) -> list[Family]:
+def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     """The families that may suit a column that was inferred to be of this one; that one first."""
+    table = rows.table
     others: list[Family] = []
     if isinstance(family, Categorical):
         others += [replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
@@ -493,7 +525,7 @@ def candidates(family: Family, table: Table, column: int) -> list[Family]:
             others.append(Gamma(outside="ignore"))
         if values[0] >= 0.0 and values[-1] < 1e6 and (values == np.floor(values)).all():
             others.append(Poisson(alpha=1.0, outside="ignore"))
-        if values.size <= min(30, cells.size // 4):
+        if values.size <= min(30, rows.total / 4):
             others += [Categorical(alpha=alpha) for alpha in (0.5, 1.0)]
     return list(dict.fromkeys([family, *others]))
 
@@ -542,17 +574,15 @@ def _pairs(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float
     """Tables of two columns, as long as they promise to add to what the others say."""
     known = [column for column in range(base.width) if base.column_name(column) in losses]
     best = sorted(known, key=lambda column: losses[base.column_name(column)])
-    bins = int(np.clip((rows.labels.size / 2.0) ** (1.0 / 3.0), 4, PAIRED_LEVELS))
+    bins = int(np.clip((rows.total / 2.0) ** (1.0 / 3.0), 4, PAIRED_LEVELS))
     coded: dict[int, tuple[Codes, tuple[float, ...] | None, int]] = {}
     for column in best:
-        if len(coded) < PAIRED_COLUMNS and (member := _levels(rows.table, column, bins)) is not None:
+        if len(coded) < PAIRED_COLUMNS and (member := _levels(rows, column, bins)) is not None:
             coded[column] = member
     columns = sorted(coded)
     sizes = np.array([coded[column][2] for column in columns], dtype=np.int64)
     pairs = [
-        (a, b)
-        for a, b in combinations(range(len(columns)), 2)
-        if sizes[a] * sizes[b] * rows.classes <= rows.labels.size
+        (a, b) for a, b in combinations(range(len(columns)), 2) if sizes[a] * sizes[b] * rows.classes <= rows.total
     ]
     if not pairs:
         return []
@@ -583,22 +613,24 @@ def _pairs(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float
         more = centred(np.concatenate([part.evidence for part in joined[-len(found) :]], axis=1))
         evidence = np.concatenate([evidence, more], axis=1)
         target = np.concatenate([weights, np.zeros(len(found))])
-        weights, bias = _maximise(evidence, rows, target, bias, BLOCK_ROWS)
+        weights, bias = _maximise(evidence, rows, target, bias, BLOCK_ROWS, polish=False)
     return joined
 
 
-def _levels(table: Table, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
+def _levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
     """A column as a few levels: the code of each cell (-1: missing), where it is cut (None: nowhere), their number."""
+    table = rows.table
     if _is_number(table, column):
         cells = np.asarray(table.numbers([column])[:, 0], dtype=np.float64)
-        present = cells[~np.isnan(cells)]
-        values = np.unique(present)
+        here = ~np.isnan(cells)
+        values = np.unique(cells[here])
         if values.size < 2:
             return None
         if values.size <= bins + 2:
             cuts = (values[1:] + values[:-1]) / 2.0
         else:
-            cuts = np.unique(np.quantile(present, np.arange(1, bins) / bins))
+            share = np.arange(1, bins) / bins
+            cuts = np.unique(np.quantile(cells[here], share, method="inverted_cdf", weights=rows.weights[here]))
         codes = np.where(np.isnan(cells), -1, np.searchsorted(cuts, cells, side="right")).astype(np.int32)
         return codes, tuple(cuts.tolist()), cuts.size + 1
     values_of = table.values([column])

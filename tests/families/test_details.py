@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from deciban import (
-    BayesClassifier,
     Bernoulli,
     Binned,
     Categorical,
@@ -22,6 +21,7 @@ from deciban import (
 )
 from deciban.statistics import Cells
 from deciban.statistics.cells import MOST_CELLS
+from tests import textbook
 
 RNG = np.random.default_rng(2)
 X = RNG.gamma(3.0, 2.0, (80, 2)) + 0.1
@@ -65,48 +65,48 @@ def test_any_coarser_binning_can_be_estimated() -> None:
 )  # fmt: skip
 def test_a_class_without_rows_takes_the_distribution_of_all_rows(family) -> None:
     table = np.ceil(X)
-    declared = BayesClassifier(family, classes=[0, 1, 2], prior="uniform").fit(table, Y)
-    overall = BayesClassifier(family, prior="uniform").fit(table, np.zeros(80, dtype=int))
+    declared = textbook(family, classes=[0, 1, 2], prior="uniform").fit(table, Y)
+    overall = textbook(family, prior="uniform").fit(table, np.zeros(80, dtype=int))
     found, expected = declared.evidence(table).values[..., 2], overall.evidence(table).values[..., 0]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_the_floor_is_a_share_of_the_columns_own_variance() -> None:
     x = np.array([[0.0], [0.0], [10.0], [30.0]])
-    clf = BayesClassifier(Gaussian(floor=0.01)).fit(x, [0, 0, 1, 1])
+    clf = textbook(Gaussian(floor=0.01)).fit(x, [0, 0, 1, 1])
     expected = stats.norm.logpdf(0.3, 0.0, np.sqrt(0.01 * x.var()))
     assert clf.evidence([[0.3]]).values[0, 0, 0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_constant_column_says_nothing() -> None:
     for family in (Gaussian(), LogNormal(), Gamma(), Binned(), JointGaussian()):
-        clf = BayesClassifier(family).fit(np.full((6, 2), 0.1), [0, 0, 1, 1, 1, 1])
+        clf = textbook(family).fit(np.full((6, 2), 0.1), [0, 0, 1, 1, 1, 1])
         np.testing.assert_allclose(clf.predict_proba([[0.1, 0.1], [5.0, 7.0]]), [[1 / 3, 2 / 3]] * 2, rtol=1e-12)
 
 
 def test_a_constant_column_does_not_disturb_its_block() -> None:
     wide = np.column_stack([X, np.full(80, 3.0)])
     for spread in (PerClass(), Pooled()):
-        alone = BayesClassifier(JointGaussian(spread)).fit(X, Y).predict_proba(X)
-        np.testing.assert_allclose(BayesClassifier(JointGaussian(spread)).fit(wide, Y).predict_proba(wide), alone)
+        alone = textbook(JointGaussian(spread)).fit(X, Y).predict_proba(X)
+        np.testing.assert_allclose(textbook(JointGaussian(spread)).fit(wide, Y).predict_proba(wide), alone)
 
 
 def test_incomplete_rows_are_left_out_of_a_joint_block() -> None:
     holed = X.copy()
     holed[::5, 0] = np.nan
     complete = ~np.isnan(holed[:, 0])
-    ours = BayesClassifier(JointGaussian(), prior="uniform").fit(holed, Y)
-    same = BayesClassifier(JointGaussian(), prior="uniform").fit(holed[complete], Y[complete])
+    ours = textbook(JointGaussian(), prior="uniform").fit(holed, Y)
+    same = textbook(JointGaussian(), prior="uniform").fit(holed[complete], Y[complete])
     np.testing.assert_allclose(ours.predict_proba(holed), same.predict_proba(holed), rtol=1e-10)
 
 
 def test_given_levels_count_even_if_they_never_occur() -> None:
-    clf = BayesClassifier(Categorical(levels=("a", "b", "c", "d"))).fit([["a"], ["b"]], [0, 1])
+    clf = textbook(Categorical(levels=("a", "b", "c", "d"))).fit([["a"], ["b"]], [0, 1])
     np.testing.assert_allclose(np.exp(clf.evidence([["d"]]).values[0, 0]), [1 / 5, 1 / 5])
 
 
 def test_levels_follow_what_is_forgotten() -> None:
-    clf = BayesClassifier(Categorical()).fit([["a"], ["b"], ["c"], ["a"]], [0, 1, 0, 1])
+    clf = textbook(Categorical()).fit([["a"], ["b"], ["c"], ["a"]], [0, 1, 0, 1])
     clf.forget([["c"]], [0])
     assert clf.counts_.statistics[0].levels[0].to_pylist() == ["a", "b"]
     np.testing.assert_allclose(np.exp(clf.evidence([["a"]]).values[0, 0]), [2 / 3, 2 / 4])
@@ -114,9 +114,9 @@ def test_levels_follow_what_is_forgotten() -> None:
 
 def test_fractional_weights_can_be_forgotten() -> None:
     weights = RNG.random(80)
-    clf = BayesClassifier().fit(X, Y, weights).partial_fit(X + 1, Y + 1, sample_weight=weights)
+    clf = textbook().fit(X, Y, weights).partial_fit(X + 1, Y + 1, sample_weight=weights)
     clf.forget(X + 1, Y + 1, sample_weight=weights)
-    plain = BayesClassifier().fit(X, Y, weights)
+    plain = textbook().fit(X, Y, weights)
     assert clf.classes_.tolist() == [0, 1]
     np.testing.assert_allclose(clf.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
 
@@ -139,7 +139,7 @@ def test_fractional_weights_can_be_forgotten() -> None:
 )
 def test_samples_have_the_moments_of_the_data(family, parameters) -> None:
     table = np.ceil(X)
-    clf = BayesClassifier(family).fit(table, np.zeros(80, dtype=int))
+    clf = textbook(family).fit(table, np.zeros(80, dtype=int))
     drawn, _ = clf.sample(40_000, random_state=1)
     if not isinstance(drawn, np.ndarray):
         drawn = np.stack([column.to_numpy() for column in drawn.columns], axis=1)

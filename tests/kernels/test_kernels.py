@@ -1,10 +1,14 @@
 """Each kernel against a few lines of NumPy."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from deciban import kernels
+from deciban.arrays import SparseRows, in_lanes
+from deciban.families.bernoulli import Exchange
 
 RNG = np.random.default_rng(5)
 N, M, K = 40, 3, 4
@@ -117,10 +121,10 @@ def test_whole_numbers() -> None:
                 assert table[c, start[j] + k] == expected
     code_of = np.arange(start[-1], dtype=np.int32)
     codes = np.zeros((2, M), dtype=np.int32)
-    kernels.encode_integers(np.array([[99.0] * M, [np.nan] * M]), low, start, code_of, codes)
+    assert not kernels.encode_integers(np.array([[99.0] * M, [np.nan] * M]), low, start, code_of, codes)
     assert codes.tolist() == [[-2] * M, [-1] * M]
     codes = np.zeros((N, M), dtype=np.int32)
-    kernels.encode_integers(np.nan_to_num(x, nan=low[1]), low, start, code_of, codes)
+    assert kernels.encode_integers(np.nan_to_num(x, nan=low[1]), low, start, code_of, codes)
     np.testing.assert_array_equal(codes, np.nan_to_num(x, nan=low[1]) - low + start[:-1])
 
 
@@ -172,13 +176,32 @@ def test_normalize() -> None:
     assert density[3] == -np.inf
 
 
+def test_best_classes() -> None:
+    joint = np.array([[1.0, 3.0, 3.0], [-np.inf] * 3, [-np.inf, -9.0, -np.inf], [2.0, 1.0, 0.0]])
+    best = np.empty(4, dtype=np.int64)
+    kernels.best_classes(joint, 2, best)
+    assert best.tolist() == [1, 2, 1, 0]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_all_finite(kind: type) -> None:
+    for values, finite in (([0.0, 1e30], True), ([], True), ([1.0, np.nan], False), ([-np.inf, 2.0], False)):
+        assert kernels.all_finite(np.array(values, dtype=kind)) is finite
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_all_within(kind: type) -> None:
+    for values, within in (([0.0, np.nan, 5.0], True), ([], True), ([5.1], False), ([np.nan, -0.1], False)):
+        assert kernels.all_within(np.array(values, dtype=kind), 0.0, 5.0) is within
+
+
 def test_score_joint_normal() -> None:
     x, centre, mean, offset = np.nan_to_num(X), parameters(M), parameters(K, M), parameters(K)
-    whiten = np.triu(parameters(2, M, M))
+    whiten, reach = np.tril(parameters(2, M, M)), np.arange(1, M + 1)
     group = np.array([0, 0, 1, 0])
     out = np.zeros((N, 2, K))
-    kernels.score_joint_normal(x, centre, whiten, group, mean, offset, 0.5, 1, out)
-    white = np.einsum("nk,ckl->ncl", x - centre, whiten[group])
+    kernels.score_joint_normal(x, centre, whiten, reach, group, mean, offset, 0.5, 1, out)
+    white = np.einsum("nk,clk->ncl", x - centre, whiten[group])
     np.testing.assert_allclose(out[:, 1], 0.5 * (offset - ((white - mean) ** 2).sum(axis=2)), rtol=1e-12)
     assert not out[:, 0].any()
 
@@ -220,14 +243,36 @@ def test_score_linear_dense_and_sparse() -> None:
     np.testing.assert_array_equal(thin, dense)
 
 
-def test_score_sparse_binary() -> None:
-    """As the dense kernel, also where a term is infinite, a cell missing, a weight 0."""
+@pytest.mark.parametrize("classes", [1, 2, 3, 4, 5, 8, 9, 12, 13, 24, 30])
+def test_sparse_rows_add_up_whatever_the_number_of_classes(classes: int) -> None:
+    """In lanes by three and by one; a slice of the rows shares their data."""
+    slope = parameters(60, classes)
+    csr = sparse.random_array((9, 60), density=0.3, format="csr", rng=RNG)
+    part = SparseRows(csr.data, csr.indices, csr.indptr, 60).slice(2, 9)
+    out = np.zeros((7, 1, classes))
+    kernels.score_sparse_linear(*part.kernel_arrays(), in_lanes(slope), 1.0, 0, out)
+    np.testing.assert_allclose(out[:, 0], csr[2:] @ slope, rtol=1e-12, atol=1e-13)
+    flags = np.zeros((7, 1, classes))
+    one, zero = -np.abs(slope), -np.abs(parameters(60, classes))
+    above = csr[2:].toarray() > 0.5
+    for cells in (part, csr[2:].toarray()):
+        flags[:] = 0.0
+        Exchange.of(one, zero, np.ones(60)).score(cells, 0.5, flags)
+        np.testing.assert_allclose(flags[:, 0], above @ one + ~above @ zero, rtol=1e-12)
+
+
+def test_score_all_binary_dense_and_sparse() -> None:
+    """As column by column, also where a term is infinite, a cell missing, a weight 0."""
     x = np.where(np.isnan(X) | (X > 0), X, 0.0)
     one, zero = -np.abs(parameters(M, K)), -np.abs(parameters(M, K))
-    one[0, 1] = zero[1, 0] = zero[2, 2] = one[2, 3] = -np.inf
+    shut_one, shut_zero = one.copy(), zero.copy()
+    shut_one[0, 1] = shut_zero[1, 0] = shut_zero[2, 2] = shut_one[2, 3] = -np.inf
     csr = sparse.csr_array(x)
-    for weight in (WEIGHT, np.array([1.0, 0.0, 0.5])):
+    weights = (WEIGHT, np.array([1.0, 0.0, 0.5]))
+    for weight, (yes, no) in product(weights, ((one, zero), (shut_one, shut_zero))):
         dense, thin = np.zeros((N, 1, K)), np.zeros((N, 1, K))
-        kernels.score_binary(x, 0.4, one, zero, weight, np.zeros(M, dtype=np.int64), dense)
-        kernels.score_sparse_binary(csr.data, csr.indices, csr.indptr, 0.4, one, zero, weight, thin)
-        np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)
+        kernels.score_binary(x, 0.4, yes, no, weight, np.zeros(M, dtype=np.int64), dense)
+        for cells in (x, SparseRows(csr.data, csr.indices, csr.indptr, M)):
+            thin[:] = 0.0
+            Exchange.of(yes, no, weight).score(cells, 0.4, thin)
+            np.testing.assert_allclose(thin, dense, rtol=1e-12, atol=1e-12)

@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse, stats
 
 from deciban import (
-    BayesClassifier,
     Bernoulli,
     Binned,
     Categorical,
@@ -25,6 +24,7 @@ from deciban import (
     Pooled,
     Shrunk,
 )
+from tests import textbook
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 3, 200)
@@ -32,7 +32,7 @@ Y = RNG.integers(0, 3, 200)
 
 def evidence(spec, X, y=Y, at=None) -> np.ndarray:
     """log P(cells | class), row by class, the blocks added up."""
-    return BayesClassifier(spec, prior="uniform").fit(X, y).evidence(X if at is None else at).values.sum(axis=1)
+    return textbook(spec, prior="uniform").fit(X, y).evidence(X if at is None else at).values.sum(axis=1)
 
 
 def by_class(x: np.ndarray, at: np.ndarray, logpdf) -> np.ndarray:
@@ -151,7 +151,7 @@ def test_a_full_joint_table_is_plain_counting() -> None:
     """With every column in it, no smoothing and counted priors, P(class | tuple) is N(tuple, class) / N(tuple)."""
     X = pa.table({"a": RNG.integers(0, 3, 200), "b": RNG.integers(0, 2, 200)})
     a, b = X["a"].to_numpy(), X["b"].to_numpy()
-    found = BayesClassifier({("a", "b"): JointTable(alpha=0)}).fit(X, Y).predict_proba(X)
+    found = textbook({("a", "b"): JointTable(alpha=0)}).fit(X, Y).predict_proba(X)
     for i in range(200):
         same = (a == a[i]) & (b == b[i])
         np.testing.assert_allclose(found[i], [(same & (c == Y)).sum() / same.sum() for c in range(3)], rtol=1e-12)
@@ -159,7 +159,7 @@ def test_a_full_joint_table_is_plain_counting() -> None:
 
 def test_joint_table_sums_over_missing_members_exactly() -> None:
     X = pa.table({"a": RNG.integers(0, 3, 200), "b": RNG.integers(0, 2, 200)})
-    clf = BayesClassifier({("a", "b"): JointTable(alpha=0.7)}, prior="uniform").fit(X, Y)
+    clf = textbook({("a", "b"): JointTable(alpha=0.7)}, prior="uniform").fit(X, Y)
     whole = [np.exp(clf.evidence([{"a": 1, "b": b}]).values[0, 0]) for b in (0, 1)]
     part = np.exp(clf.evidence([{"a": 1, "b": None}]).values[0, 0])
     np.testing.assert_allclose(part, sum(whole), rtol=1e-13)
@@ -204,7 +204,7 @@ def test_oas_shrinkage_is_scikit_learns_on_standardised_columns() -> None:
 
 def test_binned_is_a_histogram() -> None:
     x = RNG.exponential(size=(200, 1))
-    clf = BayesClassifier(Binned(bins=8, alpha=1.0), prior="uniform").fit(x, Y)
+    clf = textbook(Binned(bins=8, alpha=1.0), prior="uniform").fit(x, Y)
     bins = clf.model_.likelihoods[0].bins[0]
     width = 2.0**bins.exponent
     assert 0.5 <= width / (4 * x.std() / 8) <= 2.0
@@ -218,7 +218,29 @@ def test_binned_is_a_histogram() -> None:
 
 
 def test_multinomial_coefficient_by_hand() -> None:
-    clf = BayesClassifier(Multinomial(alpha=0), prior="uniform").fit([[1.0, 3.0], [2.0, 2.0]], ["a", "b"])
+    clf = textbook(Multinomial(alpha=0), prior="uniform").fit([[1.0, 3.0], [2.0, 2.0]], ["a", "b"])
     joint = np.exp(clf.log_joint([[2.0, 1.0]])[0])
     ways = factorial(3) / (factorial(2) * factorial(1))
     np.testing.assert_allclose(joint, [0.5 * ways * 0.25**2 * 0.75, 0.5 * ways * 0.5**3], rtol=1e-14)
+
+
+def test_pooled_block_of_many_columns_and_few_classes() -> None:
+    """Scored in the few directions that tell the classes apart; the density of the others is not lost."""
+    rng = np.random.default_rng(8)
+    labels = np.arange(300) % 3
+    x = rng.normal(size=(300, 9)) @ rng.normal(size=(9, 9)) + 1e3 * labels[:, None]
+    clf = textbook(JointGaussian(Pooled())).fit(x, labels)
+    means = np.stack([x[labels == c].mean(axis=0) for c in range(3)])
+    spread = (x - means[labels]).T @ (x - means[labels]) / 300
+    holed = x[:40].copy()
+    holed[::2, 4] = np.nan
+    expected = np.empty((40, 3))
+    for i, row in enumerate(holed):
+        there = np.flatnonzero(~np.isnan(row))
+        for c in range(3):
+            normal = stats.multivariate_normal(means[c, there], spread[np.ix_(there, there)])
+            expected[i, c] = normal.logpdf(row[there]) - np.log(3.0)
+    np.testing.assert_allclose(clf.log_joint(holed), expected, rtol=1e-7)
+    np.testing.assert_allclose(clf.evidence(holed).log_joint, expected, rtol=1e-7)
+    for i in range(40):
+        np.testing.assert_array_equal(clf.log_joint(holed[i : i + 1])[0], clf.log_joint(holed)[i])

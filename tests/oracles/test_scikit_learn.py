@@ -7,7 +7,6 @@ from sklearn import datasets, naive_bayes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from deciban import (
-    BayesClassifier,
     Bernoulli,
     Categorical,
     Gaussian,
@@ -16,6 +15,7 @@ from deciban import (
     PerClass,
     Pooled,
 )
+from tests import textbook
 
 X, Y = datasets.load_iris(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).random(150)
@@ -34,7 +34,7 @@ COUNTS = np.floor(X * 3)
     ids=["gaussian", "multinomial", "multinomial-sparse", "bernoulli"],
 )
 def test_naive_bayes(ours, theirs, table, weights) -> None:
-    found = BayesClassifier(ours).fit(table, Y, weights).predict_proba(table)
+    found = textbook(ours).fit(table, Y, weights).predict_proba(table)
     np.testing.assert_allclose(found, theirs.fit(table, Y, weights).predict_proba(table), rtol=1e-9, atol=1e-12)
 
 
@@ -42,12 +42,12 @@ def test_categorical() -> None:
     """scikit-learn counts every code from 0; with all of them given as levels, so do we."""
     codes = np.minimum(COUNTS, 9).astype(int)
     theirs = naive_bayes.CategoricalNB(alpha=0.5, min_categories=10).fit(codes, Y).predict_proba(codes)
-    ours = BayesClassifier(Categorical(alpha=0.5, levels=tuple(range(10)))).fit(codes, Y).predict_proba(codes)
+    ours = textbook(Categorical(alpha=0.5, levels=tuple(range(10)))).fit(codes, Y).predict_proba(codes)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
 def test_linear_discriminant() -> None:
-    ours = BayesClassifier(JointGaussian(Pooled())).fit(X, Y).predict_proba(X)
+    ours = textbook(JointGaussian(Pooled())).fit(X, Y).predict_proba(X)
     np.testing.assert_allclose(ours, LinearDiscriminantAnalysis().fit(X, Y).predict_proba(X), rtol=1e-7, atol=1e-12)
 
 
@@ -69,5 +69,5 @@ def test_discriminants_are_the_closed_formulas() -> None:
     )
     for spread, score in ((Pooled(), linear), (PerClass(), quadratic)):
         expected = np.exp(score - np.logaddexp.reduce(score, axis=1)[:, None])
-        found = BayesClassifier(JointGaussian(spread)).fit(X, Y).predict_proba(X)
+        found = textbook(JointGaussian(spread)).fit(X, Y).predict_proba(X)
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from deciban.data.tables import Frame, Matrix, SparseMatrix, Table
+from deciban.data.tables import Frame, Matrix, SparseMatrix, Table, sparse_rows
 from deciban.errors import DataError, UsageError
 
 # What pyarrow and pandas raise for a column they cannot convert.
@@ -47,13 +47,13 @@ def _sparse(data: Any) -> SparseMatrix:
         raise DataError(
             f"Expected 2D array, got a sparse array of {data.ndim} dimension(s): a table has rows and columns"
         )
-    matrix = sparse.csr_array(data)
-    if not matrix.has_canonical_format:
+    matrix = data.tocsr()
+    if not matrix.has_canonical_format:  # SciPy remembers the answer
         matrix = matrix.copy()
         matrix.sum_duplicates()
     if matrix.dtype not in (np.float64, np.float32):
         matrix = matrix.astype(np.float64)
-    return SparseMatrix(matrix)
+    return SparseMatrix(sparse_rows(matrix))
 
 
 def _is_pandas(data: Any) -> bool:

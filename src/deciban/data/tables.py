@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
-from deciban.arrays import Floats, Integers, Numbers, kernel_view
+from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view
 from deciban.errors import BadCell
 from deciban.families.base import Readable
 from deciban.statistics.levels import as_values
@@ -100,42 +100,42 @@ class Matrix:
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A SciPy matrix in CSR form; what is not stored is 0."""
+    """A matrix in CSR form, the cells of a row in the order of their columns; what is not stored is 0."""
 
-    matrix: sparse.csr_array
+    cells: SparseRows
 
     names = None
 
     @property
     def width(self) -> int:
-        return int(self.matrix.shape[1])
+        return self.cells.width
 
     @property
     def rows(self) -> int:
-        return int(self.matrix.shape[0])
+        return self.cells.indptr.size - 1
 
     def slice(self, start: int, stop: int) -> "SparseMatrix":
-        if start <= 0 and stop >= self.rows:
-            return self
-        first, last = self.matrix.indptr[start], self.matrix.indptr[stop]
-        parts = (self.matrix.data[first:last], self.matrix.indices[first:last])
-        pointers = self.matrix.indptr[start : stop + 1] - first
-        return SparseMatrix(sparse.csr_array((*parts, pointers), shape=(stop - start, self.width)))
+        return SparseMatrix(self.cells.slice(start, stop))
 
     def take(self, rows: Integers) -> "SparseMatrix":
-        return SparseMatrix(self.matrix[rows])
+        return SparseMatrix(sparse_rows(self.cells.matrix()[rows]))
 
     def every(self, step: int) -> "SparseMatrix":
-        return self if step == 1 else SparseMatrix(self.matrix[::step])
+        return self if step == 1 else self.take(np.arange(0, self.rows, step))
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
-        return np.ascontiguousarray(self.amounts(columns).toarray())
+        return np.ascontiguousarray(self.amounts(columns).matrix().toarray())
 
     def values(self, columns: Sequence[int]) -> Numbers:
         return self.numbers(columns)
 
-    def amounts(self, columns: Sequence[int]) -> sparse.csr_array:
-        return self.matrix if _is_all(columns, self.width) else self.matrix[:, list(columns)]
+    def amounts(self, columns: Sequence[int]) -> SparseRows:
+        return self.cells if _is_all(columns, self.width) else sparse_rows(self.cells.matrix()[:, list(columns)])
+
+
+def sparse_rows(matrix: sparse.csr_array) -> SparseRows:
+    """The rows of a SciPy matrix, whose arrays they share."""
+    return SparseRows(matrix.data, matrix.indices, matrix.indptr, int(matrix.shape[1]))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What all drop-in classifiers share: scikit-learn's ways outside, counts and a model inside."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -133,8 +133,8 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """The covariance matrices to use instead of those the family estimates; `table` is all there is if `whole`."""
         return None
 
-    def _check_cells(self, table: Matrix | SparseMatrix) -> None:
-        """Refuse cells that this classifier cannot use."""
+    def _explain_refusal(self, table: Matrix | SparseMatrix) -> None:
+        """Raise scikit-learn's error for a table with a cell that was refused, if it has one."""
 
     # how
 
@@ -154,24 +154,27 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         labels = encode_labels(y, table.rows)
         weights = check_weights(sample_weight, table.rows)
         validate_data(self, X, reset=before is None, skip_check_array=True)
-        self._check_cells(table)
         family = self._family(table.width)
         columns = tuple(range(table.width))
         schema = Schema(None, table.width, (Part(family, columns, ("given",) * table.width),))
-        start = Counts.empty(schema).declaring(
-            labels.classes if classes is None else encode_labels(classes, len(classes)).classes
-        )
-        if before is not None:
-            start = Counts(schema, before.classes, before.class_weight, before.statistics, before.rows, declared=True)
-        strangers = labels.classes[~np.isin(labels.classes, start.classes)]
+        declared = before.classes if before is not None else labels.classes
+        if before is None and classes is not None:
+            declared = encode_labels(classes, len(classes)).classes
+        strangers = labels.classes[~np.isin(labels.classes, declared)]
         if strangers.size:
             raise DataError(
                 f"The target label(s) {strangers.tolist()} in y do not exist in the initial classes "
-                f"{start.classes.tolist()}; correct them or declare them at the first call"
+                f"{declared.tolist()}; correct them or declare them at the first call"
             )
-        counts = start + fold(batches(table, labels, weights), Counts.empty(schema))
+        try:
+            counts = fold(batches(table, labels, weights), Counts.empty(schema)).declaring(declared)
+        except DataError:
+            self._explain_refusal(table)
+            raise
+        if before is not None:
+            counts = replace(before, schema=schema) + counts
         refuse_nothing_learned(counts)
-        dtype = table.array.dtype if isinstance(table, Matrix) else table.matrix.dtype
+        dtype = table.array.dtype if isinstance(table, Matrix) else table.cells.data.dtype
         kind = dtype if dtype == np.float32 else np.dtype(np.float64)
         covariance = self._covariance(counts, table, labels, before is None)
         self.learned_ = Learned(counts, self._log_prior(counts), dtype=kind, covariance=covariance)
@@ -201,5 +204,8 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         table = self._table(X)
         if table.width != model.schema.width:
             raise self._other_width(table.width, model.schema.width)
-        self._check_cells(table)
-        return scored(model, table, finish)
+        try:
+            return scored(model, table, finish)
+        except DataError:
+            self._explain_refusal(table)
+            raise

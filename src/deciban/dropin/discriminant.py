@@ -194,7 +194,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         likelihood = self._likelihood
         white = likelihood.whitened
         slope = np.zeros((learned.counts.classes.size, learned.counts.schema.width))
-        slope[:, white.columns] = 2.0 * np.einsum("kl,cl->ck", white.whiten[0], white.mean)
+        slope[:, white.columns] = 2.0 * white.mean @ white.whiten[0]
         offset = learned.log_prior - (white.mean**2).sum(axis=1) - slope[:, white.columns] @ white.centre
         return slope, offset
 

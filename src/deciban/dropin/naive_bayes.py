@@ -1,6 +1,7 @@
 """GaussianNB, MultinomialNB, ComplementNB, BernoulliNB and CategoricalNB."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral, Real
@@ -11,11 +12,13 @@ import pyarrow as pa
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from deciban.arrays import Floats, log, placed
+from deciban import kernels
+from deciban.arrays import LARGEST, Floats, Numbers, log, placed
 from deciban.data.tables import Matrix, SparseMatrix
 from deciban.dropin.base import DropIn, empirical, given
 from deciban.errors import DataError, UsageError
 from deciban.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial
+from deciban.families.base import Readable, refuse_unless
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.model import Counts
 from deciban.statistics import Levels, Moments
@@ -132,8 +135,8 @@ class DiscreteNB(DropIn):
             return empirical(counts)
         return np.full(counts.classes.size, -np.log(counts.classes.size))
 
-    def _check_cells(self, table: Matrix | SparseMatrix) -> None:
-        stored = table.array if isinstance(table, Matrix) else table.matrix.data
+    def _explain_refusal(self, table: Matrix | SparseMatrix) -> None:
+        stored = table.array if isinstance(table, Matrix) else table.cells.stored
         if self._only_positive and stored.size and stored.min() < 0:
             raise DataError(f"Negative values in data passed to {type(self).__name__} (input X)")
 
@@ -260,6 +263,12 @@ class CodesFromZero(Categorical):
 
     least: tuple[int, ...] = ()
 
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
+        cells = super().read(batch, columns)
+        if isinstance(cells, np.ndarray) and not kernels.all_within(cells.ravel(), 0.0, LARGEST):
+            refuse_unless((cells >= 0) & (cells <= LARGEST), cells, "a category 0, 1, ...", "number the categories")
+        return cells
+
     def estimate(self, statistic: Levels) -> CategoricalLikelihood:
         levels, counts = [], []
         for column, table, least in zip(statistic.levels, statistic.tables, self.least, strict=True):
@@ -305,18 +314,17 @@ class CategoricalNB(DiscreteNB):
         assert isinstance(alpha, float)
         return CodesFromZero(alpha, least=tuple(int(size) for size in np.broadcast_to(least, columns)))
 
-    def _check_cells(self, table: Matrix | SparseMatrix) -> None:
-        super()._check_cells(table)
-        stored = table.array if isinstance(table, Matrix) else table.matrix.data
-        if stored.dtype.kind == "f" and np.isinf(stored).any():
-            raise DataError("Input X contains infinity: a category is a whole number")
-
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
         table = super()._table(X)
-        array = table.array if isinstance(table, Matrix) else table.matrix.toarray()
+        array = table.array if isinstance(table, Matrix) else table.numbers(range(table.width))
         if array.dtype.kind == "f" and not np.isnan(array).any():
             array = np.trunc(array)  # as scikit-learn reads 1.7 as category 1
         return Matrix(array)
+
+    def _explain_refusal(self, table: Matrix | SparseMatrix) -> None:
+        super()._explain_refusal(table)
+        if np.isinf(table.numbers(range(table.width))).any():
+            raise DataError("Input X contains infinity: a category is a whole number")
 
     @property
     def category_count_(self) -> Any:

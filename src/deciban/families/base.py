@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
 
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, all_finite
+from deciban import kernels
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, SparseRows
 from deciban.errors import BadCell, ForgetError, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
@@ -29,7 +29,7 @@ class Readable(Protocol):
         """The cells as they are: a matrix of numbers, or an Arrow array for each column."""
         ...
 
-    def amounts(self, columns: Sequence[int]) -> Numbers | sparse.csr_array:
+    def amounts(self, columns: Sequence[int]) -> Numbers | SparseRows:
         """The cells as numbers, of which most may be zero: a matrix, dense or in CSR form."""
         ...
 
@@ -89,8 +89,15 @@ class Family(Protocol):
         ...
 
     def score_left_out(self, statistic: Any, cells: Any, rows: "LeftOut", slot: Integers, out: Floats) -> None:
-        """Add to out[row, slot[b], class] what each row's own evidence would be if the row had not been counted."""
+        """Add to out[row, slot[b], class] each row's evidence (with its base) as if it had not been counted."""
         ...
+
+
+def add_base(likelihood: Likelihood, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
+    """Add the weighted factor that is the same for every class."""
+    if (base := likelihood.base(cells)) is not None:
+        for b in range(base.shape[1]):
+            out[:, slot[b], :] += weight[b] * base[:, b, None]
 
 
 @dataclass(frozen=True)
@@ -116,12 +123,16 @@ def score_anew(family: Family, statistic: Any, cells: Any, rows: LeftOut, slot: 
         if rows.taken[i] > 0.0:
             with suppress(ForgetError):  # of what is left nothing is known: the row stays in
                 left = statistic.remove(counted)
-        family.estimate(left).score(one, ones, slot, out[at])
+        likelihood = family.estimate(left)
+        likelihood.score(one, ones, slot, out[at])
+        add_base(likelihood, one, ones, slot, out[at])
 
 
 def cells_of(cells: Any, rows: Any) -> Any:
     """Some rows of what `read` returns."""
-    return [column.take(pa.array(rows)) for column in cells] if isinstance(cells, list) else cells[rows]
+    if isinstance(cells, list):
+        return [column.take(pa.array(rows)) for column in cells]
+    return cells.take(rows) if isinstance(cells, SparseRows) else cells[rows]
 
 
 class Spoken:
@@ -290,21 +301,22 @@ def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -
         raise BadCell(column, row, f"found {numbers[row, column].item()!r}, expected {expected}", remedy)
 
 
-def refuse_stored(usable: Flags, cells: Numbers | sparse.csr_array, expected: str, remedy: str) -> None:
+def refuse_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: str) -> None:
     """The same for a matrix that may be sparse: `usable` speaks of its stored cells."""
     if isinstance(cells, np.ndarray):
         refuse_unless(usable, cells, expected, remedy)
         return
-    bad = np.flatnonzero(~usable & ~np.isnan(cells.data))
+    bad = np.flatnonzero(~usable & ~np.isnan(cells.stored))
     if bad.size:
-        row = int(np.searchsorted(cells.indptr, bad[0], side="right")) - 1
-        found = cells.data[bad[0]].item()
-        raise BadCell(int(cells.indices[bad[0]]), row, f"found {found!r}, expected {expected}", remedy)
+        first = bad[0] + cells.indptr[0]
+        row = int(np.searchsorted(cells.indptr, first, side="right")) - 1
+        found = cells.data[first].item()
+        raise BadCell(int(cells.indices[first]), row, f"found {found!r}, expected {expected}", remedy)
 
 
 def refuse_infinite(numbers: Numbers) -> None:
     """A BadCell for the first infinite cell."""
-    if np.issubdtype(numbers.dtype, np.floating) and not all_finite(numbers):
+    if not kernels.all_finite(numbers.ravel()):
         refuse_unless(~np.isinf(numbers), numbers, "a finite number (not infinity)", "correct it or leave it empty")
 
 

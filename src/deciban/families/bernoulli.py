@@ -2,17 +2,17 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
-from scipy import sparse
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
 from deciban.errors import UsageError
 from deciban.families.base import Alpha, LeftOut, OfColumns, Readable, Sampled, check_alpha, refuse_stored
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
-from deciban.statistics.totals import sparse_arrays
 
 # Cells of a sparse matrix that are written out at a time.
 MOST_CELLS = 1 << 22
@@ -41,12 +41,12 @@ class Bernoulli(OfColumns):
     def cut(self) -> float:
         return 0.5 if self.threshold is None else self.threshold
 
-    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | sparse.csr_array:
+    def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | SparseRows:
         cells = batch.amounts(columns)
         if not isinstance(cells, np.ndarray) and self.cut < 0.0:
             raise UsageError(f"Bernoulli(threshold={self.threshold}): on sparse data the threshold must be at least 0")
         if self.threshold is None:
-            stored = cells if isinstance(cells, np.ndarray) else cells.data
+            stored = cells if isinstance(cells, np.ndarray) else cells.stored
             usable = (stored == 0) | (stored == 1)
             if not usable.all():
                 refuse_stored(
@@ -57,7 +57,7 @@ class Bernoulli(OfColumns):
     def empty(self, classes: int, columns: int) -> Totals:
         return Totals.empty(classes, columns)
 
-    def count(self, cells: Numbers | sparse.csr_array, labels: Codes, weights: Floats, classes: int) -> Totals:
+    def count(self, cells: Numbers | SparseRows, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes, self.cut)
 
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
@@ -67,13 +67,14 @@ class Bernoulli(OfColumns):
         return BernoulliLikelihood(one, log(one), log(zero), self.cut, self.alpha, statistic)
 
     def score_left_out(
-        self, statistic: Totals, cells: Numbers | sparse.csr_array, rows: LeftOut, slot: Integers, out: Floats
+        self, statistic: Totals, cells: Numbers | SparseRows, rows: LeftOut, slot: Integers, out: Floats
     ) -> None:
         if not isinstance(cells, np.ndarray):
             step = max(1, MOST_CELLS // max(1, cells.shape[1]))
             for first in range(0, cells.shape[0], step):
-                some = slice(first, first + step)
-                self.score_left_out(statistic, cells[some].toarray(), rows[some], slot, out[some])
+                some = slice(first, min(first + step, cells.shape[0]))
+                dense = cells.slice(some.start, some.stop).matrix().toarray()
+                self.score_left_out(statistic, dense, rows[some], slot, out[some])
             return
         whole, columns = self.estimate(statistic), cells.shape[1]
         codes = np.where(np.isnan(cells), -1, cells > self.cut).astype(np.int32)
@@ -101,25 +102,61 @@ class BernoulliLikelihood:
     alpha: Alpha
     statistic: Totals
 
-    def score(self, cells: Numbers | sparse.csr_array, weight: Floats, slot: Integers, out: Floats) -> None:
-        if isinstance(cells, np.ndarray):
-            kernels.score_binary(cells, self.threshold, self.one, self.zero, weight, slot, out)
-            return
+    def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
         if out.shape[1] > 1:  # block by block every absent word speaks for itself, and `out` is larger than this
-            self.score(cells.toarray(), weight, slot, out)
+            dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
+            kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
             return
-        kernels.score_sparse_binary(*sparse_arrays(cells), self.threshold, self.one, self.zero, weight, out)
+        exchange = self._exchange if (weight == 1.0).all() else Exchange.of(self.one, self.zero, weight)
+        exchange.score(cells, self.threshold, out)
 
-    def base(self, cells: Numbers | sparse.csr_array) -> None:
+    @cached_property
+    def _exchange(self) -> "Exchange":
+        return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
+
+    def base(self, cells: Numbers | SparseRows) -> None:
         return None
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         chance = self.probability[:, labels]
         return list((rng.random(chance.shape) < chance).astype(np.int64))
 
-    def working(self, cells: Numbers | sparse.csr_array, row: int, column: int, label: int) -> str | None:
-        if np.isnan(cells[row, column]):
+    def working(self, cells: Numbers | SparseRows, row: int, column: int, label: int) -> str | None:
+        cell = dense_row(cells, row)[column]
+        if np.isnan(cell):
             return None
         ones, rows = self.statistic.total[label, column], self.statistic.present[label, column]
-        top = ones if cells[row, column] > self.threshold else rows - ones
+        top = ones if cell > self.threshold else rows - ones
         return fraction(top, rows, self.alpha if isinstance(self.alpha, float | int) else self.alpha[column], 2)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Weighted evidence of all columns together: each row starts from all zeros and exchanges those of its ones.
+
+    Terms of -inf are counted in `blocked` and left out of `zeros`, so that they can be taken back; `finite` says
+    that there are none.
+    """
+
+    one: Floats
+    zero: Floats
+    gain: Floats
+    zeros: Floats
+    blocked: Floats
+    finite: bool
+
+    @classmethod
+    def of(cls, one: Floats, zero: Floats, weight: Floats) -> Self:
+        used = weight[:, None] != 0.0
+        one, zero = (np.multiply(weight[:, None], term, out=np.zeros_like(term), where=used) for term in (one, zero))
+        shut = np.isneginf(zero)
+        finite = not (shut.any() or np.isneginf(one).any())
+        gain = in_lanes(one - zero) if finite else np.zeros((0, 0))
+        return cls(one, zero, gain, np.where(shut, 0.0, zero).sum(axis=0), shut.sum(axis=0).astype(np.float64), finite)
+
+    def score(self, cells: Numbers | SparseRows, threshold: float, out: Floats) -> None:
+        terms = (self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
+        if isinstance(cells, np.ndarray):
+            kernels.score_all_binary(cells, threshold, *terms, out)
+        else:
+            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, *terms, out)

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import (
     LeftOut,
@@ -123,7 +124,11 @@ class BinnedLikelihood:
         return codes.astype(np.int32)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(self.codes(cells), self.start, self.table, weight, slot, out)
+        kernels.score_lookup(self.codes(cells), self.start, self._lanes, weight, slot, out)
+
+    @cached_property
+    def _lanes(self) -> Floats:
+        return in_lanes(self.table)
 
     def base(self, cells: Numbers) -> None:
         return None

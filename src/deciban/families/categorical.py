@@ -2,13 +2,14 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, log
+from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import LeftOut, OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
 from deciban.families.smoothing import draw, fraction, smoothed
@@ -135,7 +136,9 @@ class CategoricalLikelihood:
         """The code of every cell within its column, -1 where it is to be left out."""
         if isinstance(cells, np.ndarray):
             if self.whole is not None:
-                codes = self.whole.encode(cells)
+                codes, known = self.whole.encode(cells)
+                if known:
+                    return codes
             else:
                 return self.codes([pa.array(cells[:, j], from_pandas=True) for j in range(cells.shape[1])])
         else:
@@ -155,7 +158,11 @@ class CategoricalLikelihood:
         return np.where(unseen, sizes, codes)
 
     def score(self, cells: Numbers | list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(self.codes(cells), self.start, self.table, weight, slot, out)
+        kernels.score_lookup(self.codes(cells), self.start, self._lanes, weight, slot, out)
+
+    @cached_property
+    def _lanes(self) -> Floats:
+        return in_lanes(self.table)
 
     def base(self, cells: Numbers | list[pa.Array]) -> None:
         return None
@@ -206,7 +213,7 @@ class WholeNumbers:
             code_of[start[j] + (column - int(low[j]))] = np.arange(len(column))
         return cls(low, start, code_of)
 
-    def encode(self, numbers: Numbers) -> Codes:
+    def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
+        """The codes, and whether every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
-        kernels.encode_integers(numbers, self.low, self.start, self.code_of, codes)
-        return codes
+        return codes, kernels.encode_integers(numbers, self.low, self.start, self.code_of, codes)

@@ -1,7 +1,7 @@
 """A block of real columns, jointly bell-shaped within each class: linear and quadratic discriminants."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from deciban.families.base import (
     Readable,
     Sampled,
     Spread,
+    add_base,
     check_amount,
     check_spread,
     refuse_infinite,
@@ -99,7 +100,9 @@ class JointGaussian(OfBlocks):
         shares = self._shares(statistic)
         whole = self._estimate(statistic, shares)
         evidence = np.zeros((len(cells), 1, out.shape[2]))
-        whole.score(cells, np.ones(1), np.zeros(1, dtype=np.int64), evidence)
+        one, first = np.ones(1), np.zeros(1, dtype=np.int64)
+        whole.score(cells, one, first, evidence)
+        add_base(whole, cells, one, first, evidence)
         counted = np.flatnonzero((rows.taken > 0.0) & ~np.isnan(cells).any(axis=1))
         if counted.size and whole.whitened.columns.size:
             columns = whole.whitened.columns
@@ -116,10 +119,12 @@ class JointGaussian(OfBlocks):
         """The same by definition, for a few rows."""
         for i in again:
             at = slice(i, i + 1)
-            one = Scatter.count(cells[at], rows.labels[at], rows.taken[at], evidence.shape[2])
+            row = Scatter.count(cells[at], rows.labels[at], rows.taken[at], evidence.shape[2])
             evidence[i] = 0.0
-            left = self._estimate(statistic.remove(one, strict=False), shares)
-            left.score(cells[at], np.ones(1), np.zeros(1, dtype=np.int64), evidence[at])
+            left = self._estimate(statistic.remove(row, strict=False), shares)
+            one, first = np.ones(1), np.zeros(1, dtype=np.int64)
+            left.score(cells[at], one, first, evidence[at])
+            add_base(left, cells[at], one, first, evidence[at])
 
 
 @dataclass(frozen=True)
@@ -275,19 +280,18 @@ class JointNormal:
     covariance: Floats
     group: Integers
     whitened: "Whitened"
+    common: "Whitened | None"  # what is the same for every class, where it is kept apart
 
     @classmethod
     def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
-        return cls(centre, unit, mean, covariance, group, Whitened.of(centre, unit, mean, covariance, group))
+        return cls(centre, unit, mean, covariance, group, *Whitened.of(centre, unit, mean, covariance, group).parted())
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        refuse_infinite(cells)
-        varies = self.whitened.columns
-        if not varies.size:
+        if not self.whitened.columns.size:
+            refuse_infinite(cells)
             return
-        used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
-        holed = np.isnan(used).any(axis=1)
-        if not holed.any():
+        used, holed = self._used(cells)
+        if holed is None:
             self.whitened.score(used, weight[0], slot[0], out)
         else:
             for rows, score in (
@@ -298,14 +302,30 @@ class JointNormal:
                 score(used[rows], weight[0], 0, part)
                 out[rows, slot[0]] += part[:, 0]
 
+    def _used(self, cells: Numbers) -> tuple[Floats, Flags | None]:
+        """The cells of the columns that vary, and which rows miss one; None where no row does."""
+        varies = self.whitened.columns
+        used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
+        if kernels.all_finite(cells.ravel()):
+            return used, None
+        refuse_infinite(cells)
+        holed = np.asarray(np.isnan(used).any(axis=1))
+        return used, holed if holed.any() else None
+
     def _score_holed(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
         varies = self.whitened.columns
         centre, unit, mean = self.centre[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
         covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
         kernels.score_holed_normal(cells, centre, unit, covariance, self.group, mean, weight, slot, out)
 
-    def base(self, cells: Numbers) -> None:
-        return None
+    def base(self, cells: Numbers) -> Floats | None:
+        """The evidence of the coordinates in which the classes do not differ; rows with holes have theirs already."""
+        if self.common is None:
+            return None
+        used, holed = self._used(cells)
+        out = np.zeros((len(used), 1, 1))
+        self.common.score(used, 1.0, 0, out)
+        return out[:, 0] if holed is None else np.where(holed[:, None], 0.0, out[:, 0])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         speaks = np.isfinite(self.unit)
@@ -327,11 +347,15 @@ class JointNormal:
 
 @dataclass(frozen=True)
 class Whitened:
-    """The log density of the columns that vary as offset - |whiten (x - centre) - mean|**2."""
+    """The log density of the columns that vary as offset - |whiten (x - centre) - mean|**2.
+
+    whiten[g, m, k] is what column k adds to coordinate m in group g, nothing from column reach[m] on.
+    """
 
     columns: Integers
     centre: Floats
     whiten: Floats
+    reach: Integers
     group: Integers
     mean: Floats
     offset: Floats
@@ -345,12 +369,41 @@ class Whitened:
             lower = np.linalg.cholesky(matrix[kept])
             inverse = solve_triangular(lower, np.eye(size), lower=True) / np.sqrt(2.0) if size else lower
             log_root[g] = np.log(np.diag(lower)).sum() + np.log(unit[columns]).sum()
-            whiten[g] = (inverse / unit[columns]).T
-        whitened = np.einsum("ckl,ck->cl", whiten[group], mean[:, columns] * unit[columns])
+            whiten[g] = inverse / unit[columns]
+        whitened = np.einsum("cmk,ck->cm", whiten[group], mean[:, columns] * unit[columns])
         offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[group]
-        return cls(columns, centre[columns], whiten, group, np.ascontiguousarray(whitened), offset)
+        return cls(columns, centre[columns], whiten, np.arange(1, size + 1), group, whitened, offset)
+
+    def parted(self) -> "tuple[Whitened, Whitened | None]":
+        """The coordinates in which the classes differ, and the others, where these are most: one matrix, few classes.
+
+        Turned so that the means lie along the first axes, all classes are equally far away along the others.
+        """
+        size = self.columns.size
+        if self.group.any() or not size:
+            return self, None
+        _, spread, axes = np.linalg.svd(self.mean)
+        rank = int((spread > size * np.finfo(np.float64).eps * spread[0]).sum())
+        if 2 * rank >= size:
+            return self, None
+        whiten, mean, reach = axes @ self.whiten, self.mean @ axes.T, np.full(size, size)
+        differ = replace(
+            self,
+            whiten=np.ascontiguousarray(whiten[:, :rank]),
+            reach=reach[:rank],
+            mean=np.ascontiguousarray(mean[:, :rank]),
+            offset=np.zeros_like(self.offset),
+        )
+        common = replace(
+            self,
+            whiten=np.ascontiguousarray(whiten[:, rank:]),
+            reach=reach[rank:],
+            group=self.group[:1],
+            mean=np.zeros((1, size - rank)),
+            offset=self.offset[:1],
+        )
+        return differ, common
 
     def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
-        kernels.score_joint_normal(
-            cells, self.centre, self.whiten, self.group, self.mean, self.offset, weight, slot, out
-        )
+        terms = (self.centre, self.whiten, self.reach, self.group, self.mean, self.offset)
+        kernels.score_joint_normal(cells, *terms, weight, slot, out)

@@ -2,13 +2,14 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, log
+from deciban.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import (
     LeftOut,
@@ -121,7 +122,7 @@ class JointTableLikelihood:
             place = table.find(codes[rows])[:, None]
             part = np.zeros((rows.size, 1, out.shape[2]))
             first = np.zeros(1, dtype=np.int64)
-            kernels.score_lookup(place, first, table.log_shares, weight, first, part)
+            kernels.score_lookup(place, first, table.lanes, weight, first, part)
             out[rows, slot[0]] += part[:, 0]
 
     def _table(self, columns: Integers) -> "TupleTable":
@@ -183,6 +184,10 @@ class TupleTable:
     log_shares: Floats
     alpha: float
     possible: float
+
+    @cached_property
+    def lanes(self) -> Floats:
+        return in_lanes(self.log_shares)
 
     @classmethod
     def of(cls, statistic: Tuples, alpha: float, columns: Integers) -> "TupleTable":

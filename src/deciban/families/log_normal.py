@@ -6,7 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
-from deciban.families.base import LeftOut, Outside, Sampled, check_outside, impossible, refuse_infinite, refuse_unless
+from deciban.families.base import (
+    LeftOut,
+    Outside,
+    Sampled,
+    add_base,
+    check_outside,
+    impossible,
+    refuse_infinite,
+    refuse_unless,
+)
 from deciban.families.gaussian import Normal, NormalShaped, estimate_normal, score_normal_left_out
 from deciban.statistics import Moments
 
@@ -49,6 +58,7 @@ class LogNormal(NormalShaped):
 
     def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         score_normal_left_out(self, statistic, positive_log(cells), rows, slot, out)
+        add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, log
+from deciban.arrays import (
+    TOO_LARGE,
+    Codes,
+    Floats,
+    Integers,
+    Numbers,
+    SparseRows,
+    dense_row,
+    in_lanes,
+    kernel_view,
+    log,
+)
 from deciban.errors import BadCell
 from deciban.families.base import (
     Alpha,
@@ -16,6 +28,7 @@ from deciban.families.base import (
     OfBlocks,
     Readable,
     Sampled,
+    add_base,
     as_alpha,
     cells_of,
     check_alpha,
@@ -24,23 +37,20 @@ from deciban.families.base import (
 )
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
-from deciban.statistics.totals import sparse_arrays
 
-Amounts = Numbers | sparse.csr_array
+Amounts = Numbers | SparseRows
 
 
 def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
     cells = batch.amounts(columns)
-    stored = cells if isinstance(cells, np.ndarray) else cells.data
-    if stored.size and not (stored.min() >= 0.0 and stored.max() <= TOO_LARGE):  # NaN fails it too and is let pass
-        expected = "a count: not negative, not infinite (Negative values in data passed to a count family)"
-        refuse_stored((stored >= 0) & (stored < np.inf), cells, expected, "use Gaussian() for this column")
-        cut = np.minimum(stored, TOO_LARGE)
-        return (
-            cut if isinstance(cells, np.ndarray) else sparse.csr_array((cut, cells.indices, cells.indptr), cells.shape)
-        )
-    return cells
+    stored = cells if isinstance(cells, np.ndarray) else cells.stored
+    if kernels.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
+        return cells
+    expected = "a count: not negative, not infinite (Negative values in data passed to a count family)"
+    refuse_stored((stored >= 0) & (stored < np.inf), cells, expected, "use Gaussian() for this column")
+    cut = np.minimum(stored, TOO_LARGE)
+    return cut if isinstance(cells, np.ndarray) else cells.holding(cut)
 
 
 class OfAmounts(OfBlocks):
@@ -60,11 +70,11 @@ class OfAmounts(OfBlocks):
 
 
 def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
-    """Add weight * (cells times slope) to the block's slot."""
+    """Add weight * (cells times slope) to the block's slot; `slope` is in lanes."""
     if isinstance(cells, np.ndarray):
         kernels.score_linear(cells, slope, weight[0], slot[0], out)
     else:
-        kernels.score_sparse_linear(*sparse_arrays(cells), slope, weight[0], slot[0], out)
+        kernels.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], out)
 
 
 def amounts_left_out(
@@ -81,7 +91,7 @@ def amounts_left_out(
 
     Weights that were normed, a column that only this row has, and a class without other rows are counted anew.
     """
-    words = sparse.csr_array(cells)
+    words = SparseRows.of(sparse.csr_array(cells)) if isinstance(cells, np.ndarray) else cells
     others = isinstance(family, Complement)
     normed = isinstance(family, Complement) and family.norm
     weight = statistic.present.max(axis=1)
@@ -93,8 +103,9 @@ def amounts_left_out(
     added = float(alpha.sum()) if isinstance(family.alpha, tuple) else float(family.alpha) * seen
     part = np.zeros((plain.size, 1, out.shape[2]))
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
-    arrays = sparse_arrays(words[plain])
+    arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
     kernels.left_out_linear(*arrays, some.labels, some.taken, by_class, alpha, added, others, table, 0, part)
+    add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))
     score_anew(family, statistic, cells_of(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
@@ -133,7 +144,11 @@ class MultinomialLikelihood:
     alpha: Alpha
 
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
-        score_amounts(cells, self.log_share, weight, slot, out)
+        score_amounts(cells, self._slope, weight, slot, out)
+
+    @cached_property
+    def _slope(self) -> Floats:
+        return in_lanes(self.log_share)
 
     def base(self, cells: Amounts) -> Floats:
         """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
@@ -141,11 +156,8 @@ class MultinomialLikelihood:
             filled = np.nan_to_num(cells.astype(np.float64))
             length, ways = filled.sum(axis=1), gammaln(filled + 1.0).sum(axis=1)
         else:
-            data = np.nan_to_num(cells.data.astype(np.float64))
-            length, ways = (
-                sparse.csr_array((values, cells.indices, cells.indptr), shape=cells.shape).sum(axis=1)
-                for values in (data, gammaln(data + 1.0))
-            )
+            stored = np.nan_to_num(cells.stored.astype(np.float64))
+            length, ways = (cells.holding(values).matrix().sum(axis=1) for values in (stored, gammaln(stored + 1.0)))
         return np.asarray(gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
@@ -160,8 +172,7 @@ class MultinomialLikelihood:
         return fraction(totals[word], totals.sum(), self.alpha, totals.size)
 
     def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
-        one = cells[[row], :]
-        one = np.nan_to_num(one[0] if isinstance(one, np.ndarray) else one.toarray()[0])
+        one = np.nan_to_num(dense_row(cells, row))
         totals = self.statistic.total[label]
         words = [f"[{self._fraction(totals, j)}]^{one[j]:g}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
@@ -205,7 +216,11 @@ class ComplementScore:
     weight: Floats
 
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
-        score_amounts(cells, self.weight, weight, slot, out)
+        score_amounts(cells, self._slope, weight, slot, out)
+
+    @cached_property
+    def _slope(self) -> Floats:
+        return in_lanes(self.weight)
 
     def base(self, cells: Amounts) -> None:
         return None

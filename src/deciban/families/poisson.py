@@ -14,6 +14,7 @@ from deciban.families.base import (
     Outside,
     Readable,
     Sampled,
+    add_base,
     check_amount,
     check_outside,
     impossible,
@@ -92,6 +93,7 @@ class Poisson(OfColumns):
             rate = np.divide(top, bottom, out=np.tile(overall, top.shape[1]), where=bottom > 0.0)
             hits = np.multiply(x, log(rate), out=np.zeros_like(rate), where=(x > 0.0) & (overall > 0.0))
             out[there, slot[j]] += hits - rate
+        add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
 
 @dataclass(frozen=True)

@@ -43,11 +43,12 @@ def count_integers(x: Array, labels: Array, weights: Array, low: Array, start: A
 
 
 @compiled
-def encode_integers(x: Array, low: Array, start: Array, codes_of: Array, out: Array) -> None:
-    """Fill out[i, j] with the code of x[i, j], -1 where it is missing and -2 where it has none.
+def encode_integers(x: Array, low: Array, start: Array, codes_of: Array, out: Array) -> bool:
+    """Fill out[i, j] with the code of x[i, j], -1 where it is missing and -2 where it has none; False if one has none.
 
     `codes_of[start[j] : start[j + 1]]` are the codes of low[j], low[j] + 1, ... (-2: not a level).
     """
+    known = True
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
@@ -59,3 +60,5 @@ def encode_integers(x: Array, low: Array, start: Array, codes_of: Array, out: Ar
                 out[i, j] = codes_of[start[j] + np.int64(place)]
             else:
                 out[i, j] = -2
+            known &= out[i, j] != -2
+    return known

@@ -4,6 +4,9 @@ import numpy as np
 
 from deciban.kernels.compiled import Array, compiled
 
+# The exponential of less than this is 0, which takes the library longest to find.
+LEAST = -746.0
+
 
 @compiled
 def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Array, log_density: Array) -> None:
@@ -23,7 +26,8 @@ def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Ar
             continue
         total = 0.0
         for c in range(log_joint.shape[1]):
-            posterior[i, c] = np.exp(log_joint[i, c] - top)
+            below = log_joint[i, c] - top
+            posterior[i, c] = 0.0 if below < LEAST else np.exp(below)
             total += posterior[i, c]
         log_total = np.log(total)
         log_density[i] = top + log_total
@@ -32,3 +36,14 @@ def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Ar
                 posterior[i, c] = (log_joint[i, c] - top) - log_total
             else:
                 posterior[i, c] /= total
+
+
+@compiled
+def best_classes(log_joint: Array, otherwise: int, best: Array) -> None:
+    """Fill the first class with the highest log joint of each row; `otherwise` where every class has probability 0."""
+    for i in range(log_joint.shape[0]):
+        top, place = -np.inf, otherwise
+        for c in range(log_joint.shape[1]):
+            if log_joint[i, c] > top:
+                top, place = log_joint[i, c], c
+        best[i] = place

@@ -9,8 +9,12 @@ import numpy as np
 
 from deciban.arrays import LARGEST
 from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.lanes import STEP, no_lanes, plus_scaled, put_lanes
 
 TILE_ROWS = 64
+
+# How far apart the columns of a tile stand: at a power of two they would share a few places of the cache.
+TILE_PITCH = TILE_ROWS + 8
 
 
 @compiled
@@ -56,10 +60,29 @@ def score_normal(
 
 
 @compiled
+def _combine_columns(columns: Array, factors: Array, count: int, rows: int, sums: Array) -> None:
+    """Fill `sums` with the sum of factors[k] * columns[k] over the first `count` columns of a tile [column, row]."""
+    height, place = np.uint64(columns.shape[1]), np.uint64(0)
+    while place < np.uint64(rows):
+        a, b, c, d = no_lanes(), no_lanes(), no_lanes(), no_lanes()
+        here = place
+        for k in range(np.uint64(count)):
+            a = plus_scaled(a, factors[k], columns, here)
+            b = plus_scaled(b, factors[k], columns, here + STEP)
+            c = plus_scaled(c, factors[k], columns, here + STEP + STEP)
+            d = plus_scaled(d, factors[k], columns, here + STEP + STEP + STEP)
+            here += height
+        for lanes in (a, b, c, d):
+            put_lanes(lanes, sums, place)
+            place += STEP
+
+
+@compiled
 def score_joint_normal(
     x: Array,
     centre: Array,
     whiten: Array,
+    reach: Array,
     group: Array,
     mean: Array,
     offset: Array,
@@ -69,36 +92,31 @@ def score_joint_normal(
 ) -> None:
     """Add weight * (offset - |whiten (x - centre) - mean|**2), each class with the matrix of its group.
 
-    `whiten[g]` holds columns: whiten[g, k, l] is what column k adds to whitened coordinate l >= k. By tiles of rows:
+    whiten[g, m, k] is what column k adds to whitened coordinate m, nothing from column reach[m] on. By tiles of rows:
     every innermost loop runs over the rows of a tile.
     """
     if weight == 0.0:
         return
-    size = x.shape[1]
-    columns = np.empty((size, TILE_ROWS))
-    white = np.empty((size, TILE_ROWS))
+    columns = np.zeros((x.shape[1], TILE_PITCH))
+    white = np.zeros((reach.size, TILE_ROWS))
     distance = np.empty(TILE_ROWS)
     for start in range(0, x.shape[0], TILE_ROWS):
         rows = min(TILE_ROWS, x.shape[0] - start)
         for i in range(rows):
-            for k in range(size):
+            for k in range(x.shape[1]):
                 columns[k, i] = x[start + i, k] - centre[k]
         last = -1
         for c in range(group.size):
             g = group[c]
             if g != last:
-                white[:] = 0.0
-                for m in range(size):
-                    for k in range(m + 1):
-                        factor = whiten[g, k, m]
-                        for i in range(rows):
-                            white[m, i] += columns[k, i] * factor
+                for m in range(reach.size):
+                    _combine_columns(columns, whiten[g, m], reach[m], rows, white[m])
                 last = g
             distance[:] = 0.0
-            for k in range(size):
-                here = mean[c, k]
+            for m in range(reach.size):
+                here = mean[c, m]
                 for i in range(rows):
-                    z = white[k, i] - here
+                    z = white[m, i] - here
                     distance[i] += z * z
             for i in range(rows):
                 # coordinates that overflowed in both directions are as far as any
@@ -156,145 +174,174 @@ def score_holed_normal(
 
 
 @compiled
-def _settle_row(total: Array, i: int, slot: int, out: Array) -> None:
-    """Add the sums of a row to its slot, and empty them."""
-    for c in range(total.size):
-        out[i, slot, c] += total[c]
-        total[c] = 0.0
+def _sum_stored(
+    data: Array, indices: Array, first: int, last: int, binary: bool, threshold: float, table: Array, total: Array
+) -> bool:
+    """Fill `total` with the sum of cell * table[column] over some cells, both in lanes; False if one is missing.
+
+    With `binary` a cell counts as 1 above the threshold, else as 0. A zero adds nothing, whatever stands in the table.
+    """
+    whole = True
+    width, place = np.uint64(table.shape[1]), np.uint64(0)
+    start, stop = np.uint64(first), np.uint64(last)
+    while place < width:
+        a, b, c = no_lanes(), no_lanes(), no_lanes()
+        wide = place + STEP + STEP < width  # three at once: each pass over the cells costs as much as the sums
+        for k in range(start, stop):
+            value = np.float64(data[k])
+            whole &= value == value
+            amount = (1.0 if value > threshold else 0.0) if binary else value
+            if amount == amount and amount != 0.0:
+                here = np.uint64(indices[k]) * width + place
+                a = plus_scaled(a, amount, table, here)
+                if wide:
+                    b = plus_scaled(b, amount, table, here + STEP)
+                    c = plus_scaled(c, amount, table, here + STEP + STEP)
+        put_lanes(a, total, place)
+        if wide:
+            put_lanes(b, total, place + STEP)
+            put_lanes(c, total, place + STEP + STEP)
+            place += STEP + STEP
+        place += STEP
+    return whole
 
 
 @compiled
 def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * table[start[j] + code]."""
-    total = np.zeros(table.shape[1])
+    """Add weight * table[start[j] + code]; the table is in lanes."""
+    places, factors = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
+    total = np.empty(table.shape[1])
     for i in range(codes.shape[0]):
-        here = slot[0]
-        for j in range(codes.shape[1]):
-            code = codes[i, j]
-            w = weight[j]
-            if code >= 0 and w != 0.0:
-                if slot[j] != here:
-                    _settle_row(total, i, here, out)
-                    here = slot[j]
-                row = start[j] + code
-                for c in range(total.size):
-                    total[c] += w * table[row, c]
-        _settle_row(total, i, here, out)
+        j = 0
+        while j < codes.shape[1]:  # the columns of one slot after those of another
+            here, count = slot[j], 0
+            while j < codes.shape[1] and slot[j] == here:
+                places[count], factors[count] = start[j] + codes[i, j], weight[j]
+                count += codes[i, j] >= 0
+                j += 1
+            _sum_stored(factors, places, 0, count, False, 0.0, table, total)
+            for c in range(out.shape[2]):
+                out[i, here, c] += total[c]
 
 
 @compiled
 def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * one where the cell is above the threshold, weight * zero where it is not; by tiles of rows."""
-    column = np.empty(TILE_ROWS)
-    tile = np.zeros((one.shape[1], TILE_ROWS))
-    for start in range(0, x.shape[0], TILE_ROWS):
-        rows = min(TILE_ROWS, x.shape[0] - start)
-        here = slot[0]
+    """Add weight * one where the cell is above the threshold, weight * zero where it is not."""
+    for i in range(x.shape[0]):
         for j in range(x.shape[1]):
-            w = weight[j]
-            if w == 0.0:
-                continue
-            if slot[j] != here:
-                _settle(tile, rows, start, here, out)
-                here = slot[j]
-            for i in range(rows):
-                column[i] = x[start + i, j]
-            for c in range(one.shape[1]):
-                yes, no = w * one[j, c], w * zero[j, c]
-                for i in range(rows):
-                    term = yes if column[i] > threshold else no
-                    tile[c, i] += term if column[i] == column[i] else 0.0
-        _settle(tile, rows, start, here, out)
+            if x[i, j] == x[i, j] and weight[j] != 0.0:
+                here = one if x[i, j] > threshold else zero
+                for c in range(out.shape[2]):
+                    out[i, slot[j], c] += weight[j] * here[j, c]
 
 
 @compiled
 def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -> None:
-    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope."""
+    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope. Slopes in lanes."""
     if weight == 0.0:
         return
     total = np.zeros(slope.shape[1])
     for i in range(x.shape[0]):
+        total[:] = 0.0
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
             if value == value and value != 0.0:
-                amount = weight * value
                 for c in range(total.size):
-                    total[c] += amount * slope[j, c]
-        _settle_row(total, i, slot, out)
+                    total[c] += value * slope[j, c]
+        for c in range(out.shape[2]):
+            out[i, slot, c] += weight * total[c]
 
 
 @compiled
 def score_sparse_linear(
     data: Array, indices: Array, indptr: Array, slope: Array, weight: float, slot: int, out: Array
 ) -> None:
-    """The same for rows in CSR form."""
+    """score_linear for rows in CSR form."""
     if weight == 0.0:
         return
     total = np.zeros(slope.shape[1])
     for i in range(indptr.size - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[k])
-            if value == value and value != 0.0:
-                amount = weight * value
-                j = indices[k]
-                for c in range(total.size):
-                    total[c] += amount * slope[j, c]
-        _settle_row(total, i, slot, out)
+        _sum_stored(data, indices, indptr[i], indptr[i + 1], False, 0.0, slope, total)
+        for c in range(out.shape[2]):
+            out[i, slot, c] += weight * total[c]
 
 
 @compiled
-def score_sparse_binary(
-    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, weight: Array, out: Array
-) -> None:
-    """score_binary for rows in CSR form, all columns together; what is not stored is below the threshold.
+def _exchange(
+    data: Array, indices: Array, first: int, last: int, threshold: float, one: Array, zero: Array, zeros: Array,
+    blocked: Array, total: Array,
+) -> None:  # fmt: skip
+    """Fill `total` with the sum of `zero` over all columns, exchanged for `one` where a cell is above the threshold.
 
-    Each row starts from the sum of all zeros and exchanges those of its stored cells. Infinite terms are counted
-    instead of added, so that they can be taken back.
+    Terms of -inf are counted and not added, so that they can be taken back: `zeros` is the sum of the other zeros,
+    `blocked` the number of these. A missing cell takes its zero away.
     """
-    classes = one.shape[1]
-    base = np.zeros(classes)
-    blocked = np.zeros(classes)
-    gain = np.zeros(one.shape)  # what a stored cell adds beyond its zero; NaN where either is infinite
-    for j in range(zero.shape[0]):
-        if weight[j] != 0.0:
-            for c in range(classes):
-                gain[j, c] = weight[j] * (one[j, c] - zero[j, c])
-                if zero[j, c] == -np.inf:
-                    blocked[c] += 1.0
-                else:
-                    base[c] += weight[j] * zero[j, c]
-                if one[j, c] == -np.inf:
-                    gain[j, c] = np.nan
-    infinite = not np.isfinite(gain.sum())
-    total = np.empty(classes)
-    stops = np.empty(classes)
-    for i in range(indptr.size - 1):
-        total[:] = base
-        stops[:] = blocked
-        for k in range(indptr[i], indptr[i + 1]):
+    for c in range(zeros.size):
+        stops = blocked[c]
+        total[c] = zeros[c]
+        for k in range(first, last):
             value = np.float64(data[k])
             if value <= threshold:
                 continue
             j = indices[k]
-            if value == value and not infinite:
-                for c in range(classes):
-                    total[c] += gain[j, c]
-                continue
-            w = weight[j]
-            if w == 0.0:
-                continue
-            for c in range(classes):
-                if zero[j, c] == -np.inf:
-                    stops[c] -= 1.0
+            if zero[j, c] == -np.inf:
+                stops -= 1.0
+            else:
+                total[c] -= zero[j, c]
+            if value == value:
+                if one[j, c] == -np.inf:
+                    stops += 1.0
                 else:
-                    total[c] -= w * zero[j, c]
-                if value == value:
-                    if one[j, c] == -np.inf:
-                        stops[c] += 1.0
-                    else:
-                        total[c] += w * one[j, c]
-        for c in range(classes):
-            out[i, 0, c] += -np.inf if stops[c] > 0.0 else total[c]
+                    total[c] += one[j, c]
+        if stops > 0.0:
+            total[c] = -np.inf
+
+
+@compiled
+def score_all_binary(
+    x: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array, blocked: Array, finite: bool,
+    out: Array,
+) -> None:  # fmt: skip
+    """score_binary for all columns together: each row starts from `zeros`, the sum of `zero` over columns.
+
+    To it `gain`, which is one - zero in lanes, is added where a cell is above the threshold. That will not do where a
+    cell is missing or the terms are not all `finite`: see _exchange. Weights are in the terms.
+    """
+    columns = np.arange(x.shape[1])
+    above, ones = np.empty(x.shape[1] + 1, np.int64), np.ones(x.shape[1])
+    total = np.empty(max(zeros.size, gain.shape[1]))
+    for i in range(x.shape[0]):
+        count, whole = 0, finite
+        for j in range(x.shape[1]):
+            above[count] = j
+            count += x[i, j] > threshold
+            whole &= x[i, j] == x[i, j]
+        if whole:
+            _sum_stored(ones, above, 0, count, False, 0.0, gain, total)
+            for c in range(zeros.size):
+                out[i, 0, c] += zeros[c] + total[c]
+        else:
+            _exchange(x[i], columns, 0, columns.size, threshold, one, zero, zeros, blocked, total)
+            for c in range(zeros.size):
+                out[i, 0, c] += total[c]
+
+
+@compiled
+def score_sparse_binary(
+    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array,
+    blocked: Array, finite: bool, out: Array,
+) -> None:  # fmt: skip
+    """score_all_binary for rows in CSR form; what is not stored is below the threshold."""
+    total = np.empty(max(zeros.size, gain.shape[1]))
+    for i in range(indptr.size - 1):
+        first, last = indptr[i], indptr[i + 1]
+        if finite and _sum_stored(data, indices, first, last, True, threshold, gain, total):
+            for c in range(zeros.size):
+                out[i, 0, c] += zeros[c] + total[c]
+        else:
+            _exchange(data, indices, first, last, threshold, one, zero, zeros, blocked, total)
+            for c in range(zeros.size):
+                out[i, 0, c] += total[c]
 
 
 @compiled

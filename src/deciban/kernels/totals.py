@@ -43,9 +43,9 @@ def count_sparse_totals(
         w = weights[i]
         if c < 0 or w == 0.0:
             continue
-        for k in range(indptr[i], indptr[i + 1]):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             value = np.float64(data[k])
-            j = indices[k]
+            j = np.uint64(indices[k])
             if value != value:
                 present[c, j] -= w
             elif binary:

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, all_finite, placed, two_sum
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed, two_sum
 from deciban.statistics.base import remaining, settled
 from deciban.statistics.moments import refuse_too_large
 
@@ -35,7 +35,7 @@ class Scatter:
         """The scatter of the complete rows; an infinite cell is refused."""
         result = cls.empty(classes, numbers.shape[1])
         there = (labels >= 0) & (weights > 0.0)
-        if not all_finite(numbers):
+        if not kernels.all_finite(numbers.ravel()):
             refuse_too_large(numbers)
             there &= ~np.isnan(numbers).any(axis=1)
         usable = np.flatnonzero(there)

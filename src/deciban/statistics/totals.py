@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy import sparse
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, kernel_view, placed
+from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, placed
 from deciban.statistics.base import remaining
 
 
@@ -25,7 +24,7 @@ class Totals:
     @classmethod
     def count(
         cls,
-        cells: Numbers | sparse.csr_array,
+        cells: Numbers | SparseRows,
         labels: Codes,
         weights: Floats,
         classes: int,
@@ -40,7 +39,7 @@ class Totals:
             known = labels >= 0
             totals.present[:] = np.bincount(labels[known], weights[known], classes)[:, None]
             kernels.count_sparse_totals(
-                *sparse_arrays(cells), labels, weights, threshold is not None, cut, totals.present, totals.total
+                *cells.kernel_arrays(), labels, weights, threshold is not None, cut, totals.present, totals.total
             )
         return totals
 
@@ -58,8 +57,3 @@ class Totals:
 
     def place_columns(self, positions: Integers, size: int) -> "Totals":
         return Totals(placed(self.present, positions, size, axis=1), placed(self.total, positions, size, axis=1))
-
-
-def sparse_arrays(cells: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The data, indices and row pointers of a CSR matrix, as kernels take them."""
-    return kernel_view(cells.data), kernel_view(cells.indices), kernel_view(cells.indptr)
