@@ -85,7 +85,7 @@ def compare(name: str, table: Any, labels: Any, runs: int) -> Iterator[tuple[str
 
 
 def one_mixed_row() -> tuple[float, float]:
-    """Seconds for the posterior of one row of numbers and codes: ours, and scikit-learn's two classifiers multiplied."""
+    """Seconds for the posterior of one row of numbers and codes: ours, and scikit-learn's two classifiers together."""
     rng = np.random.default_rng(SEED)
     labels = rng.integers(0, 3, 20_000)
     table = np.column_stack([rng.normal(size=(20_000, 5)) + labels[:, None], rng.integers(0, 8, (20_000, 5))])
