@@ -1,17 +1,20 @@
 """The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 
-from deciban.arrays import Floats
+from deciban.arrays import Codes, Floats
 from deciban.data.infer import ColumnSpec, Defaults, extended, settle
 from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.open import open_table
@@ -23,7 +26,8 @@ from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
 from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
 from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
-from deciban.model import Counts, Evidence, Model, most_probable, normalized
+from deciban.leave_one_out import LeaveOneOut, leave_one_out
+from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized
 from deciban.tune import Tuning, retuned, tuned
 
 
@@ -57,6 +61,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     """
 
     fitted_: Fitted
+    _training: tuple[Callable[[], Any], ...] | None
 
     def __init__(
         self,
@@ -82,6 +87,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from the rows of X alone. `y` holds the labels, or is the name of the column that does."""
         self.fitted_ = self._learned(None, X, y, sample_weight, self.classes)
+        self._training = tuple(_recall(given) for given in (X, y, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
@@ -89,6 +95,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         before = self._known() if self.__sklearn_is_fitted__() else None
         declared = classes if classes is not None else self.classes
         self.fitted_ = self._learned(before, X, y, sample_weight, declared, partly=True)
+        self._training = None
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
@@ -96,12 +103,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         known = self._known()
         rows = self._counted(known.counts.schema, *self._opened(X, y, sample_weight))
         self.fitted_ = self._changed(known.counts - rows, known)
+        self._training = None
         return self
 
     def decay(self, factor: float) -> Self:
         """Let all that was learned so far weigh `factor` times as much."""
         known = self._known()
         self.fitted_ = self._changed(known.counts * factor, known)
+        self._training = None
         return self
 
     def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:  # noqa: N803
@@ -135,6 +144,39 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return NotImplemented
         return self._with(self._known().counts - other._known().counts, self._known())
 
+    # judging
+
+    def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:  # noqa: N803
+        """What the model would say of each row it has learned, had it not learned that row: exact, in one more pass.
+
+        Without X the rows of the last `fit` are meant, if they are still in memory.
+        """
+        known = self._known()
+        table, labels, weights = self._learned_rows(X, y, sample_weight)
+        counts = known.counts.heard(known.model.schema)
+        tuned = known.tuning is not None and known.tuning.rows > 0
+        return leave_one_out(known.model, counts, self.prior, table, labels, weights, self.threads, tuned)
+
+    def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
+        """Rows the model has learned, with the places of their labels among its classes."""
+        if X is None:
+            X, y, sample_weight = self._training_rows()  # noqa: N806
+        table, labels, weights = self._opened(X, y, sample_weight)
+        classes = self.classes_
+        unknown = labels.classes[~np.isin(labels.classes, classes)].tolist()
+        if unknown:
+            raise DataError(f"the label {unknown[0]!r} is none of the model's classes {classes.tolist()}")
+        place = np.append(np.searchsorted(classes, labels.classes), -1).astype(np.int32)
+        every = np.ones(table.rows) if weights is None else weights
+        return self._known().counts.schema.fitting(table), place[labels.codes], every
+
+    def _training_rows(self) -> tuple[Any, Any, Any]:
+        kept = vars(self).get("_training")
+        rows = tuple(recalled() for recalled in kept) if kept is not None else (None,)
+        if rows[0] is None:
+            raise UsageError("the rows of the last fit are not in memory any more; give X and y")
+        return rows[0], rows[1], rows[2]
+
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are."""
         changed = copy.copy(self)
@@ -152,6 +194,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The posterior probability of each class, in the order of `classes_`."""
         return self._scored(X, lambda joint, prior: normalized(joint, prior)[0])
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:  # noqa: N803
+        """Between which bounds each posterior lies, given how few rows stand behind it: (low, high), as predict_proba.
+
+        By the delta method on the log-odds; that the model may be of the wrong kind is not in it.
+        """
+        if not 0.0 < level < 1.0:
+            raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
+        known = self._known()
+        table = known.model.schema.fitting(open_table(X))
+        counts = known.counts.heard(known.model.schema)
+        width = float(ndtri(0.5 + level / 2.0))
+        return interval(known.model.log_joint(table), known.model.doubt(counts, table), width)
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithm of the posterior."""
@@ -234,6 +289,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise AttributeError("feature_names_in_: the columns have no names")
         return np.array(names, dtype=object)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the way back to the training rows."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_training"}
+
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in vars(self)
 
@@ -257,6 +316,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _with(self, counts: Counts, before: Fitted) -> Self:
         changed = copy.copy(self)
         changed.fitted_ = self._changed(counts, before)
+        changed._training = None
         return changed
 
     def _changed(self, counts: Counts, before: Fitted) -> Fitted:
@@ -323,6 +383,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
         return scored(fitted, fitted.schema.fitting(open_table(X)), finish, full, self.threads)
+
+
+def _recall(given: Any) -> Callable[[], Any]:
+    """A way back to what was given: without keeping it in memory, where Python has one."""
+    try:
+        return weakref.ref(given)
+    except TypeError:
+        return lambda: given
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:

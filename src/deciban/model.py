@@ -233,6 +233,19 @@ def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) ->
     return posterior, log_density
 
 
+def interval(log_joint: Floats, doubt: Floats, width: float) -> tuple[Floats, Floats]:
+    """The least and the highest posterior of each class at `width` deviations of its log-odds against all others."""
+    posterior = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    others = np.maximum(1.0 - posterior, 1e-300)
+    # of the sum of the others each has its share
+    spread = np.sqrt(doubt + ((posterior**2 * doubt).sum(axis=1, keepdims=True) - posterior**2 * doubt) / others**2)
+    with np.errstate(over="ignore"):
+        odds = np.log(np.maximum(posterior, 1e-300)) - np.log(others)
+        low, high = (1.0 / (1.0 + np.exp(-(odds + side * width * spread))) for side in (-1.0, 1.0))
+    return low, high
+
+
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     """The place of the class with the highest posterior; ties go to the first."""
     best = np.empty(len(log_joint), dtype=np.int64)
@@ -280,6 +293,17 @@ class Model:
         for p, (part, statistic) in enumerate(zip(self.schema.parts, counts.statistics, strict=True)):
             cells = guard(p, part.family.read, table, part.columns)
             guard(p, part.family.score_left_out, statistic, cells, rows, self.schema.slots[p], out)
+        return out
+
+    def doubt(self, counts: "Counts", table: Table, first_row: int = 0) -> Floats:
+        """The variance of log P(row, class), row by class, that comes from learning from a sample."""
+        shares = counts.class_weight / max(counts.class_weight.sum(), 1e-300)
+        out = np.empty((table.rows, self.classes.size))
+        out[:] = (1.0 - shares) / np.maximum(counts.class_weight, 0.5)
+        guard = Guard(self.schema, first_row)
+        for p, (part, statistic) in enumerate(zip(self.schema.parts, counts.statistics, strict=True)):
+            cells = guard(p, part.family.read, table, part.columns)
+            guard(p, part.family.add_doubt, statistic, cells, self.weights[self.schema.slots[p]], out)
         return out
 
     def _score(

@@ -92,6 +92,11 @@ class Family(Protocol):
         """Add to out[row, slot[b], class] each row's evidence (with its base) as if it had not been counted."""
         ...
 
+    def add_doubt(self, statistic: Any, cells: Any, weight: Floats, out: Floats) -> None:
+        """Add to out[row, class] weight[b]**2 times the variance that each block's evidence has, because what it was
+        estimated from is a sample: by the delta method, from the number of rows behind it."""
+        ...
+
 
 def add_base(likelihood: Likelihood, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
     """Add the weighted factor that is the same for every class."""

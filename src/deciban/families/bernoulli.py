@@ -11,6 +11,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
 from deciban.errors import UsageError
 from deciban.families.base import Alpha, LeftOut, OfColumns, Readable, Sampled, check_alpha, refuse_stored
+from deciban.families.categorical import add_share_doubt
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 
@@ -89,6 +90,14 @@ class Bernoulli(OfColumns):
         kernels.left_out_lookup(
             codes, rows.labels, rows.taken, start, table, counts, alpha, True, False, np.zeros(columns), slot, out
         )
+
+    def add_doubt(self, statistic: Totals, cells: Numbers | SparseRows, weight: Floats, out: Floats) -> None:
+        dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
+        alpha = np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (dense.shape[1],))
+        counts = np.stack([statistic.present - statistic.total, statistic.total], axis=-1)
+        codes = np.where(np.isnan(dense), -1, dense > self.cut).astype(np.int32)
+        for j in np.flatnonzero(weight):
+            add_share_doubt(counts[:, j], codes[:, j], alpha[j], weight[j], out)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from deciban.families.base import (
     refuse_infinite,
     vary,
 )
-from deciban.families.categorical import lookup_left_out
+from deciban.families.categorical import add_share_doubt, lookup_left_out
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Cells, Moments, Several
 from deciban.statistics.cells import Column
@@ -76,6 +76,13 @@ class Binned(OfColumns):
         codes[:, [not whole.varies(j) for j in range(codes.shape[1])]] = -1
         log_width = np.array([column.exponent * np.log(2.0) for column in whole.bins])
         lookup_left_out(whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width)
+
+    def add_doubt(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
+        whole = self.estimate(statistic)
+        codes = whole.codes(cells)
+        for j, column in enumerate(whole.bins):
+            if whole.varies(j):
+                add_share_doubt(column.table, codes[:, j], self.alpha, weight[j], out)
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,20 @@ class Categorical(OfColumns):
         codes = whole.codes(cells)
         lookup_left_out(whole, whole.counts, codes, rows, slot, out, fixed=self.levels is not None)
 
+    def add_doubt(self, statistic: Levels, cells: Numbers | list[pa.Array], weight: Floats, out: Floats) -> None:
+        whole = self.estimate(statistic)
+        codes = whole.codes(cells)
+        for j, counts in enumerate(whole.counts):
+            add_share_doubt(counts, codes[:, j], self.alpha, weight[j], out)
+
+
+def add_share_doubt(counts: Floats, codes: Codes, alpha: float, weight: float, out: Floats) -> None:
+    """The logarithm of a share of k among n has the variance 1/k - 1/n; `counts` are class by level."""
+    added = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1) + max(alpha, 1e-3)
+    variance = 1.0 / added - 1.0 / np.maximum(added[:, :-1].sum(axis=1, keepdims=True), added)
+    there = codes >= 0
+    out[there] += weight**2 * variance.T[codes[there]]
+
 
 class Lookup(Protocol):
     """A table of log shares: the levels of column j at start[j] and on, then one that never occurs."""

@@ -99,6 +99,21 @@ class Gamma(OfColumns):
         for j in range(slot.size):
             out[:, slot[j]] += evidence[:, j]
 
+    def add_doubt(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
+        """By the information matrix of shape k and scale s: [trigamma(k), 1/s; 1/s, k/s²] for each row."""
+        whole = self.estimate(statistic)
+        rows = np.maximum(statistic.parts[0].weight.T, 0.5)  # type: ignore[attr-defined]  # its Moments
+        for j in np.flatnonzero(weight):
+            x = np.where(cells[:, j] > 0, cells[:, j], np.nan)[:, None]
+            shape, scale = whole.shape[j], whole.scale[j]
+            by_shape = np.log(x / scale) - digamma(shape)
+            by_scale = x / scale - shape  # times the scale, as the matrix is then free of it
+            spread = polygamma(1, shape)
+            determinant = np.maximum(spread * shape - 1.0, 1e-12)
+            variance = (shape * by_shape**2 - 2.0 * by_shape * by_scale + spread * by_scale**2) / determinant
+            if whole.slope[j].any():
+                out += weight[j] ** 2 * np.nan_to_num(variance / rows[j])
+
     def _own_left_out(self, plain: Moments, logs: Moments, x: Numbers, rows: LeftOut, j: int) -> Floats:
         """The log density of each cell in its own class, as the other rows of that class have it."""
         wide = x.astype(np.float64)

@@ -68,6 +68,23 @@ class Gaussian(NormalShaped):
     def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         score_normal_left_out(self, statistic, cells, rows, slot, out, self.added)
 
+    def add_doubt(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
+        add_normal_doubt(self.estimate(statistic), statistic, self, cells, weight, out)
+
+
+def add_normal_doubt(
+    normal: "Normal", moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Floats
+) -> None:
+    """A mean has the variance v/n, a variance 2v²/n, with n of all rows where it is pooled."""
+    rows = np.maximum(moments.weight.T, 0.5)
+    pooled = rows.sum(axis=1, keepdims=True)
+    shared = family.variance.share_pooled
+    behind = rows if shared == 0.0 else 1.0 / ((1.0 - shared) / rows + shared / pooled)
+    for j in np.flatnonzero(weight):
+        square = 2.0 * ((cells[:, j, None] - normal.centre[j] - normal.mean[j]) * normal.root[j]) ** 2
+        if (normal.variance[j] > 0.0).all():
+            out += weight[j] ** 2 * np.nan_to_num(square / rows[j] + (square - 1.0) ** 2 / (2.0 * behind[j]))
+
 
 def score_normal_left_out(
     family: NormalShaped,

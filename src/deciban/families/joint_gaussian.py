@@ -113,6 +113,22 @@ class JointGaussian(OfBlocks):
             self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
+    def add_doubt(self, statistic: Scatter, cells: Numbers, weight: Floats, out: Floats) -> None:
+        """At a squared distance q in d columns the mean's share is q/n, that of the matrix (q² - 2q + d)/2n."""
+        whole = self.estimate(statistic)
+        varies = whole.whitened.columns
+        rows = np.maximum(statistic.weight, 0.5)
+        shared = self.covariance.share_pooled
+        behind = 1.0 / ((1.0 - shared) / rows + shared / rows.sum())
+        z = (cells[:, varies] - whole.centre[varies]) / whole.unit[varies]
+        kept = np.ix_(varies, varies)
+        for c in range(rows.size):
+            inverse = np.linalg.inv(whole.covariance[whole.group[c]][kept])
+            away = np.nan_to_num(z - whole.mean[c, varies])  # a missing column is taken to lie at its mean
+            square = np.einsum("ni,ij,nj->n", away, inverse, away)
+            matrix = np.maximum(square**2 - 2.0 * square + varies.size, 0.0) / (2.0 * behind[c])
+            out[:, c] += weight[0] ** 2 * (square / rows[c] + matrix)
+
     def _score_anew(
         self, statistic: Scatter, shares: Floats, cells: Numbers, rows: LeftOut, again: Integers, evidence: Floats
     ) -> None:

@@ -22,6 +22,7 @@ from deciban.families.base import (
     check_unseen,
     score_anew,
 )
+from deciban.families.categorical import add_share_doubt
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
 
@@ -102,6 +103,17 @@ class JointTable(OfBlocks):
         evidence[again] = part
         out[:, slot[0]] += evidence[:, 0]
 
+    def add_doubt(self, statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
+        """Rows with a missing member take the doubt of the shares of the others."""
+        whole = self.estimate(statistic)
+        codes = statistic.codes(cells)
+        for pattern, rows in _by_pattern(codes < 0):
+            if not pattern.all():
+                table = whole.table_of(np.flatnonzero(~pattern))
+                part = np.zeros((rows.size, out.shape[1]))
+                add_share_doubt(table.counts, table.find(codes[rows]), table.alpha, weight[0], part)
+                out[rows] += part
+
 
 @dataclass(frozen=True)
 class JointTableLikelihood:
@@ -118,14 +130,14 @@ class JointTableLikelihood:
         for pattern, rows in _by_pattern(absent):
             if pattern.all():
                 continue
-            table = self._table(np.flatnonzero(~pattern))
+            table = self.table_of(np.flatnonzero(~pattern))
             place = table.find(codes[rows])[:, None]
             part = np.zeros((rows.size, 1, out.shape[2]))
             first = np.zeros(1, dtype=np.int64)
             kernels.score_lookup(place, first, table.lanes, weight, first, part)
             out[rows, slot[0]] += part[:, 0]
 
-    def _table(self, columns: Integers) -> "TupleTable":
+    def table_of(self, columns: Integers) -> "TupleTable":
         if columns.size == len(self.statistic.levels):
             return self.complete
         return TupleTable.of(self.statistic, self.alpha, columns)
@@ -161,7 +173,7 @@ class JointTableLikelihood:
         kept = np.flatnonzero(~self._absent(codes, one)[0])
         if not kept.size:
             return None
-        table = self._table(kept)
+        table = self.table_of(kept)
         place = table.find(codes)[0]
         count = table.counts[label, place] if place < table.counts.shape[1] else 0.0
         return fraction(count, table.counts[label].sum(), table.alpha, int(table.possible))

@@ -16,7 +16,7 @@ from deciban.families.base import (
     refuse_infinite,
     refuse_unless,
 )
-from deciban.families.gaussian import Normal, NormalShaped, estimate_normal, score_normal_left_out
+from deciban.families.gaussian import Normal, NormalShaped, add_normal_doubt, estimate_normal, score_normal_left_out
 from deciban.statistics import Moments
 
 POSITIVE = "a number above 0"
@@ -59,6 +59,9 @@ class LogNormal(NormalShaped):
     def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         score_normal_left_out(self, statistic, positive_log(cells), rows, slot, out)
         add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
+
+    def add_doubt(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
+        add_normal_doubt(self.estimate(statistic).normal, statistic, self, positive_log(cells), weight, out)
 
 
 @dataclass(frozen=True)

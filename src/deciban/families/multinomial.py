@@ -53,6 +53,14 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     return cut if isinstance(cells, np.ndarray) else cells.holding(cut)
 
 
+def add_amounts_doubt(counts: Floats, alpha: Alpha, cells: Amounts, weight: Floats, out: Floats) -> None:
+    """The doubt of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n; `counts` are class by column."""
+    words = sparse.csr_array(np.nan_to_num(cells)) if isinstance(cells, np.ndarray) else cells.matrix()
+    added = counts + np.maximum(as_alpha(alpha), 1e-3)
+    length = np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    out += weight[0] ** 2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
+
+
 class OfAmounts(OfBlocks):
     """A block of counts, into which new columns may come."""
 
@@ -133,6 +141,9 @@ class Multinomial(OfAmounts):
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
         amounts_left_out(self, statistic, statistic.total, self.estimate(statistic).log_share, cells, rows, slot, out)
 
+    def add_doubt(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
+        add_amounts_doubt(statistic.total, self.alpha, cells, weight, out)
+
 
 @dataclass(frozen=True)
 class MultinomialLikelihood:
@@ -207,6 +218,9 @@ class Complement(OfAmounts):
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
         others = statistic.total.sum(axis=0) - statistic.total
         amounts_left_out(self, statistic, others, self.estimate(statistic).weight, cells, rows, slot, out)
+
+    def add_doubt(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
+        add_amounts_doubt(statistic.total.sum(axis=0) - statistic.total, self.alpha, cells, weight, out)
 
 
 @dataclass(frozen=True)

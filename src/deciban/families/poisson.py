@@ -95,6 +95,14 @@ class Poisson(OfColumns):
             out[there, slot[j]] += hits - rate
         add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
+    def add_doubt(self, statistic: Totals, cells: Numbers, weight: Floats, out: Floats) -> None:
+        """A rate r has the variance r/n."""
+        rate, rows = self.estimate(statistic).rate, np.maximum(statistic.present.T + self.alpha, 0.5)
+        numbers = _counts_alone(cells)
+        for j in np.flatnonzero(weight):
+            safe = np.maximum(rate[j], 1e-3 / rows[j])
+            out += weight[j] ** 2 * np.nan_to_num((numbers[:, j, None] / safe - 1.0) ** 2 * safe / rows[j])
+
 
 @dataclass(frozen=True)
 class PoissonLikelihood:

@@ -1,0 +1,166 @@
+"""Exact leave-one-out: every training row scored by all the others."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Codes, Floats
+from deciban.data.labels import LabelArray
+from deciban.data.tables import Table
+from deciban.decide.priors import log_prior
+from deciban.errors import DataError, UsageError
+from deciban.families.base import LeftOut
+from deciban.fit import in_order, one_blas_thread, row_ranges
+from deciban.model import Counts, Evidence, Model, normalized
+
+# Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+# Numbers of evidence of one batch, and the most that are kept.
+BATCH_EVIDENCE = 1 << 21
+MOST_EVIDENCE = 1 << 26
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often the most probable class was right, by how probable it was said to be.
+
+    `claimed` and `right` are means over the rows of each bin, `weight` is their number; bins without rows are left out.
+    """
+
+    claimed: Floats
+    right: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = 15) -> "Calibration":
+        best = posterior.argmax(axis=1)
+        top = posterior[np.arange(len(best)), best]
+        place = np.minimum((top * bins).astype(np.int64), bins - 1)
+        weight = np.bincount(place, weights, bins).astype(np.float64)
+        used = weight > 0.0
+        claimed = np.bincount(place, weights * top, bins)[used] / weight[used]
+        right = np.bincount(place, weights * (best == labels), bins)[used] / weight[used]
+        return cls(claimed, right, weight[used])
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: by how much claims and facts differ on average."""
+        return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
+
+    def __str__(self) -> str:
+        lines = ["claimed  right   rows"]
+        for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
+            lines.append(f"{claimed:7.3f}  {right:5.3f}  {weight:5g}")
+        return "\n".join([*lines, f"expected calibration error {self.error:.4f}"])
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """What the model says of each of its training rows, had it not learned that row; structure and weights are kept.
+
+    posterior: row by class. labels: the true class of each row. weights: what each row counts.
+    given_tuning: the structure and the weights were chosen with these same rows, so the figures flatter a little.
+    """
+
+    classes: LabelArray
+    posterior: Floats
+    log_joint: Floats
+    labels: Codes
+    weights: Floats
+    given_tuning: bool
+    kept_evidence: Evidence | None
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of each block; `log_prior` has a row for each row, for the prior is left one out too."""
+        if self.kept_evidence is None:
+            raise UsageError("the evidence of so many rows is too large to keep; ask for leave_one_out of fewer rows")
+        return self.kept_evidence
+
+    @cached_property
+    def log_losses(self) -> Floats:
+        """-log P(true class) of each row."""
+        chance = self.posterior[np.arange(self.labels.size), self.labels]
+        return np.asarray(-np.log(np.maximum(chance, LEAST_PROBABILITY)))
+
+    @property
+    def log_loss(self) -> float:
+        return float(np.average(self.log_losses, weights=self.weights))
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.average(self.posterior.argmax(axis=1) == self.labels, weights=self.weights))
+
+    def expected_cost(self, loss: Any) -> float:
+        """The mean cost of the least-risk decisions; `loss[decision, truth]`, in the order of the classes."""
+        matrix = np.asarray(loss, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != self.classes.size or not np.isfinite(matrix).all():
+            raise UsageError(f"the loss has shape {matrix.shape}; give a finite cost for each decision and class")
+        decisions = (self.posterior @ matrix.T).argmin(axis=1)
+        return float(np.average(matrix[decisions, self.labels], weights=self.weights))
+
+    def calibration(self, bins: int = 15) -> Calibration:
+        return Calibration.of(self.posterior, self.labels, self.weights, bins)
+
+    def __str__(self) -> str:
+        given = " (given the tuning)" if self.given_tuning else ""
+        return (
+            f"leave-one-out of {self.labels.size} rows{given}: accuracy {self.accuracy:.4f}, "
+            f"log-loss {self.log_loss:.4f}, calibration error {self.calibration().error:.4f}"
+        )
+
+
+@one_blas_thread()
+def leave_one_out(
+    model: Model,
+    counts: Counts,
+    prior: Any,
+    table: Table,
+    labels: Codes,
+    weights: Floats,
+    threads: int | None = None,
+    given_tuning: bool = False,
+) -> LeaveOneOut:
+    """Score the labelled rows of a table that was learned, each without itself; `counts` are those of the model.
+
+    Of a row at most weight 1 is left out, and its loss counts with its weight.
+    """
+    known = np.flatnonzero((labels >= 0) & (weights > 0.0))
+    if not known.size:
+        raise DataError("no row has a label and a weight; give the rows the model has learned")
+    table = table if known.size == labels.size else table.take(known)
+    labels, weights = labels[known], weights[known]
+    rows = LeftOut(labels, np.minimum(weights, 1.0))
+    priors = _priors_left_out(prior, counts, rows)
+    blocks = len(model.schema.block_names)
+    keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
+    most = max(1, BATCH_EVIDENCE // max(1, blocks * model.classes.size))
+
+    def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Floats | None]:
+        here = slice(*span)
+        values = model.evidence_left_out(counts, table.slice(*span), rows[here], span[0])
+        evidence = Evidence(model.schema.block_names, model.classes, values, model.weights, model.bias, priors[here])
+        joint = evidence.log_joint
+        return joint, normalized(joint, model.log_prior)[0], values if keep else None
+
+    parts = list(in_order(batch, row_ranges(labels.size, most), threads))
+    joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    kept = None
+    if keep:
+        values = np.concatenate([part[2] for part in parts])
+        kept = Evidence(model.schema.block_names, model.classes, values, model.weights, model.bias, priors)
+    return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept)
+
+
+def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
+    """The log prior of each row, from the classes of the others."""
+    keys, place = np.unique(np.stack([rows.labels, rows.taken], axis=1), axis=0, return_inverse=True)
+    found = np.empty((len(keys), counts.classes.size))
+    for k, (label, taken) in enumerate(keys):
+        weight = counts.class_weight.copy()
+        weight[int(label)] = max(weight[int(label)] - taken, 0.0)
+        found[k] = log_prior(prior, counts.classes, weight)
+    return found[place.ravel()]
