@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         Pooled,
         Shrunk,
     )
+    from deciban.leave_one_out import LeaveOneOut
     from deciban.model import Counts, Evidence, Model
+    from deciban.selector import EvidenceSelector
 
 __version__ = "0.1.0"
 
@@ -38,11 +40,13 @@ __all__ = [
     "DecibanError",
     "Empirical",
     "Evidence",
+    "EvidenceSelector",
     "ForgetError",
     "Gamma",
     "Gaussian",
     "JointGaussian",
     "JointTable",
+    "LeaveOneOut",
     "LogNormal",
     "Model",
     "Multinomial",
@@ -57,6 +61,8 @@ __all__ = [
 
 _HOMES = {
     "BayesClassifier": "classifier",
+    "EvidenceSelector": "selector",
+    "LeaveOneOut": "leave_one_out",
     "Empirical": "decide.priors",
     "Uniform": "decide.priors",
     "Counts": "model",

@@ -22,6 +22,8 @@ from deciban.data.schema import Schema
 from deciban.data.tables import Frame, Table
 from deciban.decide.priors import log_prior
 from deciban.errors import DataError, UsageError
+from deciban.explain.diagnose import Diagnosis, diagnose
+from deciban.explain.select import most_telling
 from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
 from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
@@ -156,6 +158,31 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         counts = known.counts.heard(known.model.schema)
         tuned = known.tuning is not None and known.tuning.rows > 0
         return leave_one_out(known.model, counts, self.prior, table, labels, weights, self.threads, tuned)
+
+    def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:  # noqa: N803
+        """Which assumptions fail, where, what that costs in leave-one-out bits, and the remedy; rows as above."""
+        known = self._known()
+        table, labels, weights = self._learned_rows(X, y, sample_weight)
+        after = self.leave_one_out(X, y, sample_weight)
+        before = after
+        if known.tuning is not None:
+            counts = known.counts.heard(known.plain.schema)
+            before = leave_one_out(known.plain, counts, self.prior, table, labels, weights, self.threads)
+        return diagnose(known.model, before, after, table, labels, weights)
+
+    def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:  # noqa: N803
+        """The names of the k columns that together say most, the most telling first; rows as above.
+
+        Columns are added one at a time, each time the one that lowers the leave-one-out log-loss most, with the weights
+        their evidence has. Without k, as long as that is the case.
+        """
+        width = self.n_features_in_
+        if k is not None and not (isinstance(k, int | np.integer) and 0 <= k <= width):
+            raise UsageError(f"select(k={k!r}): give a whole number up to {width}, the number of columns")
+        known = self._known()
+        left_out = self.leave_one_out(X, y, sample_weight)
+        order = most_telling(left_out, known.model.schema, k)
+        return [known.model.schema.column_name(column) for column in order]
 
     def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
         """Rows the model has learned, with the places of their labels among its classes."""

@@ -577,7 +577,7 @@ def _pairs(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float
     bins = int(np.clip((rows.total / 2.0) ** (1.0 / 3.0), 4, PAIRED_LEVELS))
     coded: dict[int, tuple[Codes, tuple[float, ...] | None, int]] = {}
     for column in best:
-        if len(coded) < PAIRED_COLUMNS and (member := _levels(rows, column, bins)) is not None:
+        if len(coded) < PAIRED_COLUMNS and (member := few_levels(rows, column, bins)) is not None:
             coded[column] = member
     columns = sorted(coded)
     sizes = np.array([coded[column][2] for column in columns], dtype=np.int64)
@@ -593,6 +593,8 @@ def _pairs(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float
     weights, bias = learn_weights(evidence, rows, groups)
     joined: list[Heard] = []
     for _ in range(ROUNDS):
+        if not pairs:
+            break
         score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
         posterior, _ = normalized(score, rows.log_prior)
         gains = np.empty(len(pairs))
@@ -617,7 +619,7 @@ def _pairs(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float
     return joined
 
 
-def _levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
+def few_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
     """A column as a few levels: the code of each cell (-1: missing), where it is cut (None: nowhere), their number."""
     table = rows.table
     if _is_number(table, column):

@@ -1,0 +1,268 @@
+"""Which assumption fails, where, what it costs, and what was or can be done about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import gammainc, gammaincc, ndtr
+
+from deciban.arrays import Codes, Floats
+from deciban.data.labels import LabelArray
+from deciban.data.tables import Table
+from deciban.families.gamma import GammaLikelihood
+from deciban.families.gaussian import Normal
+from deciban.families.log_normal import LogNormalLikelihood
+from deciban.leave_one_out import Calibration, LeaveOneOut
+from deciban.model import Model
+from deciban.tune import Rows, few_levels
+
+BITS = 1.0 / np.log(2.0)
+
+# Findings are reported at this level, whatever the number of things looked at.
+SIGNIFICANCE = 0.01
+
+# Columns that are compared with each other, rows that are looked at, and levels a number is cut into.
+MOST_COLUMNS = 60
+MOST_ROWS = 10_000
+LEVELS = 6
+
+# A column that knows this share of another's entropy within the classes says the same.
+REDUNDANT = 0.95
+
+FEW_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Two columns that depend on each other within the classes.
+
+    bits: their conditional mutual information given the class. p: the chance of as much, were they independent.
+    share: how much of the smaller entropy that is; 1 where one column tells the other.
+    cost: the leave-one-out bits a row that are lost by multiplying their shares instead of counting pairs.
+    """
+
+    columns: tuple[str, str]
+    bits: float
+    p: float
+    share: float
+    cost: float
+
+    @property
+    def redundant(self) -> bool:
+        return self.share >= REDUNDANT
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A column that is not distributed within a class as its family says; the distance is Kolmogorov's."""
+
+    column: str
+    label: Any
+    family: str
+    distance: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is wrong with the assumptions of plain Bayes here, as figures; print it for a summary.
+
+    before, after: leave-one-out of plain Bayes and of the model as it is (the same where it is not tuned).
+    """
+
+    before: LeaveOneOut
+    after: LeaveOneOut
+    dependences: tuple[Dependence, ...]
+    pairs_tested: int
+    misfits: tuple[Misfit, ...]
+    small_classes: tuple[tuple[Any, float], ...]
+    weights: tuple[tuple[str, float], ...]
+
+    @property
+    def redundant(self) -> tuple[Dependence, ...]:
+        return tuple(found for found in self.dependences if found.redundant)
+
+    @property
+    def calibration_before(self) -> Calibration:
+        return self.before.calibration()
+
+    @property
+    def calibration_after(self) -> Calibration:
+        return self.after.calibration()
+
+    @property
+    def saved_bits(self) -> float:
+        """The leave-one-out bits a row that tuning has saved."""
+        return float((self.before.log_loss - self.after.log_loss) * BITS)
+
+    def __str__(self) -> str:
+        tuned = self.after.given_tuning
+        lines = ["leave-one-out, bits a row      plain" + ("   as tuned (given the tuning)" if tuned else "")]
+        for name, before, after in (
+            ("log-loss", self.before.log_loss * BITS, self.after.log_loss * BITS),
+            ("calibration error", self.calibration_before.error, self.calibration_after.error),
+            ("accuracy", self.before.accuracy, self.after.accuracy),
+        ):
+            lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))
+        lines += ["", *self._dependent()]
+        if self.misfits:
+            lines += ["", "not as their family says (Kolmogorov distance, and what chance explains):"]
+            for misfit in self.misfits[:8]:
+                lines.append(
+                    f"  {misfit.column} in {misfit.label}: {misfit.family}  "
+                    f"{misfit.distance:.3f} > {misfit.expected:.3f}"
+                )
+            lines.append("  remedy: another family (Binned, LogNormal, Gamma); tune='auto' chooses by log-loss")
+        if self.small_classes:
+            few = ", ".join(f"{label} ({rows:g} rows)" for label, rows in self.small_classes[:8])
+            lines += ["", f"few rows: {few}", "  remedy: more rows, stronger smoothing, Pooled() variances"]
+        idle = [name for name, weight in self.weights if weight == 0.0]
+        if idle:
+            lines += ["", f"weigh nothing: {', '.join(idle[:8])}" + (" …" if len(idle) > 8 else "")]
+        return "\n".join(lines)
+
+    def _dependent(self) -> list[str]:
+        if not self.pairs_tested:
+            return ["no two columns to compare"]
+        if not self.dependences:
+            return [f"no dependence between columns within the classes ({self.pairs_tested} pairs tested)"]
+        width = max(len(" and ".join(found.columns)) for found in self.dependences[:8])
+        lines = [f"columns that depend on each other within the classes ({self.pairs_tested} pairs tested):"]
+        lines.append(f"  {'':{width}}  mutual bits  cost in bits a row")
+        for found in self.dependences[:8]:
+            names = " and ".join(found.columns)
+            note = "  redundant" if found.redundant else ""
+            lines.append(f"  {names:{width}}  {found.bits:11.4f}  {found.cost:18.4f}{note}")
+        if len(self.dependences) > 8:
+            lines.append(f"  ({len(self.dependences) - 8} more)")
+        lines.append("  remedy: " + self._remedy())
+        return lines
+
+    def _remedy(self) -> str:
+        if self.after.given_tuning:
+            return f"done: weights and joint blocks save {self.saved_bits:.4f} bits a row"
+        return "tune='auto' weighs and joins them; or drop a redundant one, or form a block"
+
+
+def diagnose(
+    model: Model, before: LeaveOneOut, after: LeaveOneOut, table: Table, labels: Codes, weights: Floats
+) -> Diagnosis:
+    """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
+    rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS)
+    dependences, tested = _dependences(rows, model)
+    share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
+    small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < FEW_ROWS)
+    heard = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
+    misfits = _misfits(rows, model, model.classes)
+    return Diagnosis(before, after, dependences, tested, misfits, small, heard)
+
+
+def _dependences(rows: Rows, model: Model) -> tuple[tuple[Dependence, ...], int]:
+    """The pairs of columns that depend on each other given the class, by a G-test that accounts for their number."""
+    coded: dict[int, tuple[Codes, tuple[float, ...] | None, int]] = {}
+    for column in range(model.schema.width):
+        if len(coded) < MOST_COLUMNS and (found := few_levels(rows, column, LEVELS)) is not None:
+            coded[column] = found
+    pairs = list(combinations(coded, 2))
+    found_pairs = []
+    for a, b in pairs:
+        (codes_a, _, size_a), (codes_b, _, size_b) = coded[a], coded[b]
+        counts = _counted(codes_a, size_a, codes_b, size_b, rows)
+        information, freedom, entropy = _conditional_information(counts)
+        p = float(gammaincc(freedom / 2.0, counts.sum() * information)) if freedom > 0 else 1.0
+        if p * len(pairs) < SIGNIFICANCE:
+            names = model.schema.column_name(a), model.schema.column_name(b)
+            share = information / entropy if entropy > 0.0 else 0.0
+            cost = _cost(counts, codes_a, codes_b, rows)
+            found_pairs.append(Dependence(names, information * BITS, p * len(pairs), share, cost))
+    return tuple(sorted(found_pairs, key=lambda pair: -pair.bits)), len(pairs)
+
+
+def _counted(a: Codes, size_a: int, b: Codes, size_b: int, rows: Rows) -> Floats:
+    """Counts of class by level of a by level of b."""
+    there = (a >= 0) & (b >= 0)
+    place = (rows.labels[there].astype(np.int64) * size_a + a[there]) * size_b + b[there]
+    counts = np.bincount(place, rows.weights[there], rows.classes * size_a * size_b)
+    return counts.reshape(rows.classes, size_a, size_b).astype(np.float64)
+
+
+def _conditional_information(counts: Floats) -> tuple[float, float, float]:
+    """The mutual information given the class in nats, its degrees of freedom, and the smaller conditional entropy."""
+    total = counts.sum()
+    if not total > 0.0:
+        return 0.0, 0.0, 0.0
+    by_a, by_b, by_class = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
+
+    def entropy(of: Floats) -> float:
+        share = of[of > 0.0] / total
+        return float(-(share * np.log(share)).sum())
+
+    given_a, given_b = entropy(by_a) - entropy(by_class), entropy(by_b) - entropy(by_class)
+    information = given_a + given_b - (entropy(counts) - entropy(by_class))
+    freedom = float((np.maximum((by_a > 0).sum(axis=1) - 1, 0) * np.maximum((by_b > 0).sum(axis=1) - 1, 0)).sum())
+    return max(information, 0.0), freedom, min(given_a, given_b)
+
+
+def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
+    """Leave-one-out bits a row that the product of shares loses against the shares of pairs, both smoothed by 1/2."""
+    there = np.flatnonzero((a >= 0) & (b >= 0))
+    labels, left = rows.labels[there], np.minimum(rows.weights[there], 1.0)[:, None]
+    own = np.arange(rows.classes) == labels[:, None]
+    total = counts.sum(axis=(1, 2))[None] - own * left
+
+    def log_share(table: Floats, at: tuple[Any, ...]) -> Floats:
+        here = np.maximum(np.moveaxis(table, 0, -1)[at] - own * left, 0.0)
+        return np.asarray(np.log((here + 0.5) / (total + 0.5 * table[0].size)))
+
+    apart = log_share(counts.sum(axis=2), (a[there],)) + log_share(counts.sum(axis=1), (b[there],))
+    joint = log_share(counts, (a[there], b[there]))
+    weight = rows.weights[there]
+    losses = []
+    for evidence in (apart, joint):
+        score = rows.log_prior + evidence
+        highest = score.max(axis=1, keepdims=True)
+        heap = np.log(np.exp(score - highest).sum(axis=1)) + highest[:, 0]
+        losses.append(np.average(heap - score[np.arange(there.size), labels], weights=weight))
+    return float((losses[0] - losses[1]) * BITS)
+
+
+def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
+    """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
+    found = []
+    for p, part in enumerate(model.schema.parts):
+        likelihood = model.likelihoods[p]
+        if not isinstance(likelihood, Normal | LogNormalLikelihood | GammaLikelihood):
+            continue
+        cells = np.asarray(part.family.read(rows.table, part.columns), dtype=np.float64)
+        for j, column in enumerate(part.columns):
+            for c, label in enumerate(classes.tolist()):
+                x = np.sort(cells[rows.labels == c, j])
+                x = x[~np.isnan(x)]
+                if x.size < FEW_ROWS:
+                    continue
+                distance = _distance(_distribution(likelihood, x, j, c))
+                expected = 1.035 / np.sqrt(x.size)  # Lilliefors' bound at 1 %, for parameters found from the same cells
+                if distance > expected + 0.5 / x.size:
+                    name = model.schema.column_name(column)
+                    found.append(Misfit(name, label, str(part.family), distance, float(expected)))
+    return tuple(sorted(found, key=lambda misfit: misfit.expected - misfit.distance))
+
+
+def _distribution(likelihood: Any, x: Floats, column: int, label: int) -> Floats:
+    """The probability of less than each x."""
+    if isinstance(likelihood, GammaLikelihood):
+        return np.asarray(gammainc(likelihood.shape[column, label], np.maximum(x, 0) / likelihood.scale[column, label]))
+    normal: Normal = likelihood.normal if isinstance(likelihood, LogNormalLikelihood) else likelihood
+    if isinstance(likelihood, LogNormalLikelihood):
+        x = np.log(np.where(x > 0.0, x, 1e-300))
+    deviation = np.sqrt(max(float(normal.variance[column, label]), 1e-300))
+    return np.asarray(ndtr((x - normal.centre[column] - normal.mean[column, label]) / deviation))
+
+
+def _distance(probabilities: Sequence[float] | Floats) -> float:
+    """The largest difference to the steps of the empirical distribution."""
+    cumulated = np.asarray(probabilities)
+    steps = np.arange(cumulated.size + 1) / cumulated.size
+    return float(max(np.abs(cumulated - steps[:-1]).max(), np.abs(cumulated - steps[1:]).max()))

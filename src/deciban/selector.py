@@ -1,0 +1,47 @@
+"""Feature selection by evidence, with scikit-learn's conventions."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from deciban.arrays import Flags
+from deciban.classifier import BayesClassifier
+from deciban.explain.select import most_telling
+
+
+class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Keeps the k columns that together say most of the class, for pipelines; see BayesClassifier.select.
+
+    k: how many; None keeps all that lower the leave-one-out log-loss.
+    estimator: the BayesClassifier that judges; None is the default one.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from deciban import EvidenceSelector
+    >>> X, y = load_iris(return_X_y=True)
+    >>> EvidenceSelector(k=2).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    def __init__(self, k: int | None = None, *, estimator: Any = None) -> None:
+        self.k = k
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        judge = BayesClassifier() if self.estimator is None else clone(self.estimator)
+        judge.fit(X, y, sample_weight)
+        left_out = judge.leave_one_out(X, y, sample_weight)
+        most = None if self.k is None else min(int(self.k), judge.n_features_in_)
+        self.order_ = most_telling(left_out, judge.model_.schema, most)
+        self.n_features_in_ = judge.n_features_in_
+        if judge.schema_.names is not None:
+            self.feature_names_in_ = judge.feature_names_in_
+        return self
+
+    def _get_support_mask(self) -> Flags:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
+        mask[self.order_] = True
+        return mask
