@@ -392,7 +392,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
 
     def _counted(self, schema: Schema, table: Table, labels: Labels, weights: Floats | None) -> Counts:
-        return fold(batches(schema.fitting(table), labels, weights), Counts.empty(schema), self.threads)
+        return fold(batches(schema.fitting(table), labels, weights), Counts.empty(schema), self.threads, table.rows)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Labels, Floats | None]:  # noqa: N803
         table = open_table(X)

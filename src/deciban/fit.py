@@ -18,6 +18,7 @@ from deciban.data.labels import LabelArray, Labels
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
 from deciban.model import Counts, Guard, Model
+from deciban.progress import progress
 
 # Rows of one batch at most. Batches depend on the table alone, so that threads never change a bit of the result.
 BATCH_ROWS = 1 << 16
@@ -90,12 +91,13 @@ def count(batch: Batch, schema: Schema) -> Counts:
     )
 
 
-def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None) -> Counts:
-    """`start` and the counts of all batches, added up in their order."""
+def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None) -> Counts:
+    """`start` and the counts of all batches, added up in their order; so many rows are expected."""
     total = start
-    with one_blas_thread():
+    with one_blas_thread(), progress("counting", "rows", expected) as advance:
         for counts in in_order(lambda batch: count(batch, start.schema), rows, threads):
             total = total + counts
+            advance(counts.rows)
     return total.without_empty_classes()
 
 

@@ -5,7 +5,7 @@ depend on any of it: a choice says which statistics are kept beside those of pla
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -34,11 +34,12 @@ from deciban.families import (
 from deciban.families.base import LeftOut, Pooled, Shrunk, cells_of
 from deciban.fit import CORES, in_order, one_blas_thread
 from deciban.model import Counts, Model, estimate, normalized
+from deciban.progress import Advance, progress
 from deciban.statistics.levels import distinct
 
 # Fewer rows than this are not tuned, and no more than MOST_ROWS are looked at (fewer where they have much to say).
 FEWEST_ROWS = 20
-MOST_ROWS = 10_000
+MOST_ROWS = 6_000
 MOST_EVIDENCE = 1 << 23
 
 # With more blocks than this all of them share one weight.
@@ -48,7 +49,7 @@ MOST_BLOCKS = 500
 # shrinkage.
 MOST_JOINED = 128
 MOST_MISSING = 0.1
-SHRINKAGE_WORK = 1e8
+SHRINKAGE_WORK = 2e7
 
 # Rows that are worth a thread of their own.
 CHUNK_ROWS = 500
@@ -198,6 +199,7 @@ class Rows:
     labels: Codes
     weights: Floats
     log_prior: Floats
+    advance: Advance = field(default=lambda done: None, compare=False)  # called for every candidate that was tried
 
     @classmethod
     def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, most: int) -> "Rows":
@@ -266,7 +268,8 @@ def tuned(
         note = f"one weight for all: {blocks} blocks are more than {MOST_BLOCKS}"
         return counts, Tuning(base, np.full(blocks, weight), bias, rows.labels.size, note)
     try:
-        found = choose(rows, base)
+        with progress("tuning", "candidates") as advance:
+            found = choose(replace(rows, advance=advance), base)
     except (BadCell, np.linalg.LinAlgError) as problem:
         return _untuned(count(base), f"plain Bayes: tuning met {problem}")
     counts = count(wide(base, found.schema.parts))
@@ -359,7 +362,8 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers) -> tuple[Floats
     bias = np.zeros(rows.classes)
     if groups:
         together = np.stack(groups, axis=1)
-        shared, bias = _maximise(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS)
+        alone = group.size == len(groups)
+        shared, bias = _maximise(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS, polish=alone)
         start = np.where(group >= 0, shared[group], 0.0)
     if group.size == len(groups):
         return start, bias
@@ -503,6 +507,7 @@ def _left_out(rows: Rows, family: Family, columns: Sequence[int], counted: dict[
     step = max(CHUNK_ROWS, -(-size // CORES))
     for _ in in_order(score, range(0, size, step)):
         pass
+    rows.advance(1)
     return out
 
 

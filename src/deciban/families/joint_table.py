@@ -1,7 +1,7 @@
 """The full joint distribution of a few discrete columns: one die with a side for each tuple."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -51,6 +51,13 @@ class JointTable(OfBlocks):
     @property
     def counts(self) -> Hashable:
         return "JointTable", self.cuts
+
+    def __str__(self) -> str:
+        """Without the numbers of the cuts, which may be many."""
+        if self.cuts is None:
+            return repr(self)
+        cut = ", ".join("as it is" if cuts is None else f"{len(cuts) + 1} intervals" for cuts in self.cuts)
+        return f"{replace(self, cuts=None)!r} of {cut}"
 
     def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
         if self.cuts is not None and len(self.cuts) != len(columns):
