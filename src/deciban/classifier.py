@@ -30,7 +30,7 @@ from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
 from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
 from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized
-from deciban.tune import Tuning, retuned, tuned
+from deciban.tune import MOST_ROWS, Rows, Tuning, retuned, tuned
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -173,16 +173,22 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:  # noqa: N803
         """The names of the k columns that together say most, the most telling first; rows as above.
 
-        Columns are added one at a time, each time the one that lowers the leave-one-out log-loss most, with the weights
-        their evidence has. Without k, as long as that is the case.
+        Columns are added one at a time, each time the one whose evidence, its row left out, adds most to what those
+        before it say. Without k, as long as that is more than chance.
         """
         width = self.n_features_in_
         if k is not None and not (isinstance(k, int | np.integer) and 0 <= k <= width):
             raise UsageError(f"select(k={k!r}): give a whole number up to {width}, the number of columns")
+        return [self.schema_.column_name(column) for column in self._most_telling(k, X, y, sample_weight)]
+
+    def _most_telling(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:  # noqa: N803
+        """The places of these columns."""
         known = self._known()
-        left_out = self.leave_one_out(X, y, sample_weight)
-        order = most_telling(left_out, known.model.schema, k)
-        return [known.model.schema.column_name(column) for column in order]
+        table, labels, weights = self._learned_rows(X, y, sample_weight)
+        rows = Rows.of(table, labels, weights, known.model.classes.size, MOST_ROWS)
+        counts = known.counts.heard(known.model.schema)
+        found = leave_one_out(known.model, counts, self.prior, rows.table, rows.labels, rows.weights, self.threads)
+        return most_telling(found, known.model.schema, rows, k)
 
     def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
         """Rows the model has learned, with the places of their labels among its classes."""

@@ -14,7 +14,7 @@ Advance = Callable[[int], None]
 
 @contextmanager
 def progress(what: str, unit: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[Advance]:
-    """Yields a function to call with the number of units done; quiet where nobody watches. The line is wiped at the end.
+    """Yields a function to call with the number of units done. Quiet where nobody watches; wiped in the end.
 
     With a total it shows the share and the time left, without one the number and the rate.
     """

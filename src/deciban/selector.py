@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Flags
 from deciban.classifier import BayesClassifier
-from deciban.explain.select import most_telling
 
 
 class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -32,9 +31,8 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         judge = BayesClassifier() if self.estimator is None else clone(self.estimator)
         judge.fit(X, y, sample_weight)
-        left_out = judge.leave_one_out(X, y, sample_weight)
         most = None if self.k is None else min(int(self.k), judge.n_features_in_)
-        self.order_ = most_telling(left_out, judge.model_.schema, most)
+        self.order_ = judge._most_telling(most, X, y, sample_weight)
         self.n_features_in_ = judge.n_features_in_
         if judge.schema_.names is not None:
             self.feature_names_in_ = judge.feature_names_in_

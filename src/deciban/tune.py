@@ -350,7 +350,7 @@ def shared_weight(rows: Rows, counts: Counts) -> tuple[float, Floats]:
     return float(weights[0]), bias
 
 
-def learn_weights(evidence: Floats, rows: Rows, group: Integers) -> tuple[Floats, Floats]:
+def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = True) -> tuple[Floats, Floats]:
     """Weights (none negative) and bias with the highest penalised likelihood of the labels.
 
     First one weight for each group of blocks, then one for each block, drawn to that of its group; blocks of group -1
@@ -362,12 +362,11 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers) -> tuple[Floats
     bias = np.zeros(rows.classes)
     if groups:
         together = np.stack(groups, axis=1)
-        alone = group.size == len(groups)
-        shared, bias = _maximise(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS, polish=alone)
+        shared, bias = _maximise(together, rows, np.full(len(groups), group.size**-0.5), bias, GROUP_ROWS, polish)
         start = np.where(group >= 0, shared[group], 0.0)
     if group.size == len(groups):
         return start, bias
-    return _maximise(evidence, rows, start, bias, BLOCK_ROWS)
+    return _maximise(evidence, rows, start, bias, BLOCK_ROWS, polish)
 
 
 def centred(evidence: Floats) -> Floats:
@@ -557,7 +556,7 @@ def _joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
     if len(columns) < 2:
         return []
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
-    full = (np.isnan(cells).mean(axis=0) <= MOST_MISSING) & (np.nanstd(cells, axis=0) > 0.0)
+    full = (np.isnan(cells).mean(axis=0) <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
     columns = sorted(column for column, usable in zip(columns, full, strict=True) if usable)
     if not 2 <= len(columns) <= MOST_JOINED:
         return []
@@ -595,7 +594,7 @@ def _pairs(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float
     evidence = centred(np.concatenate([part.evidence for part in heard], axis=1))
     singles = sum(part.evidence.shape[1] for part in heard if not part.part.beside)
     groups = np.concatenate([np.zeros(singles), 1 + np.arange(evidence.shape[1] - singles)]).astype(np.int64)
-    weights, bias = learn_weights(evidence, rows, groups)
+    weights, bias = learn_weights(evidence, rows, groups, polish=False)
     joined: list[Heard] = []
     for _ in range(ROUNDS):
         if not pairs:

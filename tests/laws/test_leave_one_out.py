@@ -51,22 +51,24 @@ def _with_edges_of(whole: Model, rest: Counts) -> BinnedLikelihood:
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("lonely", [False, True], ids=["full classes", "a class of one row"])
 @pytest.mark.parametrize("case", CASES + MORE, ids=lambda case: case.name)
-def test_evidence_left_out_is_that_of_a_fit_without_the_row(case: Case, weighted: bool) -> None:
+def test_evidence_left_out_is_that_of_a_fit_without_the_row(case: Case, lonely: bool, weighted: bool) -> None:
     rng = np.random.default_rng(5)
     n = 60
     X = case.draw(rng, n)
-    y = np.concatenate([[3], rng.integers(0, 3, n - 1)])  # a class with one row
+    y = np.concatenate([[3 if lonely else 0], rng.integers(0, 3, n - 1)])
     weights = rng.choice([0.25, 0.5, 1.0], n) if weighted else np.ones(n)
     schema = schema_of(case, X)
     counts = counted(schema, X, y, weights)
-    model = estimate(counts, np.zeros(4))
+    prior = np.zeros(counts.classes.size)
+    model = estimate(counts, prior)
     codes = np.searchsorted(counts.classes, y).astype(np.int32)
     found = model.evidence_left_out(counts, schema.fitting(open_table(X)), LeftOut(codes, weights))
     for i in range(1, n):
         others = np.arange(n) != i
         rest = counted(schema, rows_of(X, others), y[others], weights[others])
         likelihoods = (_with_edges_of(model, rest),) if case.name == "binned" else None
-        without = estimate(rest, np.zeros(4), likelihoods)
+        without = estimate(rest, prior, likelihoods)
         expected = without.evidence(schema.fitting(open_table(rows_of(X, [i])))).values[0]
         np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-9, err_msg=f"row {i} of class {y[i]}")

@@ -5,34 +5,45 @@ import numpy as np
 from deciban.arrays import Floats
 from deciban.data.schema import Schema
 from deciban.leave_one_out import LeaveOneOut
+from deciban.model import normalized
+from deciban.tune import Rows, centred, learn_weights
 
 
-def most_telling(left_out: LeaveOneOut, schema: Schema, most: int | None) -> list[int]:
-    """Columns in the order in which each lowers the log-loss most; a block speaks once all its columns are there."""
-    evidence = left_out.evidence
-    terms = evidence.weighted
-    members = [set(schema.block_members(block)) for block in range(len(schema.block_names))]
-    score = np.asarray(evidence.log_prior + evidence.bias)
+def most_telling(left_out: LeaveOneOut, schema: Schema, rows: Rows, most: int | None) -> list[int]:
+    """Columns in the order in which each adds most to what those before it say, their weights learned anew each time.
+
+    Without `most`, as long as a column promises more log-likelihood than one parameter gains by chance.
+    """
+    evidence = centred(left_out.evidence.values)
+    block_of = {
+        column: int(schema.slots[p][0 if part.family.joint else k])
+        for p, part in enumerate(schema.parts)
+        if not part.beside
+        for k, column in enumerate(part.columns)
+    }
     chosen: list[int] = []
-    heard: set[int] = set()
-    loss = _loss(score, left_out)
-    while len(chosen) < (schema.width if most is None else most):
-        tried = []
-        for column in sorted(set(range(schema.width)) - set(chosen)):
-            have = {column, *chosen}
-            new = [b for b, columns in enumerate(members) if b not in heard and columns <= have]
-            tried.append((_loss(score + terms[:, new].sum(axis=1), left_out), column, new))
-        best, column, new = min(tried)
-        if most is None and best >= loss - 1e-12:
+    score = np.tile(rows.log_prior, (rows.labels.size, 1))
+    while len(chosen) < (len(block_of) if most is None else min(most, len(block_of))):
+        posterior, _ = normalized(score, rows.log_prior)
+        heard = {block_of[column] for column in chosen}
+        gains = {
+            column: -1.0 if block in heard else _gain(evidence[:, block], posterior, rows)
+            for column, block in block_of.items()
+            if column not in chosen
+        }
+        best = max(gains, key=lambda column: (gains[column], -column))
+        if most is None and gains[best] < 2.0:
             break
-        loss, score = best, score + terms[:, new].sum(axis=1)
-        chosen.append(column)
-        heard.update(new)
+        chosen.append(best)
+        blocks = sorted({block_of[column] for column in chosen})
+        weights, bias = learn_weights(evidence[:, blocks], rows, np.zeros(len(blocks), dtype=np.int64), polish=False)
+        score = np.einsum("nbk,b->nk", evidence[:, blocks], weights) + rows.log_prior + bias
     return chosen
 
 
-def _loss(score: Floats, left_out: LeaveOneOut) -> float:
-    finite = np.maximum(score, -1e300)
-    highest = finite.max(axis=1)
-    heap = np.log(np.exp(finite - highest[:, None]).sum(axis=1)) + highest
-    return float(np.average(heap - finite[np.arange(len(score)), left_out.labels], weights=left_out.weights))
+def _gain(evidence: Floats, posterior: Floats, rows: Rows) -> float:
+    """The log-likelihood that this evidence would add with its best weight, to second order."""
+    mean = (posterior * evidence).sum(axis=1)
+    slope = float(rows.weights @ (evidence[np.arange(len(mean)), rows.labels] - mean))
+    curvature = float(rows.weights @ ((posterior * evidence**2).sum(axis=1) - mean**2))
+    return slope * slope / (2.0 * curvature + 1e-9) if slope > 0.0 else 0.0

@@ -109,6 +109,8 @@ class JointGaussian(OfBlocks):
             x = cells[counted][:, columns].astype(np.float64)
             downdate = Downdate.of(self, statistic, shares, columns)
             found, sure = downdate.score(x, rows[counted], evidence[counted, 0])
+            if np.linalg.eigvalsh(whole.covariance).min() <= 2.0 * downdate.floor:
+                sure[:] = False  # a matrix at the floor, which follows the spread of all rows
             evidence[counted, 0] = found
             self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]

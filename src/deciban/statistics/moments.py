@@ -76,7 +76,7 @@ class Moments:
         left = weight - taken
         away = (x - mean) - low
         scatter = np.maximum(scatter + rest - taken * weight / left * away**2, 0.0)
-        rows = (left, mean, low - taken * away / left, scatter, np.zeros_like(left), doubt)
+        rows = (left, mean + (low - taken * away / left), np.zeros_like(left), scatter, np.zeros_like(left), doubt)
         return Moments(np.stack(rows)[:, None, :])
 
     def scale(self, factor: float) -> "Moments":

@@ -1,0 +1,363 @@
+"""Tuning: posteriors that can be trusted, within an additive and exact model."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from deciban import BayesClassifier, Categorical, EvidenceSelector, Gaussian, JointGaussian, JointTable
+from tests import textbook
+
+RNG = np.random.default_rng(0)
+N = 300
+Y = np.arange(N) % 3
+MIXED = pd.DataFrame(
+    {
+        "height": RNG.normal(size=N) + Y,
+        "income": np.exp(RNG.normal(size=N) + 0.5 * Y),
+        "visits": RNG.poisson(1 + Y),
+        "colour": np.array(["red", "green", "blue"])[(Y + RNG.integers(0, 2, N)) % 3],
+        "member": RNG.random(N) < 0.3 + 0.2 * Y,
+    }
+)
+MIXED.loc[RNG.random(N) < 0.1, "height"] = np.nan
+MIXED.loc[RNG.random(N) < 0.1, "colour"] = None
+
+
+def held_out(clf, X, y) -> float:
+    return log_loss(y, cross_val_predict(clf, X, y, cv=5, method="predict_proba"))
+
+
+def test_the_default_is_tuned_and_none_is_the_textbook() -> None:
+    assert BayesClassifier().tune == "auto"
+    assert textbook().fit(MIXED, Y).tuning_ is None
+    tuning = BayesClassifier().fit(MIXED, Y).tuning_
+    assert tuning.rows == N
+    assert not tuning.stale
+    assert (tuning.weights >= 0.0).all()
+    with pytest.raises(ValueError, match="tune='much'"):
+        BayesClassifier(tune="much").fit(MIXED, Y)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_held_out_log_loss_is_far_below_plain_bayes(load) -> None:
+    X, y = load(return_X_y=True)
+    assert held_out(BayesClassifier(), X, y) < 0.6 * held_out(textbook(), X, y)
+
+
+def test_explanations_add_up_exactly() -> None:
+    clf = BayesClassifier().fit(MIXED, Y)
+    found = clf.evidence(MIXED)
+    total = found.log_prior + found.bias + (found.weights[:, None] * found.values).sum(axis=1)
+    np.testing.assert_allclose(found.log_joint, total, atol=1e-12)
+    odds = clf.predict_log_proba(MIXED)
+    np.testing.assert_allclose(odds[:, 0] - odds[:, 1], total[:, 0] - total[:, 1], atol=1e-11)
+    np.testing.assert_allclose(clf.log_joint(MIXED), total, rtol=1e-12, atol=1e-11)
+    assert "posterior" in str(clf.explain(MIXED[:2]))
+
+
+def test_twenty_copies_of_a_column_say_no_more_than_one() -> None:
+    x, test = (RNG.normal(size=2000) + (np.arange(2000) % 2) for _ in range(2))
+    y = np.arange(2000) % 2
+    losses = []
+    for copies in (1, 20):
+        clf = BayesClassifier().fit(np.repeat(x[:, None], copies, axis=1), y)
+        losses.append(log_loss(y, clf.predict_proba(np.repeat(test[:, None], copies, axis=1))))
+    assert losses[1] == pytest.approx(losses[0], rel=0.01)
+    plain = textbook().fit(np.repeat(x[:, None], 20, axis=1), y)
+    assert log_loss(y, plain.predict_proba(np.repeat(test[:, None], 20, axis=1))) > 3.0 * losses[0]
+
+
+@pytest.mark.parametrize("kind", ["words", "codes", "numbers"])
+def test_xor_is_solved(kind: str) -> None:
+    bits = RNG.integers(0, 2, (600, 2))
+    y = bits[:, 0] ^ bits[:, 1]
+    X = {
+        "words": pd.DataFrame(np.where(bits == 1, "yes", "no"), columns=["a", "b"]),
+        "codes": bits,
+        "numbers": np.where(bits == 1, 1.0, -1.0) * RNG.uniform(0.5, 1.5, (600, 2)),
+    }[kind]
+    assert held_out(textbook(), X, y) > 0.6
+    assert held_out(BayesClassifier(), X, y) < 0.1
+
+
+def test_classes_that_differ_in_correlation_alone_are_told_apart() -> None:
+    y = np.arange(1000) % 2
+    noise = RNG.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 1000)
+    X = np.where(y[:, None] == 1, noise, noise * [1, -1])
+    assert held_out(textbook(), X, y) > 0.65
+    assert held_out(BayesClassifier(), X, y) < 0.35
+
+
+def test_columns_get_the_family_that_fits_them() -> None:
+    y = np.arange(2000) % 2
+    table = pd.DataFrame(
+        {
+            "bell": RNG.normal(y, 1.0),
+            "tail": np.exp(RNG.normal(0.7 * y, 1.0)),
+            "two_humps": np.where(y == 1, RNG.choice([-3.0, 3.0], 2000), 0.0) + RNG.normal(size=2000),
+        }
+    )
+    clf = BayesClassifier().fit(table, y)
+    chosen = {choice.column: type(choice.family).__name__ for choice in clf.tuning_.choices}
+    assert chosen["bell"] == "Gaussian"
+    assert chosen["tail"] in ("LogNormal", "Gamma")
+    assert chosen["two_humps"] == "Binned"
+    losses = [loss for choice in clf.tuning_.choices for _, loss in choice.others]
+    assert len(losses) > 15
+    assert "before" in str(clf.tuning_.choices[0])
+    assert "before" in str(clf.schema_)
+
+
+def test_families_that_were_given_are_kept() -> None:
+    spec = {"height": Gaussian(), ("colour", "member"): JointTable(), "visits": Categorical(alpha=2.0)}
+    clf = BayesClassifier(spec).fit(MIXED, Y)
+    shown = {name: family for name, family, _ in clf.schema_.rows()}
+    assert shown["height"] == "Gaussian()"
+    assert shown["visits"] == "Categorical(alpha=2.0)"
+    assert shown["colour"].startswith("JointTable()")
+    assert clf.tuning_.rows == N
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
+    """With structure and weights held, by counting all other rows anew."""
+    clf = BayesClassifier().fit(MIXED[:80], Y[:80])
+    weights = RNG.choice([1.0, 2.0], 80) if weighted else np.ones(80)
+    clf = BayesClassifier().fit(MIXED[:80], Y[:80], weights)
+    found = clf.leave_one_out(MIXED[:80], Y[:80], weights)
+    binned = [b for b, name in enumerate(found.evidence.blocks) if "Binned" in str(_family(clf, b))]
+    for i in range(0, 80, 7):
+        left = weights.copy()
+        left[i] -= 1.0
+        rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
+        others = clf._counted(clf.counts_.schema, *clf._opened(MIXED[:80], Y[:80], left))
+        rest.fitted_ = clf._changed(others, clf.fitted_)
+        expected = rest.evidence(MIXED[i : i + 1])
+        others = [b for b in range(len(expected.blocks)) if b not in binned]
+        np.testing.assert_allclose(
+            found.evidence.values[i, others], expected.values[0, others], rtol=1e-8, atol=1e-8, err_msg=f"row {i}"
+        )
+        np.testing.assert_allclose(found.evidence.log_prior[i], expected.log_prior, atol=1e-12)
+    scores = found.evidence.log_joint
+    np.testing.assert_allclose(found.posterior, np.exp(scores - logsumexp(scores, axis=1, keepdims=True)), atol=1e-12)
+    assert found.given_tuning
+    assert "given the tuning" in str(found)
+
+
+def _family(clf: BayesClassifier, block: int):
+    return clf.model_.schema.parts[clf.model_.schema.locate(block)[0]].family
+
+
+def test_leave_one_out_figures() -> None:
+    X, y = load_iris(return_X_y=True)
+    clf = textbook().fit(X, y)
+    found = clf.leave_one_out()
+    fits = [textbook().fit(np.delete(X, i, 0), np.delete(y, i)) for i in range(150)]
+    literal = np.concatenate([fits[i].predict_proba(X[i : i + 1]) for i in range(150)])
+    np.testing.assert_allclose(found.posterior, literal, rtol=1e-8, atol=1e-12)
+    assert found.log_loss == pytest.approx(log_loss(y, literal))
+    assert found.accuracy == pytest.approx((literal.argmax(axis=1) == y).mean())
+    assert found.expected_cost(1.0 - np.eye(3)) == pytest.approx(1.0 - found.accuracy)
+    assert 0.0 <= found.calibration().error <= 1.0
+    assert found.calibration().weight.sum() == 150
+    assert not found.given_tuning
+    with pytest.raises(ValueError, match="shape"):
+        found.expected_cost([1.0, 2.0])
+
+
+def test_the_only_row_of_a_class_is_left_out_and_counted() -> None:
+    X, y = load_iris(return_X_y=True)
+    y = y.copy()
+    y[0] = 7
+    found = textbook().fit(X, y).leave_one_out(X, y)
+    assert found.posterior[0, 3] == 0.0
+    assert np.isfinite(found.log_loss)
+    assert found.accuracy < 1.0
+
+
+def test_leave_one_out_remembers_the_rows_of_the_last_fit_without_keeping_them() -> None:
+    X, y = load_iris(return_X_y=True)
+    clf = BayesClassifier().fit(X, y)
+    assert clf.leave_one_out().labels.size == 150
+    clf.partial_fit(X[:10], y[:10])
+    with pytest.raises(ValueError, match="give X and y"):
+        clf.leave_one_out()
+    clf = BayesClassifier().fit(X.copy(), y)
+    with pytest.raises(ValueError, match="give X and y"):
+        clf.leave_one_out()
+    assert pickle.loads(pickle.dumps(BayesClassifier().fit(X, y))).leave_one_out(X, y).accuracy > 0.9
+
+
+def test_what_is_learned_later_leaves_the_tuning_stale_until_it_is_retuned() -> None:
+    half = N // 2
+    clf = BayesClassifier().fit(MIXED[:half], Y[:half])
+    weights = clf.tuning_.weights
+    clf.partial_fit(MIXED[half:], Y[half:])
+    assert clf.tuning_.stale
+    assert clf.counts_.rows == N
+    np.testing.assert_array_equal(clf.tuning_.weights, weights)
+    assert "retune" in str(clf.tuning_)
+    clf.retune(MIXED, Y)
+    assert not clf.tuning_.stale
+    assert clf.leave_one_out(MIXED, Y).log_loss < textbook().fit(MIXED, Y).leave_one_out(MIXED, Y).log_loss
+    clf.forget(MIXED[half:], Y[half:])
+    assert clf.tuning_.stale
+    again = BayesClassifier().fit(MIXED[:half], Y[:half])
+    np.testing.assert_allclose(clf.counts_.class_weight, again.counts_.class_weight)
+    with pytest.raises(ValueError, match="too few"):
+        clf.retune(MIXED[:5], Y[:5])
+
+
+def test_plain_counts_of_a_tuned_model_are_those_of_the_textbook() -> None:
+    clf = BayesClassifier().fit(MIXED, Y)
+    plain = textbook().fit(MIXED, Y)
+    np.testing.assert_allclose(clf.log_density(MIXED), plain.log_density(MIXED), rtol=1e-12)
+    tuned_rows, _ = clf.sample(50, random_state=0)
+    plain_rows, _ = plain.sample(50, random_state=0)
+    assert tuned_rows.equals(plain_rows)
+
+
+def test_models_that_were_tuned_apart_add() -> None:
+    skewed = MIXED.assign(income=MIXED["income"] ** 3, height=np.where(Y == 0, 5.0, 0.0) + RNG.choice([-9, 9], N))
+    one, other = BayesClassifier().fit(MIXED, Y), BayesClassifier().fit(skewed, Y)
+    assert [str(c.family) for c in one.tuning_.choices] != [str(c.family) for c in other.tuning_.choices]
+    both = one + other
+    assert both.counts_.rows == 2 * N
+    assert both.tuning_.stale
+    everything = pd.concat([MIXED, skewed])
+    plain = textbook().fit(MIXED, Y) + textbook().fit(skewed, Y)
+    np.testing.assert_allclose(both.log_density(MIXED), plain.log_density(MIXED), rtol=1e-9)
+    assert np.isfinite(both.predict_proba(everything)).all()
+    both.retune(everything, np.concatenate([Y, Y]))
+    assert (both - other).counts_.rows == N
+
+
+def test_new_columns_and_classes_may_come_to_a_tuned_model() -> None:
+    clf = BayesClassifier().fit(MIXED, Y)
+    more = MIXED.assign(age=np.arange(N) * 1.0)
+    clf.partial_fit(more, np.where(Y == 0, 9, Y))
+    assert clf.classes_.tolist() == [0, 1, 2, 9]
+    assert np.isfinite(clf.predict_proba(more)).all()
+    assert "age" in clf.evidence(more).blocks
+    clf.retune(more, np.where(Y == 0, 9, Y))
+
+
+def test_the_prior_may_change_after_tuning() -> None:
+    clf = BayesClassifier().fit(MIXED, Y)
+    odds = clf.predict_log_proba(MIXED)
+    moved = clf.with_prior([0.2, 0.3, 0.5]).predict_log_proba(MIXED)
+    shift = (moved[:, 0] - moved[:, 2]) - (odds[:, 0] - odds[:, 2])
+    np.testing.assert_allclose(shift, np.log(0.2 / 0.5), atol=1e-9)
+    given = BayesClassifier(prior=[0.2, 0.3, 0.5]).fit(MIXED, Y)
+    np.testing.assert_allclose(given.predict_log_proba(MIXED), moved, atol=1e-9)
+
+
+def test_weights_are_repetitions_and_threads_change_nothing() -> None:
+    weights = RNG.integers(0, 3, N)
+    weighted = BayesClassifier().fit(MIXED, Y, weights)
+    repeated = BayesClassifier().fit(MIXED.loc[np.repeat(np.arange(N), weights)], np.repeat(Y, weights))
+    np.testing.assert_allclose(weighted.predict_proba(MIXED), repeated.predict_proba(MIXED), atol=1e-6)
+    one = BayesClassifier(threads=1).fit(MIXED, Y).predict_proba(MIXED)
+    np.testing.assert_array_equal(one, BayesClassifier(threads=8).fit(MIXED, Y).predict_proba(MIXED))
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (MIXED[:4], Y[:4]),
+        (MIXED[:30], np.zeros(30)),
+        (MIXED.assign(empty=np.nan), Y),
+        (MIXED.assign(constant=1.0), Y),
+        (MIXED.assign(name=[f"id{i}" for i in range(N)]), Y),
+        (MIXED[["colour"]], Y),
+        (np.zeros((40, 3)), np.arange(40) % 2),
+        (np.full((40, 2), np.nan), np.arange(40) % 2),
+        (RNG.normal(size=(40, 1)) * 1e100, np.arange(40) % 2),
+        (np.repeat(RNG.normal(size=(40, 1)), 3, axis=1), np.arange(40) % 2),
+        (RNG.normal(size=(25, 60)), np.arange(25) % 2),
+        (RNG.normal(size=(60, 3)), np.arange(60) // 2),
+    ],
+    ids=["few rows", "one class", "no cells", "constant", "names", "one column", "zeros", "nothing", "huge", "copies",
+         "wide", "many classes"],
+)  # fmt: skip
+def test_it_never_fails_where_plain_bayes_works(X, y) -> None:
+    clf = BayesClassifier().fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()
+    textbook().fit(X, y)
+    if len(X) >= 20 and len(set(y)) > 1:
+        assert np.isfinite(clf.leave_one_out().log_loss)
+        assert str(clf.diagnose())
+    else:
+        assert "plain Bayes" in str(clf.tuning_)
+
+
+def test_ten_thousand_columns_share_one_weight() -> None:
+    y = np.arange(60) % 2
+    X = RNG.normal(size=(60, 10_000)) + 0.05 * y[:, None]
+    clf = BayesClassifier().fit(X, y)
+    assert "one weight for all: 10000 blocks" in str(clf.tuning_)
+    assert np.unique(clf.tuning_.weights).size == 1
+    assert clf.tuning_.weights[0] < 0.5
+
+
+def test_diagnosis_names_what_is_wrong() -> None:
+    y = np.arange(1500) % 2
+    x, noise, tail, own = RNG.normal(size=(4, 1500))
+    x += y
+    table = pd.DataFrame({"x": x, "again": x + 1e-3 * noise, "skew": np.exp(tail), "own": own})
+    plain = textbook().fit(table, y).diagnose()
+    assert [found.columns for found in plain.dependences] == [("x", "again")]
+    assert plain.redundant
+    assert plain.dependences[0].cost > 0.01
+    assert {misfit.column for misfit in plain.misfits} == {"skew"}
+    assert plain.pairs_tested == 6
+    tuned = BayesClassifier().fit(table, y).diagnose()
+    assert tuned.saved_bits > 0.02
+    assert tuned.calibration_after.error < tuned.calibration_before.error
+    assert "x and again" in str(tuned)
+    assert "given the tuning" in str(tuned)
+    small = textbook().fit(table[:103], [*y[:100], 8, 8, 8]).diagnose(table[:103], [*y[:100], 8, 8, 8])
+    assert small.small_classes == ((8, 3.0),)
+
+
+def test_no_dependence_is_found_where_there_is_none() -> None:
+    """At the 1 % level over all pairs, in ten tables of 28 pairs each."""
+    found = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 3, 400)
+        X = rng.normal(size=(400, 8)) + y[:, None]
+        found += len(textbook().fit(X, y).diagnose().dependences)
+    assert found <= 1
+
+
+def test_the_most_telling_columns() -> None:
+    y = np.arange(1000) % 2
+    strong, weak = RNG.normal(size=1000) + 2.0 * y, RNG.normal(size=1000) + 0.7 * y
+    table = pd.DataFrame({"noise": RNG.normal(size=1000), "weak": weak, "strong": strong, "copy": strong})
+    clf = BayesClassifier().fit(table, y)
+    assert clf.select(2)[1] == "weak"
+    assert clf.select(2)[0] in ("strong", "copy")
+    assert clf.select(0) == []
+    assert len(clf.select(4)) == 4
+    with pytest.raises(ValueError, match="select"):
+        clf.select(9)
+    selector = EvidenceSelector(k=2).fit(table, y)
+    assert set(selector.get_feature_names_out()) == set(clf.select(2))
+    assert make_pipeline(clone(selector), BayesClassifier()).fit(table, y).score(table, y) > 0.8
+    assert EvidenceSelector(k=1, estimator=textbook()).fit(table.to_numpy(), y).get_support().sum() == 1
+
+
+def test_overlapping_blocks_may_be_tuned_together_with_given_ones() -> None:
+    X, y = load_wine(return_X_y=True)
+    clf = BayesClassifier({(0, 1, 2): JointGaussian()}).fit(X, y)
+    assert clf.score(X, y) > 0.95
+    assert clf.tuning_.rows == len(y)
