@@ -1,8 +1,6 @@
 """The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
-import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -63,7 +61,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     """
 
     fitted_: Fitted
-    _training: tuple[Callable[[], Any], ...] | None
+    _training: tuple[Any, Any, Any] | None
 
     def __init__(
         self,
@@ -89,7 +87,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from the rows of X alone. `y` holds the labels, or is the name of the column that does."""
         self.fitted_ = self._learned(None, X, y, sample_weight, self.classes)
-        self._training = tuple(_recall(given) for given in (X, y, sample_weight))
+        self._training = X, y, sample_weight  # not copied
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
@@ -151,7 +149,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:  # noqa: N803
         """What the model would say of each row it has learned, had it not learned that row: exact, in one more pass.
 
-        Without X the rows of the last `fit` are meant, if they are still in memory.
+        Without X the rows of the last `fit` are meant, which are remembered as long as nothing else is learned.
         """
         known = self._known()
         table, labels, weights = self._learned_rows(X, y, sample_weight)
@@ -204,11 +202,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._known().counts.schema.fitting(table), place[labels.codes], every
 
     def _training_rows(self) -> tuple[Any, Any, Any]:
-        kept = vars(self).get("_training")
-        rows = tuple(recalled() for recalled in kept) if kept is not None else (None,)
-        if rows[0] is None:
-            raise UsageError("the rows of the last fit are not in memory any more; give X and y")
-        return rows[0], rows[1], rows[2]
+        kept: tuple[Any, Any, Any] | None = vars(self).get("_training")
+        if kept is None:
+            raise UsageError("only the rows of a fit are remembered, and not in a file; give X and y")
+        return kept
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are."""
@@ -323,7 +320,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return np.array(names, dtype=object)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the way back to the training rows."""
+        """Without the training rows."""
         return {name: value for name, value in super().__getstate__().items() if name != "_training"}
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -416,14 +413,6 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
         return scored(fitted, fitted.schema.fitting(open_table(X)), finish, full, self.threads)
-
-
-def _recall(given: Any) -> Callable[[], Any]:
-    """A way back to what was given: without keeping it in memory, where Python has one."""
-    try:
-        return weakref.ref(given)
-    except TypeError:
-        return lambda: given
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
