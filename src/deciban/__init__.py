@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
+    from deciban.decide.bayes_error import bayes_error
+    from deciban.decide.loss import Loss
+    from deciban.decide.minimum_risk import MinimumRisk, cost_scorer
     from deciban.decide.priors import Empirical, Uniform
+    from deciban.decide.ratio import Threshold
+    from deciban.decide.theorem import bayes
     from deciban.errors import DataError, DecibanError, ForgetError, SchemaError, UsageError
     from deciban.families import (
         Bernoulli,
@@ -48,6 +53,8 @@ __all__ = [
     "JointTable",
     "LeaveOneOut",
     "LogNormal",
+    "Loss",
+    "MinimumRisk",
     "Model",
     "Multinomial",
     "PerClass",
@@ -55,8 +62,12 @@ __all__ = [
     "Pooled",
     "SchemaError",
     "Shrunk",
+    "Threshold",
     "Uniform",
     "UsageError",
+    "bayes",
+    "bayes_error",
+    "cost_scorer",
 ]
 
 _HOMES = {
@@ -64,6 +75,12 @@ _HOMES = {
     "EvidenceSelector": "selector",
     "LeaveOneOut": "leave_one_out",
     "Empirical": "decide.priors",
+    "Loss": "decide.loss",
+    "MinimumRisk": "decide.minimum_risk",
+    "Threshold": "decide.ratio",
+    "bayes": "decide.theorem",
+    "bayes_error": "decide.bayes_error",
+    "cost_scorer": "decide.minimum_risk",
     "Uniform": "decide.priors",
     "Counts": "model",
     "Evidence": "model",

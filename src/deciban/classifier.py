@@ -1,6 +1,7 @@
 """The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -18,14 +19,21 @@ from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import Schema
 from deciban.data.tables import Frame, Table
+from deciban.decide.bayes_error import mean_with_interval
+from deciban.decide.loss import Loss
+from deciban.decide.policy import CoverageCurve, Decisions, decided, incurred, risks
 from deciban.decide.priors import log_prior
+from deciban.decide.ratio import Threshold
+from deciban.decide.shift import EstimatedPrior, estimate_shares
 from deciban.errors import DataError, UsageError
 from deciban.explain.diagnose import Diagnosis, diagnose
+from deciban.explain.parameters import ParameterCount, PlugIn
 from deciban.explain.select import most_telling
 from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
 from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
 from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
+from deciban.forms import Form, form_of
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
 from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized
 from deciban.tune import MOST_ROWS, Rows, Tuning, retuned, tuned
@@ -117,9 +125,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Learn the weights of the blocks anew from rows that the model has learned (or from others: learned=False)."""
         known = self._known()
         table, labels, weights = self._opened(X, y, sample_weight)
-        unknown = labels.classes[~np.isin(labels.classes, known.counts.classes)].tolist()
-        if unknown:
-            raise DataError(f"the label {unknown[0]!r} is none of the model's classes {self.classes_.tolist()}")
+        self._places_of(labels)  # refuses labels that are no classes
         tuning = known.tuning
         if tuning is None:
             tuning = Tuning.plain(known.counts)
@@ -193,13 +199,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if X is None:
             X, y, sample_weight = self._training_rows()  # noqa: N806
         table, labels, weights = self._opened(X, y, sample_weight)
-        classes = self.classes_
-        unknown = labels.classes[~np.isin(labels.classes, classes)].tolist()
-        if unknown:
-            raise DataError(f"the label {unknown[0]!r} is none of the model's classes {classes.tolist()}")
-        place = np.append(np.searchsorted(classes, labels.classes), -1).astype(np.int32)
         every = np.ones(table.rows) if weights is None else weights
-        return self._known().counts.schema.fitting(table), place[labels.codes], every
+        return self._known().counts.schema.fitting(table), self._places_of(labels), every
 
     def _training_rows(self) -> tuple[Any, Any, Any]:
         kept: tuple[Any, Any, Any] | None = vars(self).get("_training")
@@ -237,6 +238,104 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         counts = known.counts.heard(known.model.schema)
         width = float(ndtri(0.5 + level / 2.0))
         return interval(known.model.log_joint(table), known.model.doubt(counts, table), width)
+
+    # deciding
+
+    def decide(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Decisions:  # noqa: N803
+        """The decision of least expected loss for each row, with its risk and the next best one.
+
+        loss: whatever `Loss.of` takes, decision first, truth second; None is zero-one, whose decisions are `predict`.
+        reject: what it costs to leave a row undecided.
+        """
+        table = open_table(X)
+        given = self._loss(loss)
+        fitting = given if reject is None else given.with_reject(reject)
+        return self._decided(table, fitting)
+
+    def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
+        """The expected loss of every decision, row by decision, in the order of the loss."""
+        table = open_table(X)
+        return risks(self.predict_proba(table), self._loss(loss), _column_of(table))
+
+    def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:  # noqa: N803
+        """What share of rows would be decided, and at what cost, for every cost of rejecting; to choose that by."""
+        table, labels, _ = self._opened(X, y, None)
+        decisions = self._decided(table, self._loss(loss))
+        truths = self._places_of(labels)
+        if (truths < 0).any():
+            raise DataError("a label is missing; the curve needs the true class of every row")
+        return CoverageCurve.of(decisions, incurred(decisions, truths, _column_of(table)))
+
+    def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
+        """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class (the last
+        one unless given)."""
+        labels = self.classes_.tolist()
+        if len(labels) != 2:
+            raise UsageError(f"a threshold is for two classes, not {len(labels)}; see decide()")
+        first = labels[-1] if positive is None else positive
+        if first not in labels:
+            raise UsageError(f"positive={first!r} is none of the classes {labels}")
+        prior = float(np.exp(self.model_.log_prior[labels.index(first)]))
+        return Threshold.of(loss, prior, (first, labels[1 - labels.index(first)]))
+
+    def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:  # noqa: N803
+        """The shares of the classes among unlabelled rows, each with an interval; `with_prior` takes the result.
+
+        It rests on calibrated posteriors and warns where there is reason to doubt them.
+        """
+        known = self._known()
+        error = None
+        if vars(self).get("_training") is not None:
+            error = self.leave_one_out().calibration().error
+        elif known.tuning is not None and known.tuning.rows:
+            error = 0.0  # tuned, and nothing to check it by
+        before = np.exp(known.log_prior)
+        return estimate_shares(self.predict_proba(X), before, known.counts.classes, level, error)
+
+    def linear_form(self) -> Form:
+        """The model as weights times features, with an offset for each class; refused where it is not linear."""
+        return form_of(self._known().model, quadratic=False)
+
+    def quadratic_form(self) -> Form:
+        """The same for models with a variance for each class."""
+        return form_of(self._known().model, quadratic=True)
+
+    def bayes_error(self, loss: Any = None, rows: int = 100_000, random_state: int = 0) -> PlugIn:
+        """The risk of the best rule if plain Bayes were true, by simulating it, beside the leave-one-out risk."""
+        known = self._known()
+        fitting = self._loss(loss)
+        drawn, _ = self.sample(rows, random_state)
+        table = known.plain.schema.fitting(open_table(drawn))
+        posterior = scored(known.plain, table, lambda joint, prior: normalized(joint, prior)[0], False, self.threads)
+        mean, interval = mean_with_interval((posterior @ fitting.matrix.T).min(axis=1))
+        left_out = None
+        if vars(self).get("_training") is not None:
+            left_out = self.leave_one_out().expected_cost(fitting.matrix)
+        return PlugIn(mean, interval, left_out, fitting)
+
+    def parameter_count(self) -> ParameterCount:
+        """How many numbers the naive, this and the full joint model have to learn."""
+        known = self._known()
+        return ParameterCount.of(known.counts, known.plain, known.model)
+
+    def _loss(self, loss: Any) -> Loss:
+        labels = self.classes_.tolist()
+        return (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
+
+    def _decided(self, table: Table, loss: Loss) -> Decisions:
+        found = decided(self.predict_proba(table), loss, _column_of(table))
+        if not loss.is_zero_one:
+            return found
+        best = self._scored(table, most_probable).astype(np.int32)  # the same ties as predict
+        return replace(found, chosen=best, second=np.where(found.second == best, found.chosen, found.second))
+
+    def _places_of(self, labels: Labels) -> Codes:
+        """The places of labels among the model's classes, -1 where one is missing."""
+        classes = self.classes_
+        unknown = labels.classes[~np.isin(labels.classes, classes)].tolist()
+        if unknown:
+            raise DataError(f"the label {unknown[0]!r} is none of the model's classes {classes.tolist()}")
+        return np.append(np.searchsorted(classes, labels.classes), -1).astype(np.int32)[labels.codes]
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithm of the posterior."""
@@ -383,7 +482,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         if self.tune is None:
             return self._fitted(count(base))
-        counts, tuning = tuned(base.fitting(table), labels, weights, base, count)
+        counts, tuning = tuned(base.fitting(table), labels, weights, base, count, self.threads)
         return replace(self._fitted(counts), tuning=tuning)
 
     def _check_parameters(self) -> None:
@@ -413,6 +512,17 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
         return scored(fitted, fitted.schema.fitting(open_table(X)), finish, full, self.threads)
+
+
+def _column_of(table: Table) -> Callable[[str], Any]:
+    """A way to the columns of a table by name, as numbers."""
+
+    def column(name: str) -> Any:
+        if table.names is None or name not in table.names:
+            raise UsageError(f"the loss names a column {name!r}, which is not in the table; give an array instead")
+        return table.numbers([table.names.index(name)])[:, 0]
+
+    return column
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:

@@ -24,7 +24,7 @@ from deciban.progress import progress
 BATCH_ROWS = 1 << 16
 
 # Asking the system takes longer than to score a row.
-CORES = os.cpu_count() or 1
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 _ONES = np.ones(BATCH_ROWS)
 

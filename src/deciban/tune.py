@@ -35,6 +35,7 @@ from deciban.families.base import LeftOut, Pooled, Shrunk, cells_of
 from deciban.fit import CORES, in_order, one_blas_thread
 from deciban.model import Counts, Model, estimate, normalized
 from deciban.progress import Advance, progress
+from deciban.statistics import Moments
 from deciban.statistics.levels import distinct
 
 # Fewer rows than this are not tuned, and no more than MOST_ROWS are looked at (fewer where they have much to say).
@@ -50,6 +51,9 @@ MOST_BLOCKS = 500
 MOST_JOINED = 128
 MOST_MISSING = 0.1
 SHRINKAGE_WORK = 2e7
+
+# A class whose variance in a column is below this share of the column's has shown no spread there.
+LEAST_SPREAD = 1e-3
 
 # Rows that are worth a thread of their own.
 CHUNK_ROWS = 500
@@ -67,8 +71,10 @@ GROUP_ROWS, BLOCK_ROWS, BIAS_ROWS = 1.0, 10.0, 1.0
 # pairs join at a time and how often, and what log-likelihood each must promise.
 PAIRED_COLUMNS, PAIRED_LEVELS, PAIR_ALPHA, PAIRS_A_ROUND, ROUNDS, LEAST_GAIN = 24, 16, 0.5, 6, 6, 4.0
 
-POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.02, 0.2))
-PER_CLASS = tuple(JointGaussian(Shrunk(amount, share)) for amount, share in ((0.02, 0.1), (0.1, 0.1), (0.5, 0.5)))
+POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.002, 0.02, 0.2))
+PER_CLASS = tuple(
+    JointGaussian(Shrunk(amount, share)) for amount, share in ((0.02, 0.005), (0.1, 0.02), (0.1, 0.1), (0.5, 0.5))
+)
 
 
 @dataclass(frozen=True)
@@ -199,6 +205,7 @@ class Rows:
     labels: Codes
     weights: Floats
     log_prior: Floats
+    threads: int | None = None
     advance: Advance = field(default=lambda done: None, compare=False)  # called for every candidate that was tried
 
     @classmethod
@@ -254,7 +261,12 @@ class Heard:
 
 @one_blas_thread()
 def tuned(
-    table: Table, labels: Labels, weights: Floats | None, base: Schema, count: Callable[[Schema], Counts]
+    table: Table,
+    labels: Labels,
+    weights: Floats | None,
+    base: Schema,
+    count: Callable[[Schema], Counts],
+    threads: int | None = None,
 ) -> tuple[Counts, Tuning]:
     """The counts of a table and how they are to be heard; `count` counts all of it under a schema."""
     rows = Rows.of(table, labels.codes, weights, labels.classes.size, most_rows(base, labels.classes.size))
@@ -269,7 +281,7 @@ def tuned(
         return counts, Tuning(base, np.full(blocks, weight), bias, rows.labels.size, note)
     try:
         with progress("tuning", "candidates") as advance:
-            found = choose(replace(rows, advance=advance), base)
+            found = choose(replace(rows, advance=advance, threads=threads), base)
     except (BadCell, np.linalg.LinAlgError) as problem:
         return _untuned(count(base), f"plain Bayes: tuning met {problem}")
     counts = count(wide(base, found.schema.parts))
@@ -503,8 +515,8 @@ def _left_out(rows: Rows, family: Family, columns: Sequence[int], counted: dict[
             counted[key], cells_of(cells, some), rows.left_out[some], np.arange(blocks), out[start : start + step]
         )
 
-    step = max(CHUNK_ROWS, -(-size // CORES))
-    for _ in in_order(score, range(0, size, step)):
+    step = max(CHUNK_ROWS, -(-size // (rows.threads or CORES)))
+    for _ in in_order(score, range(0, size, step), rows.threads):
         pass
     rows.advance(1)
     return out
@@ -514,6 +526,7 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     """The families that may suit a column that was inferred to be of this one; that one first."""
     table = rows.table
     others: list[Family] = []
+    dropped: Family | None = None
     if isinstance(family, Categorical):
         others += [replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
     if isinstance(family, Gaussian | Categorical) and _is_number(table, column):
@@ -522,16 +535,37 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
         values = np.unique(cells)
         if values.size < 2:
             return [family]
-        others += [Gaussian(), Gaussian(variance=Pooled())]
-        others += [Binned(bins=bins) for bins in (4, 8, 16, 32, 64)]
-        if values[0] > 0.0:
-            others += [LogNormal(outside="ignore"), LogNormal(variance=Pooled(), outside="ignore")]
-            others.append(Gamma(outside="ignore"))
+        own, pooled = _least_spread(rows, column)
+        if pooled:
+            others.append(Gaussian(variance=Pooled()))
+        if own:
+            others.append(Gaussian())
+        elif isinstance(family, Gaussian):
+            dropped = family
+        others += [Binned(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(rows.total / 8, 4)]
+        if values[0] > 0.0 and pooled:
+            others.append(LogNormal(variance=Pooled(), outside="ignore"))
+        if values[0] > 0.0 and own:
+            others += [LogNormal(outside="ignore"), Gamma(outside="ignore")]
         if values[0] >= 0.0 and values[-1] < 1e6 and (values == np.floor(values)).all():
             others.append(Poisson(alpha=1.0, outside="ignore"))
         if values.size <= min(30, rows.total / 4):
             others += [Categorical(alpha=alpha) for alpha in (0.5, 1.0)]
-    return list(dict.fromkeys([family, *others]))
+    return [option for option in dict.fromkeys([family, *others]) if option is not dropped]
+
+
+def _least_spread(rows: Rows, column: int) -> tuple[bool, bool]:
+    """Whether every class spreads in a column, and whether the classes together do.
+
+    Where a class never varied, a bell shape is certain that it never will; no row left out contradicts it.
+    """
+    cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
+    moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
+    overall = float(moments.over_classes().variance()[0, 0])
+    several = moments.weight[:, 0] > 1.5
+    own = moments.variance()[several, 0]
+    pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
+    return bool((own > LEAST_SPREAD * overall).all()), bool(pooled > LEAST_SPREAD * overall)
 
 
 def _is_number(table: Table, column: int) -> bool:
@@ -557,7 +591,7 @@ def _joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
         return []
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
     full = (np.isnan(cells).mean(axis=0) <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
-    columns = sorted(column for column, usable in zip(columns, full, strict=True) if usable)
+    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _least_spread(rows, c)[1])
     if not 2 <= len(columns) <= MOST_JOINED:
         return []
     counted: dict[Any, Any] = {}

@@ -1,0 +1,107 @@
+"""Least risk for any classifier of scikit-learn's kind."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from deciban.arrays import Floats
+from deciban.data.labels import encode_labels
+from deciban.decide.loss import Loss
+from deciban.decide.policy import Decisions, decided, incurred
+from deciban.errors import DataError
+
+
+class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Decides at least expected cost by the probabilities of any classifier that has `predict_proba`.
+
+    estimator: the classifier. loss: whatever `Loss.of` takes; None is zero-one. reject: what it costs to leave a row
+    undecided, or None. `predict` gives decisions, `score` the *negative* mean cost, so that GridSearchCV lowers costs.
+
+    Costs that differ from row to row are named in the loss and given to `predict`, `decide` and `score` as `costs`: a
+    mapping from such a name to an array. `set_predict_request(costs=True)` routes them in pipelines.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from deciban import MinimumRisk
+    >>> X, y = load_breast_cancer(return_X_y=True)              # 0 is malignant
+    >>> clf = MinimumRisk(LogisticRegression(max_iter=10_000), {0: 100, 1: 1}).fit(X, y)
+    >>> int((clf.predict(X) == 0).sum()), int((y == 0).sum())   # rather one too many
+    (236, 212)
+    """
+
+    def __init__(self, estimator: Any, loss: Any = None, *, reject: float | None = None) -> None:
+        self.estimator = estimator
+        self.loss = loss
+        self.reject = reject
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: N803
+        self.estimator_ = clone(self.estimator).fit(X, y, **fit_params)
+        self.classes_ = self.estimator_.classes_
+        self.loss_ = self._fitting_loss()
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        return self
+
+    def _fitting_loss(self) -> Loss:
+        loss = Loss.zero_one(self.classes_.tolist()) if self.loss is None else Loss.of(self.loss)
+        loss = loss.fitting(self.classes_.tolist())
+        return loss if self.reject is None else loss.with_reject(self.reject)
+
+    def decide(self, X: Any, costs: Mapping[str, Any] | None = None) -> Decisions:  # noqa: N803
+        """The decisions with their risks."""
+        check_is_fitted(self)
+        return decided(self.predict_proba(X), self.loss_, _columns(costs))
+
+    def predict(self, X: Any, costs: Mapping[str, Any] | None = None) -> Any:  # noqa: N803
+        return self.decide(X, costs).decision
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, costs: Mapping[str, Any] | None = None) -> float:  # noqa: N803
+        """Minus the mean cost of the decisions."""
+        decisions = self.decide(X, costs)
+        spent = incurred(decisions, _places(y, self.classes_, len(decisions)), _columns(costs))
+        return -float(np.average(spent, weights=sample_weight))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+
+def cost_scorer(loss: Any) -> Callable[[Any, Any, Any], float]:
+    """A scorer for scikit-learn's searches: minus the mean cost of what an estimator predicts."""
+    given = Loss.of(loss)
+
+    def score(estimator: Any, X: Any, y: Any) -> float:  # noqa: N803
+        fitting = given.fitting(np.asarray(estimator.classes_).tolist())
+        place = {label: k for k, label in enumerate(fitting.decisions or ())}
+        predicted = np.asarray(estimator.predict(X), dtype=object).tolist()
+        truths = _places(y, np.asarray(estimator.classes_), len(predicted))
+        return -float(fitting.matrix[[place[label] for label in predicted], truths].mean())
+
+    return score
+
+
+def _places(y: Any, classes: Any, rows: int) -> Any:
+    """The places of the labels among the classes."""
+    labels = encode_labels(y, rows)
+    strange = labels.classes[~np.isin(labels.classes, classes)].tolist()
+    if strange or (labels.codes < 0).any():
+        raise DataError(f"the label {strange[0] if strange else None!r} is none of the classes {classes.tolist()}")
+    return np.searchsorted(classes, labels.classes)[labels.codes]
+
+
+def _columns(costs: Mapping[str, Any] | None) -> Callable[[str], Any]:
+    def column(name: str) -> Any:
+        if costs is None or name not in costs:
+            raise DataError(f"the loss names the costs {name!r}; give them: costs={{{name!r}: …}}")
+        return costs[name]
+
+    return column

@@ -1,0 +1,156 @@
+"""From posteriors to decisions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers
+from deciban.decide.loss import Loss
+from deciban.errors import UsageError
+
+Labels = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The decision of least risk for each row, its expected loss, and the next best with its own.
+
+    Ties go to the decision that stands first in the loss. `chosen` and `second` are places in `loss.decisions`.
+    """
+
+    loss: Loss
+    chosen: Codes
+    risk: Floats
+    second: Codes
+    runner_up_risk: Floats
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the decisions, as an array of their own type."""
+        decisions = self.loss.decisions or ()
+        found = np.asarray(decisions)
+        if found.ndim == 1 and all(type(a) is type(b) for a, b in zip(found.tolist(), decisions, strict=True)):
+            return found
+        found = np.empty(len(decisions), dtype=object)
+        found[:] = decisions
+        return found
+
+    @property
+    def decision(self) -> Labels:
+        return np.asarray(self.labels[self.chosen])
+
+    @property
+    def runner_up(self) -> Labels:
+        """The next best decision; where there is but one decision, that."""
+        return np.asarray(self.labels[np.where(self.second >= 0, self.second, self.chosen)])
+
+    def __len__(self) -> int:
+        return self.chosen.size
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a line for each row."""
+        import pandas as pd
+
+        columns = {"decision": self.decision, "risk": self.risk, "runner_up": self.runner_up}
+        return pd.DataFrame({**columns, "runner_up_risk": self.runner_up_risk})
+
+    def to_arrow(self) -> Any:
+        """The same as an Arrow table."""
+        import pyarrow as pa
+
+        names = ("decision", "risk", "runner_up", "runner_up_risk")
+        return pa.table({name: pa.array(getattr(self, name).tolist()) for name in names})
+
+    def __str__(self) -> str:
+        lines = [("", "decision", "risk", "runner-up", "its risk")]
+        shown = range(len(self)) if len(self) <= 20 else [*range(10), *range(len(self) - 5, len(self))]
+        last = -1
+        decision, runner_up = self.decision, self.runner_up
+        for i in shown:
+            if i != last + 1:
+                lines.append(("…", "", "", "", ""))
+            last = i
+            risks = f"{self.risk[i]:.4g}", f"{self.runner_up_risk[i]:.4g}"
+            lines.append((str(i), str(decision[i]), risks[0], str(runner_up[i]), risks[1]))
+        widths = [max(len(line[k]) for line in lines) for k in range(5)]
+        return "\n".join("  ".join(f"{t:{w}}" for t, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def decided(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
+    """The decisions of least risk; `loss` fits the classes, `column` finds the columns that its costs name."""
+    costs = costs_of(loss, len(posterior), column)
+    best, second = (np.empty(len(posterior), dtype=np.int32) for _ in range(2))
+    risk, second_risk = (np.empty(len(posterior)) for _ in range(2))
+    kernels.least_risk(np.ascontiguousarray(posterior), costs, best, risk, second, second_risk)
+    return Decisions(loss, best, risk, second, second_risk)
+
+
+def costs_of(loss: Loss, rows: int, column: Callable[[str], Any] | None) -> Floats:
+    """Row by decision by truth, with one row where the costs are the same for all."""
+    return loss.per_row(rows, column or _no_column) if loss.varies else loss.matrix[None]
+
+
+def _no_column(name: str) -> Any:
+    raise UsageError(f"the loss names a column {name!r}, but the table's columns have no names; give an array instead")
+
+
+def risks(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Floats:
+    """The expected loss of every decision, row by decision."""
+    if not loss.varies:
+        return np.asarray(posterior @ loss.matrix.T)
+    return np.asarray(np.einsum("ndc,nc->nd", costs_of(loss, len(posterior), column), posterior))
+
+
+def incurred(decisions: Decisions, labels: Codes, column: Callable[[str], Any] | None = None) -> Floats:
+    """What the decisions really cost, given the true classes."""
+    costs = costs_of(decisions.loss, len(decisions), column)
+    row = np.arange(len(decisions)) if len(costs) > 1 else 0
+    return np.asarray(costs[row, decisions.chosen, labels])
+
+
+@dataclass(frozen=True)
+class CoverageCurve:
+    """What share of rows is decided, and what these cost, for every cost of rejecting.
+
+    reject: costs of rejecting, rising. coverage: the share of rows decided at each. risk: the mean cost of the rows
+    that are decided (0 where none is). cost: the mean cost of all rows, the rejected ones at `reject`.
+    """
+
+    reject: Floats
+    coverage: Floats
+    risk: Floats
+
+    @property
+    def cost(self) -> Floats:
+        return np.asarray(self.coverage * self.risk + (1.0 - self.coverage) * self.reject)
+
+    @classmethod
+    def of(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> "CoverageCurve":
+        """From decisions without reject, and what each of them did cost."""
+        weight = np.ones(len(decisions)) if weights is None else weights
+        levels, place = np.unique(np.append(decisions.risk, 0.0), return_inverse=True)  # ties go to a decision
+        behind = np.cumsum(np.bincount(place[:-1], weight, levels.size))
+        spent = np.cumsum(np.bincount(place[:-1], weight * costs, levels.size))
+        risk = np.divide(spent, behind, out=np.zeros_like(spent), where=behind > 0.0)
+        return cls(levels, behind / behind[-1], risk)
+
+    def choose(self, *, risk: float | None = None, coverage: float | None = None) -> float:
+        """The highest cost of rejecting at which the decided rows cost at most `risk` on average, or the least one at
+        which at least the share `coverage` is decided."""
+        if (risk is None) == (coverage is None):
+            raise UsageError("choose(risk=…) or choose(coverage=…): give one of the two")
+        if risk is not None:
+            return float(self.reject[np.flatnonzero(self.risk <= risk)[-1]])
+        enough = np.flatnonzero(self.coverage >= min(float(coverage or 0.0), 1.0) - 1e-12)
+        return float(self.reject[enough[0]])
+
+
+def as_places(labels: Labels, classes: Labels) -> Integers:
+    """The places of labels among the classes; -1 where they are none of them."""
+    place = np.searchsorted(classes, labels)
+    place = np.minimum(place, classes.size - 1)
+    return np.where(classes[place] == labels, place, -1)

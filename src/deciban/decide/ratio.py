@@ -1,0 +1,80 @@
+"""Two classes: where the decision turns."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deciban.decide.loss import Loss
+from deciban.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """When to decide for the first of two classes: above a threshold on the likelihood ratio, the odds, the posterior.
+
+    prior: of the first class. The thresholds are infinite (1 on the posterior) where it never pays to decide for the
+    first class, and 0 where it always does.
+    """
+
+    classes: tuple[Any, Any]
+    prior: float
+    loss: Loss
+
+    @classmethod
+    def of(cls, loss: Any, prior: float, classes: tuple[Any, Any]) -> "Threshold":
+        """From a loss for these two classes, of which the prior is that of the first."""
+        if not 0.0 <= prior <= 1.0:
+            raise UsageError(f"the prior of {classes[0]!r} is {prior!r}; a probability is between 0 and 1")
+        fitting = (Loss.zero_one(classes) if loss is None else Loss.of(loss)).fitting(classes)
+        if fitting.varies or set(fitting.decisions or ()) != set(classes):
+            raise UsageError(
+                "a threshold needs a loss of two decisions, the two classes, that is the same for every row"
+            )
+        return cls(classes, float(prior), fitting)
+
+    @property
+    def odds(self) -> float:
+        """Decide for the first class when P(first | x) / P(second | x) is above this."""
+        place = {label: k for k, label in enumerate(self.loss.decisions or ())}
+        matrix = self.loss.matrix[[place[label] for label in self.classes]]
+        gain = matrix[1, 0] - matrix[0, 0]  # of being right about the first
+        price = matrix[0, 1] - matrix[1, 1]  # of being wrong about the second
+        if gain > 0.0 and price >= 0.0:
+            return float(price / gain)
+        if gain <= 0.0 and price >= 0.0:
+            return float("inf")
+        if gain >= 0.0:
+            return 0.0
+        raise UsageError("both right decisions cost more than the wrong ones: compare the risks instead (clf.risk)")
+
+    @property
+    def posterior(self) -> float:
+        """Decide for the first class when P(first | x) is above this."""
+        return 1.0 if np.isinf(self.odds) else self.odds / (1.0 + self.odds)
+
+    @property
+    def likelihood_ratio(self) -> float:
+        """Decide for the first class when p(x | first) / p(x | second) is above this."""
+        if self.prior == 0.0:
+            return float("inf")
+        return self.odds * (1.0 - self.prior) / self.prior
+
+    def with_prior(self, prior: float) -> "Threshold":
+        """The thresholds under another prior: only that on the likelihood ratio moves."""
+        return Threshold.of(self.loss, prior, self.classes)
+
+    def with_loss(self, loss: Any) -> "Threshold":
+        """The thresholds at other costs: all of them move."""
+        return replace(Threshold.of(loss, self.prior, self.classes))
+
+    def __str__(self) -> str:
+        first, second = self.classes
+        return "\n".join(
+            [
+                f"decide {first} when",
+                f"  p(x | {first}) / p(x | {second})  >  {self.likelihood_ratio:.6g}",
+                f"  P({first} | x) / P({second} | x)  >  {self.odds:.6g}",
+                f"  P({first} | x)  >  {self.posterior:.6g}",
+            ]
+        )

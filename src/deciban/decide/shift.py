@@ -1,0 +1,70 @@
+"""Priors of other places and times: what the classes' shares are where nobody has labelled a row."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from deciban.arrays import Floats
+from deciban.data.labels import LabelArray
+
+MOST_STEPS = 10_000
+
+
+@dataclass(frozen=True)
+class EstimatedPrior:
+    """The shares of the classes among unlabelled rows, each between `low` and `high` with the given level.
+
+    `clf.with_prior(found)` uses it.
+    """
+
+    classes: LabelArray
+    prior: Floats
+    low: Floats
+    high: Floats
+    level: float
+    steps: int
+
+    def to_dict(self) -> dict[object, float]:
+        return dict(zip(self.classes.tolist(), self.prior.tolist(), strict=True))
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{label}: {share:.4f} ({low:.4f} to {high:.4f})"
+            for label, share, low, high in zip(self.classes.tolist(), self.prior, self.low, self.high, strict=True)
+        )
+
+
+def estimate_shares(
+    posterior: Floats, before: Floats, classes: LabelArray, level: float, calibration_error: float | None
+) -> EstimatedPrior:
+    """The shares under which the rows are most probable, by expectation and maximisation.
+
+    `posterior` is under the prior `before`: P(x | c) is proportional to their quotient.
+    """
+    if calibration_error is None or calibration_error > 0.05:
+        how = "of plain Bayes" if calibration_error is None else f"off by {calibration_error:.3f} on average"
+        warnings.warn(
+            f"the posteriors are {how} and so may be uncalibrated; shares estimated from them lean to the extremes "
+            f"(tune='auto' and leave_one_out() help)",
+            stacklevel=3,
+        )
+    ratio = posterior / np.maximum(before, 1e-300)
+    ratio[:, before == 0.0] = 0.0
+    share, steps = np.where(before > 0.0, before, 0.0), 0
+    while steps < MOST_STEPS:
+        steps += 1
+        weighted = ratio * share
+        new = (weighted / weighted.sum(axis=1, keepdims=True)).mean(axis=0)
+        moved = float(np.abs(new - share).max())
+        share = new
+        if moved < 1e-10:
+            break
+    # the curvature of the log-likelihood along the directions that keep the sum at 1
+    scaled = ratio / (ratio @ share)[:, None]
+    information = scaled.T @ scaled
+    free = np.linalg.svd(np.ones((1, share.size)))[2][1:]
+    spread = free.T @ np.linalg.pinv(free @ information @ free.T) @ free
+    half = float(ndtri(0.5 + level / 2.0)) * np.sqrt(np.maximum(np.diag(spread), 0.0))
+    return EstimatedPrior(classes, share, np.maximum(share - half, 0.0), np.minimum(share + half, 1.0), level, steps)
