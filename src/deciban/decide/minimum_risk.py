@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import make_scorer
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,7 +13,7 @@ from deciban.arrays import Floats
 from deciban.data.labels import encode_labels
 from deciban.decide.loss import Loss
 from deciban.decide.policy import Decisions, decided, incurred
-from deciban.errors import DataError
+from deciban.errors import DataError, UsageError
 
 
 class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -29,8 +30,8 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
     >>> from deciban import MinimumRisk
     >>> X, y = load_breast_cancer(return_X_y=True)              # 0 is malignant
     >>> clf = MinimumRisk(LogisticRegression(max_iter=10_000), {0: 100, 1: 1}).fit(X, y)
-    >>> int((clf.predict(X) == 0).sum()), int((y == 0).sum())   # rather one too many
-    (236, 212)
+    >>> int((clf.predict(X) == 0).sum()), int((y == 0).sum())   # rather too many than too few
+    (331, 212)
     """
 
     def __init__(self, estimator: Any, loss: Any = None, *, reject: float | None = None) -> None:
@@ -75,18 +76,25 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         return router.add(estimator=self.estimator, method_mapping=mapping)
 
 
-def cost_scorer(loss: Any) -> Callable[[Any, Any, Any], float]:
-    """A scorer for scikit-learn's searches: minus the mean cost of what an estimator predicts."""
+def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None) -> float:
+    """What decisions cost on average, given the truth."""
     given = Loss.of(loss)
+    truths = np.asarray(y_true)
+    classes = np.unique(truths) if given.classes is None else np.array(given.classes)
+    if given.classes is None and classes.size != given.costs.shape[1]:
+        raise UsageError(
+            f"the rows have {classes.size} classes, the loss {given.costs.shape[1]} columns; name its classes"
+        )
+    fitting = given.fitting(np.sort(classes).tolist())
+    place = {label: k for k, label in enumerate(fitting.decisions or ())}
+    decided = [place[label] for label in np.asarray(y_pred, dtype=object).tolist()]
+    spent = fitting.matrix[decided, _places(truths, np.sort(classes), truths.size)]
+    return float(np.average(spent, weights=sample_weight))
 
-    def score(estimator: Any, X: Any, y: Any) -> float:  # noqa: N803
-        fitting = given.fitting(np.asarray(estimator.classes_).tolist())
-        place = {label: k for k, label in enumerate(fitting.decisions or ())}
-        predicted = np.asarray(estimator.predict(X), dtype=object).tolist()
-        truths = _places(y, np.asarray(estimator.classes_), len(predicted))
-        return -float(fitting.matrix[[place[label] for label in predicted], truths].mean())
 
-    return score
+def cost_scorer(loss: Any) -> Any:
+    """A scorer for scikit-learn's searches: minus the mean cost of what an estimator predicts."""
+    return make_scorer(mean_cost, greater_is_better=False, loss=Loss.of(loss))
 
 
 def _places(y: Any, classes: Any, rows: int) -> Any:

@@ -16,8 +16,12 @@ def least_risk(posterior: Array, loss: Array, best: Array, risk: Array, second: 
         least, next_least = np.inf, np.inf
         for d in range(costs.shape[0]):
             total = 0.0
+            same = True
             for c in range(costs.shape[1]):
                 total += costs[d, c] * posterior[i, c]
+                same &= costs[d, c] == costs[d, 0]
+            if same:  # whatever is true, to the bit
+                total = costs[d, 0]
             if first < 0 or total < least:
                 next_best, next_least = first, least
                 first, least = d, total

@@ -1,0 +1,322 @@
+"""Losses, least risk, reject, thresholds: against enumeration and scikit-learn."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from deciban import BayesClassifier, Loss, MinimumRisk, Threshold, cost_scorer
+from tests import textbook
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+CLF = textbook().fit(X, NAMES[Y])
+RNG = np.random.default_rng(0)
+
+
+def random_loss(rng, decisions: int, classes: int) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rng.uniform(-1, 10, (decisions, classes))
+
+
+@pytest.mark.filterwarnings("ignore:to decide")
+@pytest.mark.parametrize("decisions", [1, 2, 3, 5])
+def test_least_risk_is_the_minimum_of_the_enumerated_risks(decisions: int) -> None:
+    matrix = RNG.uniform(-1, 10, (decisions, 3))
+    loss = Loss(matrix, decisions=[f"do {d}" for d in range(decisions)])
+    found = CLF.decide(X, loss)
+    posterior = CLF.predict_proba(X)
+    for i in range(0, 150, 10):
+        risks = [sum(matrix[d, c] * posterior[i, c] for c in range(3)) for d in range(decisions)]
+        best = int(np.argmin(risks))
+        assert found.decision[i] == f"do {best}"
+        assert found.risk[i] == pytest.approx(risks[best])
+        np.testing.assert_allclose(CLF.risk(X[i : i + 1], loss)[0], risks)
+        if decisions > 1:
+            second = int(np.argsort(risks, kind="stable")[1])
+            assert found.runner_up[i] == f"do {second}"
+            assert found.runner_up_risk[i] == pytest.approx(risks[second])
+        else:
+            assert found.runner_up[i] == "do 0"
+
+
+def test_a_transposed_matrix_gives_other_decisions() -> None:
+    matrix = np.array([[0, 1, 50], [2, 0, 1], [1, 9, 0]], dtype=float)
+    one, other = (CLF.decide(X, m).decision for m in (matrix, matrix.T))
+    assert (one != other).any()
+
+
+def test_zero_one_decisions_are_predictions() -> None:
+    for loss in (None, 1.0 - np.eye(3), Loss.zero_one(NAMES)):
+        found = CLF.decide(X, loss)
+        np.testing.assert_array_equal(found.decision, CLF.predict(X))
+        np.testing.assert_allclose(found.risk, 1.0 - CLF.predict_proba(X).max(axis=1), atol=1e-12)
+        assert (found.runner_up != found.decision).all()
+
+
+def test_ties_go_to_the_first_decision() -> None:
+    clf = textbook(prior="uniform").fit([[0], [1], [0], [1]], ["b", "b", "a", "a"])
+    assert clf.decide([[0]], [[1, 1], [1, 1]]).decision.tolist() == ["a"]
+    assert clf.decide([[0]], {("b", "a"): 1, ("b", "b"): 0, ("a", "b"): 1}).decision.tolist() == ["b"]
+    assert clf.decide([[0]], reject=0.5).decision.tolist() == ["a"]  # rejecting comes last
+
+
+def test_classes_of_probability_zero() -> None:
+    clf = textbook(prior=[1.0, 0.0, 0.0]).fit(X, Y)
+    found = clf.decide(X, [[0, 1e6, 1e6], [1, 0, 0], [1, 0, 0]])
+    assert (found.decision == 0).all()
+    assert (found.risk == 0.0).all()
+
+
+@pytest.mark.parametrize(("cost", "share"), [(0.0, 0.0), (1.0, 1.0), (np.inf, 1.0)])
+def test_reject_at_both_ends(cost: float, share: float) -> None:
+    clf = textbook(prior=[0.4, 0.3, 0.3]).fit(RNG.normal(size=(90, 2)), np.arange(90) % 3)
+    found = clf.decide(RNG.normal(size=(50, 2)), reject=cost)
+    assert (found.decision != "reject").mean() == share
+
+
+def test_reject_is_a_constant_row() -> None:
+    by_option = CLF.decide(X, reject=0.1)
+    by_row = CLF.decide(X, np.concatenate([1.0 - np.eye(3), np.full((1, 3), 0.1)]))
+    np.testing.assert_array_equal(by_option.decision, by_row.decision)
+    assert "reject" in by_option.decision
+    with pytest.raises(ValueError, match="already"):
+        CLF.decide(X, np.concatenate([1.0 - np.eye(3), np.full((1, 3), 0.1)]), reject=0.2)
+    with pytest.raises(ValueError, match="reject=-1"):
+        CLF.decide(X, reject=-1)
+
+
+def test_the_coverage_curve_is_what_deciding_at_each_cost_gives() -> None:
+    curve = CLF.coverage_curve(X, NAMES[Y])
+    for k in range(0, curve.reject.size, 7):
+        decisions = CLF.decide(X, reject=curve.reject[k])
+        decided = decisions.decision != "reject"
+        assert curve.coverage[k] == pytest.approx(decided.mean())
+        wrong = decisions.decision[decided] != NAMES[Y][decided]
+        assert curve.risk[k] == pytest.approx(wrong.mean() if decided.any() else 0.0)
+        spent = np.where(decided, decisions.decision != NAMES[Y], curve.reject[k])
+        assert curve.cost[k] == pytest.approx(spent.mean())
+    assert curve.coverage[-1] == 1.0
+    chosen = curve.choose(coverage=0.9)
+    assert (CLF.decide(X, reject=chosen).decision != "reject").mean() >= 0.9
+    assert curve.choose(risk=1.0) == curve.reject[-1]
+    with pytest.raises(ValueError, match="one of the two"):
+        curve.choose()
+
+
+def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
+    pairs = {
+        ("healthy", "sick"): 100,
+        ("sick", "healthy"): 1,
+        ("test", "sick"): 5,
+        ("test", "healthy"): 5,
+        ("healthy", "healthy"): 0,
+    }
+    loss = Loss.of(pairs)
+    expected = [[0.0, 100.0], [1.0, 0.0], [5.0, 5.0]]
+    assert loss.fitting(["healthy", "sick"]).matrix.tolist() == expected
+    frame = pd.DataFrame(expected, index=["healthy", "sick", "test"], columns=["healthy", "sick"])
+    (tmp_path / "loss.csv").write_text("decide,sick,healthy\nhealthy,100,0\nsick,0,1\ntest,5,5\n")
+    for said in (frame, frame[["sick", "healthy"]], tmp_path / "loss.csv", str(tmp_path / "loss.csv"), loss):
+        fitting = Loss.of(said).fitting(["healthy", "sick"])
+        assert fitting.matrix.tolist() == expected
+        assert fitting.decisions == ("healthy", "sick", "test")
+    assert Loss.of({"healthy": 1, "sick": 100}).matrix.tolist() == [[0, 100], [1, 0]]
+    assert str(Loss.of(frame)).splitlines() == [
+        "decide   if healthy  if sick",
+        "healthy           0      100",
+        "sick              1        0",
+        "test              5        5",
+    ]
+    numbers = Loss.of({(0, 1): 3, (1, 0): 2}).fitting(np.array([0, 1]))
+    assert numbers.matrix.tolist() == [[0, 3], [2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ([[0, 1], [1, 0]], "2 columns, the model 3 classes"),
+        ([[0, 1, np.nan]] * 3, "finite"),
+        ([[0, 1, 2], [1, 0]], "different lengths"),
+        (5, "matrix of decisions by classes"),
+        ({("a", "b"): 1}, "does not fit the classes"),
+        ({("setosa", "virginica"): 1, ("virginica", "versicolor"): 2}, "does not say what it costs"),
+        (np.zeros((5, 3)), "5 decisions for 3 classes"),
+        (Loss(np.zeros((2, 3)), decisions=["x", "y"], classes=["a", "b", "c"]), "does not fit"),
+        ("nowhere.csv", "cannot be read"),
+    ],
+)
+def test_bad_losses_are_refused(loss, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CLF.decide(X, loss)
+
+
+def test_labels_of_a_loss_must_be_different_and_as_many() -> None:
+    with pytest.raises(ValueError, match="not all different"):
+        Loss([[0, 1], [1, 0]], decisions=["a", "a"])
+    with pytest.raises(ValueError, match="3 labels"):
+        Loss([[0, 1], [1, 0]], classes=["a", "b", "c"])
+
+
+def test_a_right_decision_that_costs_more_than_a_wrong_one_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="decision first, truth second"):
+        Loss([[5, 0], [0, 5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Loss([[0, 5], [9, 0], [20, 20]], decisions=["a", "b", "both"], classes=["a", "b"])
+
+
+def test_costs_may_differ_from_row_to_row() -> None:
+    table = pd.DataFrame(X, columns=list("abcd")).assign(amount=RNG.uniform(0, 100, 150))
+    clf = textbook().fit(table, NAMES[Y])
+    loss = Loss.zero_one(NAMES)
+    costs = loss.costs.copy()
+    costs[0, 2] = "amount"
+    by_name = clf.decide(table, Loss(costs, tuple(NAMES), tuple(NAMES)))
+    costs[0, 2] = table["amount"].to_numpy()
+    by_array = clf.decide(table, Loss(costs, tuple(NAMES), tuple(NAMES)))
+    cube = np.tile(loss.matrix, (150, 1, 1))
+    cube[:, 0, 2] = table["amount"]
+    by_cube = clf.decide(table, cube)
+    posterior = clf.predict_proba(table)
+    risks = np.einsum("ndc,nc->nd", cube, posterior)
+    for found in (by_name, by_array, by_cube):
+        np.testing.assert_array_equal(found.decision, NAMES[risks.argmin(axis=1)])
+        np.testing.assert_allclose(found.risk, risks.min(axis=1))
+    np.testing.assert_allclose(clf.risk(table, cube), risks)
+    for cell, message in (
+        ("nothing", "'nothing', which is not in the table"),
+        (np.ones(3), "one for each of 150 rows"),
+    ):
+        costs[0, 2] = cell
+        bad = Loss(costs, tuple(NAMES), tuple(NAMES))
+        with pytest.raises(ValueError, match=message):
+            clf.decide(table, bad)
+
+
+def test_decisions_print_and_convert() -> None:
+    found = CLF.decide(X, reject=0.05)
+    assert len(found) == 150
+    frame = found.to_frame()
+    assert list(frame.columns) == ["decision", "risk", "runner_up", "runner_up_risk"]
+    assert found.to_arrow().num_rows == 150
+    assert "decision" in str(found).splitlines()[0]
+    assert "…" in str(found)
+    assert textbook().fit(X, Y).decide(X, reject=0.05).decision.dtype == object
+    assert textbook().fit(X, Y).decide(X).decision.dtype.kind == "i"
+
+
+# thresholds
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    prior=st.floats(0.01, 0.99),
+    costs=st.tuples(*[st.floats(0.1, 50.0) for _ in range(2)]),
+    posterior=st.floats(0.001, 0.999),
+)
+def test_thresholds_agree_with_the_risks(prior: float, costs: tuple[float, float], posterior: float) -> None:
+    matrix = np.array([[0.0, costs[0]], [costs[1], 0.0]])
+    turning = Threshold.of(matrix, prior, ("yes", "no"))
+    risks = matrix @ [posterior, 1.0 - posterior]
+    if abs(risks[0] - risks[1]) < 1e-9:
+        return
+    yes = bool(risks[0] < risks[1])
+    odds = posterior / (1.0 - posterior)
+    assert (posterior > turning.posterior) == yes
+    assert (odds > turning.odds) == yes
+    assert (odds * (1.0 - prior) / prior > turning.likelihood_ratio) == yes
+
+
+def test_what_a_threshold_becomes() -> None:
+    fire = Threshold.of({("alarm", "quiet"): 1, ("quiet", "alarm"): 10_000}, 0.001, ("alarm", "quiet"))
+    assert fire.posterior == pytest.approx(1 / 10_001)
+    assert fire.likelihood_ratio == pytest.approx(0.0999)
+    assert fire.with_prior(0.01).posterior == fire.posterior
+    assert fire.with_prior(0.01).likelihood_ratio == pytest.approx(0.0099)
+    assert fire.with_loss(None).posterior == 0.5
+    assert "P(alarm | x)  >  9.999e-05" in str(fire)
+    with pytest.warns(UserWarning, match="to decide"):
+        never = Threshold.of([[5.0, 5.0], [1.0, 0.0]], 0.5, ("a", "b"))
+    assert never.odds == np.inf
+    assert never.posterior == 1.0
+    clf = textbook().fit(X[:100], NAMES[Y[:100]])
+    assert clf.threshold({"setosa": 1, "versicolor": 3}, positive="versicolor").posterior == pytest.approx(0.25)
+    with pytest.raises(ValueError, match="two classes"):
+        CLF.threshold()
+
+
+def test_scikit_learns_thresholds_are_oracles() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = LogisticRegression(max_iter=10_000).fit(X, y)
+    matrix = np.array([[0.0, 1.0], [20.0, 0.0]])  # to call a malignant (0) one benign costs 20
+    turning = Threshold.of(matrix[::-1, ::-1], 0.5, (1, 0))
+    theirs = FixedThresholdClassifier(clf, threshold=turning.posterior, response_method="predict_proba").fit(X, y)
+    ours = MinimumRisk(clf, matrix).fit(X, y)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    train, test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
+    scorer = cost_scorer(matrix)
+    tuned = TunedThresholdClassifierCV(clf, scoring=scorer, random_state=0).fit(train, y_train)
+    risk = MinimumRisk(clf, matrix).fit(train, y_train)
+    assert -risk.score(test, y_test) <= -scorer(tuned, test, y_test) + 0.1
+
+
+def test_minimum_risk_fits_scikit_learns_tools() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = MinimumRisk(make_pipeline(StandardScaler(), LogisticRegression()), {0: 10, 1: 1})
+    search = GridSearchCV(clf, {"estimator__logisticregression__C": [0.01, 1.0]}, cv=3).fit(X, y)
+    assert search.best_score_ <= 0.0
+    chosen = GridSearchCV(
+        LogisticRegression(max_iter=10_000), {"C": [0.1, 1.0]}, scoring=cost_scorer({0: 10, 1: 1}), cv=3
+    )
+    assert chosen.fit(X, y).best_score_ <= 0.0
+    inside = make_pipeline(StandardScaler(), MinimumRisk(LogisticRegression(), {0: 10, 1: 1})).fit(X, y)
+    assert set(inside.predict(X)) == {0, 1}
+    rejecting = MinimumRisk(BayesClassifier(), {0: 10, 1: 1}, reject=0.2).fit(X, y)
+    assert set(map(str, rejecting.predict(X))) == {"0", "1", "reject"}
+    assert rejecting.decide(X).risk.max() <= 0.2
+    zero_one = MinimumRisk(LogisticRegression(max_iter=10_000)).fit(X, y)
+    np.testing.assert_array_equal(zero_one.predict(X), zero_one.estimator_.predict(X))
+    with pytest.raises(ValueError, match="none of the classes"):
+        zero_one.score(X, y + 5)
+
+
+def test_costs_of_rows_are_routed() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    amounts = RNG.uniform(1, 50, len(y))
+    loss = {(1, 0): "amount", (0, 1): 1.0, (0, 0): 0.0, (1, 1): 0.0}
+    with sklearn.config_context(enable_metadata_routing=True):
+        clf = MinimumRisk(LogisticRegression(max_iter=10_000), loss).set_predict_request(costs=True)
+        pipe = make_pipeline(StandardScaler(), clf).fit(X, y)
+        routed = pipe.predict(X, costs={"amount": amounts})
+    posterior = pipe.predict_proba(X)
+    expected = np.where(posterior[:, 1] * 1.0 < posterior[:, 0] * amounts, 0, 1)
+    np.testing.assert_array_equal(routed, expected)
+    with pytest.raises(ValueError, match="costs="):
+        clf.fit(X, y).predict(X)
+
+
+def test_every_pair_of_decisions_and_truths_is_charged_as_the_matrix_says() -> None:
+    """By drawing a truth from each posterior: the mean cost is the expected risk."""
+    matrix = np.array([[0, 7, 2], [3, 0, 11], [5, 1, 0]], dtype=float)
+    found = CLF.decide(X, matrix)
+    posterior = CLF.predict_proba(X)
+    decided = np.searchsorted(NAMES, found.decision)
+    exact = sum(matrix[d, c] * posterior[i, c] for i, d in enumerate(decided) for c in range(3))
+    assert found.risk.sum() == pytest.approx(exact)
+    for rule in itertools.product(range(3), repeat=2):  # no other choice for the first two rows is better
+        assert (
+            sum(matrix[d, c] * posterior[i, c] for i, d in enumerate(rule) for c in range(3))
+            >= found.risk[:2].sum() - 1e-12
+        )
