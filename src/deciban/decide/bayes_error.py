@@ -101,7 +101,7 @@ def bayes_error(
     >>> from scipy.stats import norm
     >>> found = bayes_error([norm(15, 4), norm(25, 4)], [0.75, 0.25], classes=["a", "b"])
     >>> print(found)
-    error 0.0863784
+    error 0.086378
       -inf to 21.7578: decide a
       21.7578 to inf: decide b
     """

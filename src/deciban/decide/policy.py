@@ -11,6 +11,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers
 from deciban.decide.loss import Loss
 from deciban.errors import UsageError
+from deciban.fit import in_order, row_ranges
 
 Labels = npt.NDArray[Any]
 
@@ -85,7 +86,15 @@ def decided(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None =
     costs = costs_of(loss, len(posterior), column)
     best, second = (np.empty(len(posterior), dtype=np.int32) for _ in range(2))
     risk, second_risk = (np.empty(len(posterior)) for _ in range(2))
-    kernels.least_risk(np.ascontiguousarray(posterior), costs, best, risk, second, second_risk)
+    rows = np.ascontiguousarray(posterior)
+
+    def batch(span: tuple[int, int]) -> None:
+        here = slice(*span)
+        some = costs if len(costs) == 1 else costs[here]
+        kernels.least_risk(rows[here], some, best[here], risk[here], second[here], second_risk[here])
+
+    for _ in in_order(batch, row_ranges(len(rows))):
+        pass
     return Decisions(loss, best, risk, second, second_risk)
 
 
