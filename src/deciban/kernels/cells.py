@@ -4,6 +4,9 @@ import numpy as np
 
 from deciban.kernels.compiled import Array, compiled
 
+# Cells that are not further apart than this are looked up instead of searched for.
+MOST_PLACES = 1 << 16
+
 
 @compiled
 def _home(cell: float, capacity: int) -> np.int64:
@@ -37,6 +40,18 @@ def _coarsen(keys: Array, used: Array, step: int) -> int:
 
 
 @compiled
+def _scale(exponent: int) -> float:
+    """2**-exponent, to multiply by; 0 where a double cannot hold it and its products."""
+    return float(np.ldexp(1.0, -exponent)) if -900 < exponent < 900 else 0.0
+
+
+@compiled
+def _cell(value: float, exponent: int, scale: float) -> float:
+    """The number of the cell that holds a value."""
+    return float(np.floor(value * scale)) if scale > 0.0 else float(np.floor(np.ldexp(value, -exponent)))
+
+
+@compiled
 def _occupied_cells(x: Array, labels: Array, weights: Array, most: int, digits: int) -> tuple[int, Array]:
     """The least exponent that will do, and the cells that are occupied then, in order."""
     capacity = 1
@@ -47,6 +62,7 @@ def _occupied_cells(x: Array, labels: Array, weights: Array, most: int, digits: 
     occupied = 0
     largest = 0.0
     exponent = -1074
+    scale = 0.0
     for i in range(x.size):
         value = x[i]
         if value != value or labels[i] < 0 or weights[i] == 0.0:
@@ -59,7 +75,8 @@ def _occupied_cells(x: Array, labels: Array, weights: Array, most: int, digits: 
             if wanted > exponent:  # the cells nest, so halving the resolution keeps what was found
                 occupied = _coarsen(keys, used, wanted - exponent)
                 exponent = wanted
-            cell = np.floor(np.ldexp(value, -exponent))
+                scale = _scale(exponent)
+            cell = _cell(value, exponent, scale)
             place = _find(keys, used, cell)
             if used[place]:
                 break
@@ -83,8 +100,15 @@ def count_cells(
     """
     exponent, cells = _occupied_cells(x, labels, weights, most, digits)
     table = np.zeros((classes, cells.size))
+    scale = _scale(exponent)
+    close = cells.size > 0 and cells[-1] - cells[0] < MOST_PLACES
+    place_of = np.empty(np.int64(cells[-1] - cells[0]) + 1 if close else 0, np.int32)
+    if close:
+        for k in range(cells.size):
+            place_of[np.int64(cells[k] - cells[0])] = k
     for i in range(x.size):
         if x[i] == x[i] and labels[i] >= 0 and weights[i] != 0.0:
-            place = np.searchsorted(cells, np.floor(np.ldexp(x[i], -exponent)))
+            cell = _cell(x[i], exponent, scale)
+            place = place_of[np.int64(cell - cells[0])] if close else np.searchsorted(cells, cell)
             table[labels[i], place] += weights[i]
     return exponent, cells, table

@@ -17,3 +17,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorise.
     """
     return cast(Callable[P, R], numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+
+
+def compiled_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
+    """The same, with leave to add up in any order: several times faster where long sums are the work."""
+    how: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+    return cast(Callable[P, R], numba.njit(**how)(function))

@@ -6,7 +6,7 @@ was counted and is to be left out; 0 scores the row as it is.
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.compiled import Array, compiled, compiled_to_reorder
 
 # What is left of a sum below this share of it is rounding.
 ROUNDING = 1e-13
@@ -143,7 +143,7 @@ def left_out_lookup(
                 out[i, slot[j], c] += np.log(top / bottom) - log_width[j]
 
 
-@compiled
+@compiled_to_reorder
 def left_out_cholesky(
     x: Array,
     labels: Array,
