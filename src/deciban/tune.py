@@ -60,6 +60,7 @@ CHUNK_ROWS = 500
 
 # Steps from where L-BFGS stops to where the optimum is.
 POLISHING_STEPS = 3
+MOST_POLISHING = 2e8
 
 # Evidence beyond this, for or against, counts as this while weights are learned.
 MOST_EXTREME = 700.0
@@ -438,12 +439,12 @@ def _maximise(
 
     start = np.concatenate([target / unit, bias])
     bounds = [(0.0, None)] * blocks + [(None, None)] * classes
-    options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6}
+    options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6} if polish else {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-5}
     solved: Any = minimize(  # type: ignore[call-overload]  # its stubs are stricter than it is
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     point = solved.x
-    for _ in range(POLISHING_STEPS if polish else 0):
+    for _ in range(POLISHING_STEPS if polish and size * classes * blocks**2 < MOST_POLISHING else 0):
         point = newton_step(point)
     return point[:blocks] * unit, point[blocks:]
 
