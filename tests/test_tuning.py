@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -12,7 +13,18 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
-from deciban import BayesClassifier, Categorical, EvidenceSelector, Gaussian, JointGaussian, JointTable
+from deciban import (
+    BayesClassifier,
+    Categorical,
+    EvidenceSelector,
+    Gamma,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Pooled,
+    Shrunk,
+)
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -361,3 +373,138 @@ def test_overlapping_blocks_may_be_tuned_together_with_given_ones() -> None:
     clf = BayesClassifier({(0, 1, 2): JointGaussian()}).fit(X, y)
     assert clf.score(X, y) > 0.95
     assert clf.tuning_.rows == len(y)
+
+
+# found by trying hard
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_labels_that_take_turns_do_not_fool_the_sample(classes: int) -> None:
+    y = np.arange(6000 * classes) % classes
+    X = RNG.normal(size=(y.size, 2)) + 0.5 * y[:, None]
+    tuned, plain = (log_loss(y, BayesClassifier(tune=tune).fit(X, y).predict_proba(X)) for tune in ("auto", None))
+    assert tuned < 1.01 * plain
+
+
+def test_a_class_that_the_sample_misses() -> None:
+    y = RNG.integers(0, 2, 9000)
+    X = RNG.normal(size=(9000, 3)) + y[:, None]
+    y[7] = 2
+    clf = BayesClassifier().fit(X, y)
+    assert clf.classes_.tolist() == [0, 1, 2]
+    assert clf.score(X, y) > 0.7
+
+
+def test_polars_text_is_tuned_too() -> None:
+    import polars as pl
+
+    table = pl.DataFrame({"a": ["u", "v", "u"] * 20, "b": RNG.normal(size=60)})
+    y = np.arange(60) % 2
+    assert BayesClassifier().fit(table, y).tuning_.rows == 60
+    assert textbook().fit(table, np.where(np.arange(60) == 3, np.nan, y)).counts_.rows == 59
+
+
+def test_intervals_of_certain_and_of_impossible_rows() -> None:
+    clf = textbook().fit([[0.0], [0.1], [0.2], [10.0], [10.1], [10.2]], [0, 0, 0, 1, 1, 1])
+    low, high = clf.predict_interval([[0.0], [10.0]])
+    assert ((low <= clf.predict_proba([[0.0], [10.0]])) & (clf.predict_proba([[0.0], [10.0]]) <= high)).all()
+    positive = textbook(LogNormal()).fit(np.exp(RNG.normal(size=(40, 2))), np.arange(40) % 2)
+    assert np.isfinite(positive.predict_interval([[-1.0, 1.0]])).all()
+    words = sparse.csr_array(np.where(np.eye(40, 6) > 0, np.nan, 1.0))
+    assert np.isfinite(textbook().fit(words, np.arange(40) % 2).predict_interval(words)).all()
+
+
+@pytest.mark.parametrize("family", [JointGaussian(), JointGaussian(Pooled(0.2)), JointGaussian(Shrunk(0.2, 0.1))])
+def test_a_row_that_carries_all_the_spread_of_a_column(family) -> None:
+    y = np.arange(60) % 3
+    X = np.column_stack([np.r_[0.1, np.full(59, 0.7)], RNG.normal(size=(60, 3)) + y[:, None]])
+    left_out = textbook(family).fit(X, y).leave_one_out(X, y).log_joint[0]
+    np.testing.assert_allclose(left_out, textbook(family).fit(X[1:], y[1:]).log_joint(X[:1])[0], rtol=1e-8)
+
+
+@pytest.mark.parametrize("family", [JointGaussian(), JointGaussian(Pooled()), JointGaussian(Shrunk(0.2, 0.1)), Gamma()])
+def test_a_declared_class_without_rows(family) -> None:
+    y = np.arange(60) % 2
+    X = np.exp(RNG.normal(size=(60, 3)) + 0.3 * y[:, None])
+    found = textbook(family, classes=[0, 1, 2], prior="uniform").fit(X, y).leave_one_out(X, y)
+    for i in (0, 31):
+        rest = textbook(family, classes=[0, 1, 2], prior="uniform").fit(np.delete(X, i, 0), np.delete(y, i))
+        np.testing.assert_allclose(found.log_joint[i], rest.log_joint(X[i : i + 1])[0], rtol=1e-8)
+
+
+def test_sample_weights_of_a_temporary_array_are_remembered() -> None:
+    X = RNG.normal(size=(200, 3))
+    y = (X[:, 0] + RNG.normal(size=200) > 0).astype(int)
+    weights = RNG.integers(1, 50, 200) * 1.0
+    clf = textbook().fit(X, y, weights.copy())
+    assert clf.leave_one_out().log_loss == clf.leave_one_out(X, y, weights).log_loss
+
+
+def test_a_class_of_weight_zero_is_no_class() -> None:
+    X = RNG.normal(size=(60, 2))
+    y = np.arange(60) % 3
+    weights = (y != 0) * 1.0
+    clf = BayesClassifier().fit(X, y, weights)
+    assert clf.leave_one_out(X, y, weights).labels.size == 40
+    clf.retune(X, y, weights).select(1, X, y, weights)
+    assert str(clf.diagnose(X, y, weights))
+
+
+def test_rows_that_were_not_learned_are_refused() -> None:
+    X = RNG.integers(0, 10, (200, 2))
+    y = np.arange(200) % 2
+    other = RNG.integers(0, 10, (200, 2))
+    textbook(JointTable()).fit(X, y).leave_one_out(other, y)  # may have been learned, for all one can tell
+    with pytest.raises(ValueError, match="not learned"):
+        textbook().fit(X, y).decay(0.01).leave_one_out(X, y)
+    with pytest.raises(ValueError, match="not learned"):
+        textbook().fit(X, y).leave_one_out(np.concatenate([X, X]), np.concatenate([y, y]))
+
+
+def test_unseen_values_that_are_errors_stay_errors() -> None:
+    codes = RNG.integers(0, 8, (300, 1))
+    clf = BayesClassifier(unseen="error").fit(codes, np.arange(300) % 2)
+    with pytest.raises(ValueError, match="never seen"):
+        clf.predict([[57]])
+
+
+def test_impossible_rows_have_the_prior_of_the_others() -> None:
+    table = pd.DataFrame({"a": list("pqqqqp"), "b": list("sstttt")})
+    y = np.array([0, 0, 0, 1, 1, 1])
+    assert textbook(alpha=0).fit(table, y).leave_one_out(table, y).posterior[0].tolist() == pytest.approx([0.4, 0.6])
+
+
+def test_retuning_many_blocks_with_other_rows() -> None:
+    y = np.arange(200) % 2
+    X = RNG.normal(size=(200, 600)) + 0.1 * y[:, None]
+    clf = BayesClassifier().fit(X, y)
+    left_out = clf.retune(X, y).tuning_.weights[0]
+    assert clf.retune(X, y, learned=False).tuning_.weights[0] > left_out
+    assert clf.tuning_.rows == 200
+
+
+def test_columns_of_blocks_and_pairs_are_selected() -> None:
+    y = np.arange(300) % 2
+    words = RNG.poisson(1, (300, 40))
+    words[:, 30] = RNG.poisson(1 + 8 * y)
+    assert BayesClassifier().fit(sparse.csr_array(words), y).select(1) == ["x30"]
+    numbers = RNG.normal(size=(300, 8))
+    numbers[:, 7] += 3 * y
+    assert BayesClassifier(JointGaussian()).fit(numbers, y).select(1) == ["x7"]
+    bits = RNG.integers(0, 2, (800, 6))
+    assert set(BayesClassifier().fit(bits.astype(str), bits[:, 2] ^ bits[:, 4]).select(2)) == {"x2", "x4"}
+    with_holes = np.where(RNG.random(numbers.shape) < 0.1, np.nan, numbers)
+    assert EvidenceSelector(k=1).fit_transform(with_holes, y).shape == (300, 1)
+
+
+def test_a_column_that_is_constant_in_a_small_class_is_not_certain() -> None:
+    """A flag that was right in all of 24 rows by chance must not outweigh everything."""
+    losses = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y, test_y = np.arange(24) % 2, np.arange(2000) % 2
+        flags = np.where(rng.random(2000) < 0.94, test_y, 1 - test_y)
+        train = np.column_stack([y, rng.normal(size=(24, 3))])
+        test = np.column_stack([flags, rng.normal(size=(2000, 3))])
+        losses.append(log_loss(test_y, BayesClassifier().fit(train, y).predict_proba(test)))
+    assert np.mean(losses) < 0.6

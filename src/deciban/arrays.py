@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from scipy import sparse
 
 Floats = npt.NDArray[np.float64]
@@ -91,6 +92,15 @@ class SparseRows:
 
     def kernel_arrays(self) -> tuple[npt.NDArray[Any], ...]:
         return kernel_view(self.data), kernel_view(self.indices), kernel_view(self.indptr)
+
+
+def take_cells(array: "pa.Array", rows: Any) -> "pa.Array":
+    """Some cells of an Arrow array, also of text that is stored as views, of which Arrow can take none."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    return array.take(pa.array(rows))
 
 
 def dense_row(cells: Numbers | SparseRows, row: int) -> Numbers:

@@ -36,7 +36,7 @@ from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
 from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized
-from deciban.tune import MOST_ROWS, Rows, Tuning, retuned, tuned
+from deciban.tune import Rows, Tuning, most_rows, retuned, tuned
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -125,10 +125,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Learn the weights of the blocks anew from rows that the model has learned (or from others: learned=False)."""
         known = self._known()
         table, labels, weights = self._opened(X, y, sample_weight)
-        self._places_of(labels)  # refuses labels that are no classes
-        tuning = known.tuning
-        if tuning is None:
-            tuning = Tuning.plain(known.counts)
+        places = self._places_of(labels, weights)  # refuses labels that are no classes
+        labels = Labels(known.counts.classes, places)
+        tuning = Tuning.plain(known.counts) if known.tuning is None else known.tuning
         self.fitted_ = replace(
             known, tuning=retuned(tuning, known.counts, known.counts.schema.fitting(table), labels, weights, learned)
         )
@@ -189,10 +188,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The places of these columns."""
         known = self._known()
         table, labels, weights = self._learned_rows(X, y, sample_weight)
-        rows = Rows.of(table, labels, weights, known.model.classes.size, MOST_ROWS)
-        counts = known.counts.heard(known.model.schema)
-        found = leave_one_out(known.model, counts, self.prior, rows.table, rows.labels, rows.weights, self.threads)
-        return most_telling(found, known.model.schema, rows, k)
+        schema, classes = known.model.schema, known.model.classes.size
+        rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
+        return most_telling(rows, schema, k)
 
     def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
         """Rows the model has learned, with the places of their labels among its classes."""
@@ -200,7 +198,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             X, y, sample_weight = self._training_rows()  # noqa: N806
         table, labels, weights = self._opened(X, y, sample_weight)
         every = np.ones(table.rows) if weights is None else weights
-        return self._known().counts.schema.fitting(table), self._places_of(labels), every
+        return self._known().counts.schema.fitting(table), self._places_of(labels, weights), every
 
     def _training_rows(self) -> tuple[Any, Any, Any]:
         kept: tuple[Any, Any, Any] | None = vars(self).get("_training")
@@ -237,7 +235,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table = known.model.schema.fitting(open_table(X))
         counts = known.counts.heard(known.model.schema)
         width = float(ndtri(0.5 + level / 2.0))
-        return interval(known.model.log_joint(table), known.model.doubt(counts, table), width)
+        return interval(known.model.log_joint(table), known.model.doubt(counts, table), width, known.log_prior)
 
     # deciding
 
@@ -329,13 +327,17 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         best = self._scored(table, most_probable).astype(np.int32)  # the same ties as predict
         return replace(found, chosen=best, second=np.where(found.second == best, found.chosen, found.second))
 
-    def _places_of(self, labels: Labels) -> Codes:
-        """The places of labels among the model's classes, -1 where one is missing."""
+    def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
+        """The places of labels among the model's classes, -1 where one is missing; rows of weight 0 may have any."""
         classes = self.classes_
-        unknown = labels.classes[~np.isin(labels.classes, classes)].tolist()
-        if unknown:
-            raise DataError(f"the label {unknown[0]!r} is none of the model's classes {classes.tolist()}")
-        return np.append(np.searchsorted(classes, labels.classes), -1).astype(np.int32)[labels.codes]
+        known = np.isin(labels.classes, classes)
+        strange = (labels.codes >= 0) & ~known[labels.codes]
+        counts = strange if weights is None else strange & (weights > 0.0)
+        if counts.any():
+            found = labels.classes[labels.codes[counts][:1]].tolist()[0]
+            raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
+        place = np.append(np.where(known, np.searchsorted(classes, labels.classes), -1), -1).astype(np.int32)
+        return place[labels.codes]
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithm of the posterior."""

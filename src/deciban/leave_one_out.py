@@ -18,6 +18,11 @@ from deciban.model import Counts, Evidence, Model, normalized
 # Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
+NOT_LEARNED = (
+    "these rows cannot be left out: the model has not learned them, or has let them fade; "
+    "give just the rows it has learned, or judge others by score() and predict_proba()"
+)
+
 # Numbers of evidence of one batch, and the most that are kept.
 BATCH_EVIDENCE = 1 << 21
 MOST_EVIDENCE = 1 << 26
@@ -57,7 +62,7 @@ class Calibration:
         return "\n".join([*lines, f"expected calibration error {self.error:.4f}"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LeaveOneOut:
     """What the model says of each of its training rows, had it not learned that row; structure and weights are kept.
 
@@ -105,6 +110,9 @@ class LeaveOneOut:
     def calibration(self, bins: int = 15) -> Calibration:
         return Calibration.of(self.posterior, self.labels, self.weights, bins)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         given = " (given the tuning)" if self.given_tuning else ""
         return (
@@ -134,6 +142,8 @@ def leave_one_out(
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
     rows = LeftOut(labels, np.minimum(weights, 1.0))
+    if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
+        raise DataError(NOT_LEARNED)
     priors = _priors_left_out(prior, counts, rows)
     blocks = len(model.schema.block_names)
     keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
@@ -141,10 +151,16 @@ def leave_one_out(
 
     def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Floats | None]:
         here = slice(*span)
-        values = model.evidence_left_out(counts, table.slice(*span), rows[here], span[0])
+        with np.errstate(all="ignore"):  # of rows that were never learned
+            values = model.evidence_left_out(counts, table.slice(*span), rows[here], span[0])
         evidence = Evidence(model.schema.block_names, model.classes, values, model.weights, model.bias, priors[here])
         joint = evidence.log_joint
-        return joint, normalized(joint, model.log_prior)[0], values if keep else None
+        if np.isnan(joint).any():
+            raise DataError(NOT_LEARNED)
+        posterior = normalized(joint, model.log_prior)[0]
+        impossible = joint.max(axis=1) == -np.inf
+        posterior[impossible] = np.exp(priors[here][impossible])
+        return joint, posterior, values if keep else None
 
     parts = list(in_order(batch, row_ranges(labels.size, most), threads))
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))

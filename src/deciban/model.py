@@ -233,15 +233,22 @@ def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) ->
     return posterior, log_density
 
 
-def interval(log_joint: Floats, doubt: Floats, width: float) -> tuple[Floats, Floats]:
-    """The least and the highest posterior of each class at `width` deviations of its log-odds against all others."""
-    posterior = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-    posterior /= posterior.sum(axis=1, keepdims=True)
-    others = np.maximum(1.0 - posterior, 1e-300)
-    # of the sum of the others each has its share
-    spread = np.sqrt(doubt + ((posterior**2 * doubt).sum(axis=1, keepdims=True) - posterior**2 * doubt) / others**2)
+def interval(log_joint: Floats, doubt: Floats, width: float, log_prior: Floats) -> tuple[Floats, Floats]:
+    """The least and the highest posterior of each class at `width` deviations of its log-odds against all others.
+
+    Where no class can produce a row the prior stands for its posterior.
+    """
+    log_joint = np.where(log_joint.max(axis=1, keepdims=True) == -np.inf, log_prior, log_joint)
+    spread, odds = np.empty_like(log_joint), np.empty_like(log_joint)
+    for c in range(log_joint.shape[1]):
+        others = np.delete(log_joint, c, axis=1)
+        highest = others.max(axis=1, keepdims=True, initial=-1e300)
+        shares = np.exp(others - highest)
+        heap = shares.sum(axis=1, keepdims=True)
+        odds[:, c] = log_joint[:, c] - (highest + np.log(np.maximum(heap, 1e-300)))[:, 0]
+        mixed = ((shares / np.maximum(heap, 1e-300)) ** 2 * np.delete(doubt, c, axis=1)).sum(axis=1)
+        spread[:, c] = np.sqrt(doubt[:, c] + mixed)
     with np.errstate(over="ignore"):
-        odds = np.log(np.maximum(posterior, 1e-300)) - np.log(others)
         low, high = (1.0 / (1.0 + np.exp(-(odds + side * width * spread))) for side in (-1.0, 1.0))
     return low, high
 

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Flags
@@ -37,6 +38,13 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         if judge.schema_.names is not None:
             self.feature_names_in_ = judge.feature_names_in_
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        for kind in ("allow_nan", "sparse", "string", "categorical"):
+            setattr(tags.input_tags, kind, True)
+        return tags
 
     def _get_support_mask(self) -> Flags:
         check_is_fitted(self)

@@ -52,6 +52,9 @@ MOST_JOINED = 128
 MOST_MISSING = 0.1
 SHRINKAGE_WORK = 2e7
 
+# What another family than the inferred one must gain in log-likelihood to be worth the change.
+CHANGE_NATS = 1.0
+
 # A class whose variance in a column is below this share of the column's has shown no spread there.
 LEAST_SPREAD = 1e-3
 
@@ -211,12 +214,11 @@ class Rows:
 
     @classmethod
     def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, most: int) -> "Rows":
-        """The rows that have a label and a weight, or as many of them as are to be looked at, evenly spaced."""
+        """The rows that have a label and a weight, or as many of them as are to be looked at, drawn by lot."""
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         share = np.bincount(labels[usable], every[usable], classes)
-        if usable.size > most:
-            usable = usable[np.linspace(0, usable.size - 1, most).astype(np.int64)]
+        usable = usable[_drawn(usable.size, most)]
         whole = usable.size == labels.size
         log_prior = log(share / max(share.sum(), 1e-300))
         return cls(table if whole else table.take(usable), labels[usable], every[usable], log_prior)
@@ -239,17 +241,34 @@ class Rows:
     def left_out(self) -> LeftOut:
         return LeftOut(self.labels, np.minimum(self.weights, 1.0))
 
+    def taken_out(self, learned: bool) -> LeftOut:
+        """Each row to be left out if it was `learned`, or to be scored as it is."""
+        return self.left_out if learned else replace(self.left_out, taken=np.zeros(self.labels.size))
+
     def some(self, most: int) -> "Rows":
         if self.labels.size <= most:
             return self
-        kept = np.linspace(0, self.labels.size - 1, most).astype(np.int64)
+        kept = _drawn(self.labels.size, most)
         return replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
+
+    def of_classes_present(self) -> "Rows":
+        """The same rows as if there were no other classes than theirs."""
+        present, labels = np.unique(self.labels, return_inverse=True)
+        if present.size == self.classes:
+            return self
+        share = np.exp(self.log_prior[present])
+        return replace(self, labels=labels.astype(np.int32), log_prior=log(share / share.sum()))
 
     def losses(self, evidence: Floats) -> Floats:
         """The log-loss of each block alone."""
         losses = np.empty(evidence.shape[1])
         kernels.block_losses(evidence, self.log_prior, self.labels, self.weights, losses)
         return losses
+
+
+def _drawn(size: int, most: int) -> Integers:
+    """At most so many of the places 0 .. size - 1, the same ones each time, in order."""
+    return np.sort(np.random.default_rng(size).permutation(size)[:most])
 
 
 @dataclass(frozen=True)
@@ -272,21 +291,22 @@ def tuned(
     """The counts of a table and how they are to be heard; `count` counts all of it under a schema."""
     rows = Rows.of(table, labels.codes, weights, labels.classes.size, most_rows(base, labels.classes.size))
     blocks = len(base.block_names)
-    if labels.classes.size < 2 or rows.total < FEWEST_ROWS:
-        few = "one class" if labels.classes.size < 2 else f"{rows.total:g} rows"
+    present = rows.of_classes_present()
+    if present.classes < 2 or rows.total < FEWEST_ROWS:
+        few = "one class" if present.classes < 2 else f"{rows.total:g} rows"
         return _untuned(count(base), f"plain Bayes: {few} cannot be tuned on")
     if blocks > MOST_BLOCKS:
         counts = count(base)
-        weight, bias = shared_weight(rows.among(labels.classes, counts), counts)
+        weight, bias = shared_weight(rows.among(labels.classes, counts), counts, learned=True)
         note = f"one weight for all: {blocks} blocks are more than {MOST_BLOCKS}"
         return counts, Tuning(base, np.full(blocks, weight), bias, rows.labels.size, note)
     try:
         with progress("tuning", "candidates") as advance:
-            found = choose(replace(rows, advance=advance, threads=threads), base)
+            found = choose(replace(present, advance=advance, threads=threads), base)
     except (BadCell, np.linalg.LinAlgError) as problem:
         return _untuned(count(base), f"plain Bayes: tuning met {problem}")
     counts = count(wide(base, found.schema.parts))
-    if rows.labels.size == counts.rows and rows.classes == counts.classes.size:
+    if rows.labels.size == counts.rows and present.classes == counts.classes.size:
         return counts, found  # the rows it was found on are all there are
     return counts, reweighed(found, counts, rows.among(labels.classes, counts))
 
@@ -308,8 +328,9 @@ def retuned(
             f"{rows.labels.size} rows of {classes} classes are too few to tune on; give at least {FEWEST_ROWS}"
         )
     if len(tuning.schema.block_names) > MOST_BLOCKS:
-        weight, bias = shared_weight(rows, counts.heard(tuning.schema))
-        return replace(tuning, weights=np.full_like(tuning.weights, weight), bias=bias, stale=False)
+        weight, bias = shared_weight(rows, counts.heard(tuning.schema), learned)
+        weights = np.full_like(tuning.weights, weight)
+        return replace(tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False)
     return reweighed(tuning, counts, rows, learned)
 
 
@@ -317,10 +338,9 @@ def reweighed(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) 
     """The same parts with the weights that these rows support, which are among those counted if they were `learned`."""
     heard = counts.heard(tuning.schema)
     model = estimate(heard, rows.log_prior)
-    taken = rows.left_out if learned else replace(rows.left_out, taken=np.zeros(rows.labels.size))
-    evidence = model.evidence_left_out(heard, rows.table, taken)
+    evidence = model.evidence_left_out(heard, rows.table, rows.taken_out(learned))
     weights, bias = learn_weights(evidence, rows, tuning.groups)
-    return replace(tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False)
+    return replace(tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False, note="")
 
 
 def choose(rows: Rows, base: Schema) -> Tuning:
@@ -352,13 +372,13 @@ def wide(base: Schema, heard: Iterable[Part]) -> Schema:
     return schema
 
 
-def shared_weight(rows: Rows, counts: Counts) -> tuple[float, Floats]:
+def shared_weight(rows: Rows, counts: Counts, learned: bool) -> tuple[float, Floats]:
     """One weight for all blocks, and the bias of each class: for models of too many blocks to weigh each."""
-    schema = counts.schema
+    schema, left_out = counts.schema, rows.taken_out(learned)
     evidence = np.zeros((rows.labels.size, 1, rows.classes))
     for p, (part, statistic) in enumerate(zip(schema.parts, counts.statistics, strict=True)):
         cells = part.family.read(rows.table, part.columns)
-        part.family.score_left_out(statistic, cells, rows.left_out, schema.together[p], evidence)
+        part.family.score_left_out(statistic, cells, left_out, schema.together[p], evidence)
     weights, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
     return float(weights[0]), bias
 
@@ -467,13 +487,14 @@ def _best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice,
     best: dict[int, Floats] = {}
     counted: dict[Any, Any] = {}
     for family, columns in options.items():
-        evidence = _left_out(rows, family, columns, counted)
+        evidence = left_out_evidence(rows, family, columns, counted)
         for k, loss in enumerate(rows.losses(evidence)):
             tried = ledger.setdefault(columns[k], [])
-            if not tried or loss < min(tried, key=lambda entry: entry[0])[0]:
+            charged = float(loss) + (CHANGE_NATS / rows.total if tried else 0.0)  # the inferred family comes first
+            if not tried or charged < min(tried, key=lambda entry: entry[0])[0]:
                 best[columns[k]] = evidence[:, k].copy()
-            tried.append((float(loss), family))
-    heard = [Heard(part, _left_out(rows, part.family, part.columns, {})) for part in kept]
+            tried.append((charged, family))
+    heard = [Heard(part, left_out_evidence(rows, part.family, part.columns, {})) for part in kept]
     chosen: dict[Family, list[int]] = {}
     choices = []
     for column in sorted(ledger):
@@ -500,7 +521,7 @@ def _reason(choice: Choice) -> str:
     return f"log-loss {choice.loss:.4f} alone, before {family} {loss:.4f}"
 
 
-def _left_out(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
+def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
     """The evidence of each row by what the other rows count; `counted` remembers what was."""
     cells = family.read(rows.table, columns)
     key = family.counts, tuple(columns)
@@ -528,6 +549,8 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     table = rows.table
     others: list[Family] = []
     dropped: Family | None = None
+    if isinstance(family, Categorical) and family.unseen == "error":
+        return [family, *(replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0) if alpha != family.alpha)]
     if isinstance(family, Categorical):
         others += [replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
     if isinstance(family, Gaussian | Categorical) and _is_number(table, column):
@@ -555,15 +578,20 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
     return [option for option in dict.fromkeys([family, *others]) if option is not dropped]
 
 
-def _least_spread(rows: Rows, column: int) -> tuple[bool, bool]:
-    """Whether every class spreads in a column, and whether the classes together do.
+def _joins(rows: Rows, column: int) -> bool:
+    """Whether a column may join the others: its classes spread together, and each that has few rows by itself."""
+    return all(_least_spread(rows, column, few=30.0))
+
+
+def _least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
+    """Whether every class (of less than `few` rows) spreads in a column, and whether the classes together do.
 
     Where a class never varied, a bell shape is certain that it never will; no row left out contradicts it.
     """
     cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
     moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
     overall = float(moments.over_classes().variance()[0, 0])
-    several = moments.weight[:, 0] > 1.5
+    several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
     own = moments.variance()[several, 0]
     pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
     return bool((own > LEAST_SPREAD * overall).all()), bool(pooled > LEAST_SPREAD * overall)
@@ -592,8 +620,8 @@ def _joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
         return []
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
     full = (np.isnan(cells).mean(axis=0) <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
-    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _least_spread(rows, c)[1])
-    if not 2 <= len(columns) <= MOST_JOINED:
+    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
+    if not 2 <= len(columns) <= min(MOST_JOINED, rows.total / 2):
         return []
     counted: dict[Any, Any] = {}
     heard = []
@@ -601,9 +629,9 @@ def _joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
         some = rows.some(max(FEWEST_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
         statistic = families[0].count(families[0].read(rows.table, columns), rows.labels, rows.weights, rows.classes)
         counted[families[0].counts, tuple(columns)] = statistic
-        losses = [float(some.losses(_left_out(some, family, columns, counted))[0]) for family in families]
+        losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
         family = families[int(np.argmin(losses))]
-        evidence = _left_out(rows, family, columns, counted)
+        evidence = left_out_evidence(rows, family, columns, counted)
         why = "all numeric columns together, log-loss " + f"{rows.losses(evidence)[0]:.4f} alone"
         heard.append(Heard(Part(family, tuple(columns), (why,) * len(columns), beside=True), evidence))
     return heard
@@ -649,7 +677,7 @@ def _pairs(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float
             family = JointTable(PAIR_ALPHA, cuts=None if cuts == (None, None) else cuts)
             why = f"together they promised {gains[k]:.1f} nats"
             part = Part(family, members, (why, why), beside=True)
-            joined.append(Heard(part, _left_out(rows, family, members, {})))
+            joined.append(Heard(part, left_out_evidence(rows, family, members, {})))
         pairs = [pair for k, pair in enumerate(pairs) if k not in set(found)]
         more = centred(np.concatenate([part.evidence for part in joined[-len(found) :]], axis=1))
         evidence = np.concatenate([evidence, more], axis=1)

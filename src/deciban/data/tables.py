@@ -161,7 +161,11 @@ class Frame:
         return Frame(self.table.slice(start, stop - start), self.named)
 
     def take(self, rows: Integers) -> "Frame":
-        return Frame(self.table.take(pa.array(rows)), self.named)
+        table = self.table
+        for k, kind in enumerate(table.schema.types):
+            if pa.types.is_string_view(kind):  # of which Arrow can take none
+                table = table.set_column(k, table.column_names[k], table.column(k).cast(pa.large_string()))
+        return Frame(table.take(pa.array(rows)), self.named)
 
     def every(self, step: int) -> "Frame":
         return self if step == 1 else self.take(np.arange(0, self.rows, step))

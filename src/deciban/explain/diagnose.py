@@ -1,6 +1,5 @@
 """Which assumption fails, where, what it costs, and what was or can be done about it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -65,7 +64,7 @@ class Misfit:
     expected: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """What is wrong with the assumptions of plain Bayes here, as figures; print it for a summary.
 
@@ -96,6 +95,9 @@ class Diagnosis:
     def saved_bits(self) -> float:
         """The leave-one-out bits a row that tuning has saved."""
         return float((self.before.log_loss - self.after.log_loss) * BITS)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         tuned = self.after.given_tuning
@@ -238,13 +240,15 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
         cells = np.asarray(part.family.read(rows.table, part.columns), dtype=np.float64)
         for j, column in enumerate(part.columns):
             for c, label in enumerate(classes.tolist()):
-                x = np.sort(cells[rows.labels == c, j])
-                x = x[~np.isnan(x)]
-                if x.size < FEW_ROWS:
+                here = (rows.labels == c) & ~np.isnan(cells[:, j])
+                order = np.argsort(cells[here, j], kind="stable")
+                x, weight = cells[here, j][order], rows.weights[here][order]
+                total = weight.sum()
+                if total < FEW_ROWS:
                     continue
-                distance = _distance(_distribution(likelihood, x, j, c))
-                expected = 1.035 / np.sqrt(x.size)  # Lilliefors' bound at 1 %, for parameters found from the same cells
-                if distance > expected + 0.5 / x.size:
+                distance = _distance(_distribution(likelihood, x, j, c), weight)
+                expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells
+                if distance > expected + 0.5 / total:
                     name = model.schema.column_name(column)
                     found.append(Misfit(name, label, str(part.family), distance, float(expected)))
     return tuple(sorted(found, key=lambda misfit: misfit.expected - misfit.distance))
@@ -261,8 +265,7 @@ def _distribution(likelihood: Any, x: Floats, column: int, label: int) -> Floats
     return np.asarray(ndtr((x - normal.centre[column] - normal.mean[column, label]) / deviation))
 
 
-def _distance(probabilities: Sequence[float] | Floats) -> float:
+def _distance(cumulated: Floats, weight: Floats) -> float:
     """The largest difference to the steps of the empirical distribution."""
-    cumulated = np.asarray(probabilities)
-    steps = np.arange(cumulated.size + 1) / cumulated.size
+    steps = np.concatenate([[0.0], np.cumsum(weight) / weight.sum()])
     return float(max(np.abs(cumulated - steps[:-1]).max(), np.abs(cumulated - steps[1:]).max()))

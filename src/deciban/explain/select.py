@@ -1,44 +1,84 @@
 """Which columns say most."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from deciban.arrays import Floats
 from deciban.data.schema import Schema
-from deciban.leave_one_out import LeaveOneOut
+from deciban.families import Categorical, Family, Gaussian, JointGaussian, JointTable, Poisson
 from deciban.model import normalized
-from deciban.tune import Rows, centred, learn_weights
+from deciban.tune import Rows, centred, learn_weights, left_out_evidence
+
+# More log-likelihood than this is not chance.
+LEAST_GAIN = 2.0
 
 
-def most_telling(left_out: LeaveOneOut, schema: Schema, rows: Rows, most: int | None) -> list[int]:
+@dataclass(frozen=True)
+class Voice:
+    """Columns that speak together, with what they say of each row without it."""
+
+    columns: tuple[int, ...]
+    evidence: Floats
+
+
+def most_telling(rows: Rows, schema: Schema, most: int | None) -> list[int]:
     """Columns in the order in which each adds most to what those before it say, their weights learned anew each time.
 
-    Without `most`, as long as a column promises more log-likelihood than one parameter gains by chance.
+    Columns speak alone, by the family the model hears them by, and in the pairs it hears. Without `most`, as long as a
+    column adds more than chance would.
     """
-    evidence = centred(left_out.evidence.values)
-    block_of = {
-        column: int(schema.slots[p][0 if part.family.joint else k])
-        for p, part in enumerate(schema.parts)
-        if not part.beside
-        for k, column in enumerate(part.columns)
-    }
+    voices = _voices(rows, schema)
     chosen: list[int] = []
+    heard: list[Voice] = []
     score = np.tile(rows.log_prior, (rows.labels.size, 1))
-    while len(chosen) < (len(block_of) if most is None else min(most, len(block_of))):
+    columns = {column for voice in voices for column in voice.columns}
+    limit = len(columns) if most is None else min(most, len(columns))
+    while len(chosen) < limit:
         posterior, _ = normalized(score, rows.log_prior)
-        heard = {block_of[column] for column in chosen}
-        gains = {
-            column: -1.0 if block in heard else _gain(evidence[:, block], posterior, rows)
-            for column, block in block_of.items()
-            if column not in chosen
-        }
-        best = max(gains, key=lambda column: (gains[column], -column))
-        if most is None and gains[best] < 2.0:
+        left = [voice for voice in voices if 0 < len(set(voice.columns) - set(chosen)) <= limit - len(chosen)]
+        gains = [_gain(voice.evidence, posterior, rows) / len(set(voice.columns) - set(chosen)) for voice in left]
+        best = int(np.argmax(gains))
+        if most is None and gains[best] < LEAST_GAIN:
             break
-        chosen.append(best)
-        blocks = sorted({block_of[column] for column in chosen})
-        weights, bias = learn_weights(evidence[:, blocks], rows, np.zeros(len(blocks), dtype=np.int64), polish=False)
-        score = np.einsum("nbk,b->nk", evidence[:, blocks], weights) + rows.log_prior + bias
+        chosen += [column for column in left[best].columns if column not in chosen]
+        heard = [voice for voice in voices if set(voice.columns) <= set(chosen)]
+        evidence = np.stack([voice.evidence for voice in heard], axis=1)
+        weights, bias = learn_weights(evidence, rows, np.zeros(len(heard), dtype=np.int64), polish=False)
+        score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
     return chosen
+
+
+def _voices(rows: Rows, schema: Schema) -> list[Voice]:
+    """Every column alone, and the pairs that the model hears beside them."""
+    alone: dict[int, Family] = {}
+    pairs: list[tuple[Family, tuple[int, ...]]] = []
+    for part in schema.parts:
+        if part.beside and isinstance(part.family, JointTable):
+            pairs.append((part.family, part.columns))
+        elif not part.beside:
+            alone.update(dict.fromkeys(part.columns, _by_itself(part.family)))
+    grouped: dict[Family, list[int]] = {}
+    for column in sorted(alone):
+        grouped.setdefault(alone[column], []).append(column)
+    counted: dict[Any, Any] = {}
+    found = []
+    for family, columns in grouped.items():
+        evidence = centred(left_out_evidence(rows, family, columns, counted))
+        found += [Voice((column,), evidence[:, k]) for k, column in enumerate(columns)]
+    for family, members in pairs:
+        found.append(Voice(members, centred(left_out_evidence(rows, family, members, counted))[:, 0]))
+    return sorted(found, key=lambda voice: voice.columns)
+
+
+def _by_itself(family: Family) -> Family:
+    """The family of one column of a block."""
+    if not family.joint:
+        return family
+    if isinstance(family, JointGaussian):
+        return Gaussian()
+    return Categorical() if isinstance(family, JointTable) else Poisson(alpha=1.0, outside="ignore")
 
 
 def _gain(evidence: Floats, posterior: Floats, rows: Rows) -> float:

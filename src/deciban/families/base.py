@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, SparseRows
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, SparseRows, take_cells
 from deciban.errors import BadCell, ForgetError, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
@@ -136,7 +136,7 @@ def score_anew(family: Family, statistic: Any, cells: Any, rows: LeftOut, slot: 
 def cells_of(cells: Any, rows: Any) -> Any:
     """Some rows of what `read` returns."""
     if isinstance(cells, list):
-        return [column.take(pa.array(rows)) for column in cells]
+        return [take_cells(column, rows) for column in cells]
     return cells.take(rows) if isinstance(cells, SparseRows) else cells[rows]
 
 

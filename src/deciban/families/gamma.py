@@ -20,7 +20,6 @@ from deciban.families.base import (
     impossible,
     refuse_infinite,
     refuse_unless,
-    score_anew,
     vary,
 )
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
@@ -80,24 +79,35 @@ class Gamma(OfColumns):
 
     def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
-        whole = self.estimate(statistic)
-        every = np.ones(slot.size)
-        evidence = np.zeros((len(cells), slot.size, out.shape[2]))
-        whole.score(cells, every, np.arange(slot.size), evidence)
-        floored = _gap(plain, logs) <= 2.0 * self.floor * _gap(plain.over_classes(), logs.over_classes())
+        every, every_log = plain.over_classes(), logs.over_classes()
+        whole = np.zeros((len(cells), slot.size, out.shape[2]))
+        self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
         for j in range(slot.size):
-            column = np.ascontiguousarray(cells[:, j : j + 1])
-            place, counted = np.zeros(1, dtype=np.int64), np.flatnonzero((rows.taken > 0.0) & (column[:, 0] > 0))
-            few = plain.weight[rows.labels[counted], j] - rows.taken[counted] < 2.0
-            again = counted if floored[:, j].any() else counted[few]
-            one = np.array([0 if k == j else -1 for k in range(slot.size)])
-            part = np.zeros((again.size, 1, out.shape[2]))
-            score_anew(self, statistic.place_columns(one, 1), column[again], rows[again], place, part)
-            evidence[again, j] = part[:, 0]
-            rest = np.setdiff1d(counted, again)
-            evidence[rest, j, rows.labels[rest]] = self._own_left_out(plain, logs, column[rest, 0], rows[rest], j)
-        for j in range(slot.size):
-            out[:, slot[j]] += evidence[:, j]
+            evidence = whole[:, j]
+            counted = np.flatnonzero((rows.taken > 0.0) & (cells[:, j] > 0))
+            x, labels, taken = cells[counted, j].astype(np.float64), rows.labels[counted], rows.taken[counted]
+            log_x, first = np.log(x), np.zeros_like(labels)
+            left, left_log = every.left_out(x, first, taken, j), every_log.left_out(log_x, first, taken, j)
+            overall, mean = _gap(left, left_log)[0], left.mean[0]
+            least = np.maximum(self.floor * overall, NARROWEST)
+            own, own_log = plain.left_out(x, labels, taken, j), logs.left_out(log_x, labels, taken, j)
+            there = own.weight[0] > 1e-9 * taken
+            gap = np.where(there, _gap(own, own_log)[0], overall)
+            density = _log_density(x, np.maximum(gap, least), np.where(there, own.mean[0], mean))
+            evidence[counted, labels] = density
+            for c in range(out.shape[2]):  # a class at the floor, or without cells, follows the others
+                if plain.weight[c, j] > 0.0:
+                    narrow = _gap(plain, logs)[c, j]
+                    at_floor = (labels != c) & (narrow <= 2.0 * least)
+                    gap, centre = np.maximum(narrow, least), np.full(x.size, plain.mean[c, j])
+                else:
+                    at_floor, gap, centre = np.ones(x.size, dtype=np.bool_), np.maximum(overall, least), mean
+                if at_floor.any():
+                    found = _log_density(x[at_floor], gap[at_floor], centre[at_floor])
+                    evidence[counted[at_floor], c] = found
+            silent = ~vary(left.variance()[0], mean) | (left.weight[0] <= 1e-9 * taken)
+            evidence[counted[silent]] = 0.0
+            out[:, slot[j]] += evidence
 
     def add_doubt(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
         """By the information matrix of shape k and scale s: [trigamma(k), 1/s; 1/s, k/s²] for each row."""
@@ -114,17 +124,6 @@ class Gamma(OfColumns):
             if whole.slope[j].any():
                 out += weight[j] ** 2 * np.nan_to_num(variance / rows[j])
 
-    def _own_left_out(self, plain: Moments, logs: Moments, x: Numbers, rows: LeftOut, j: int) -> Floats:
-        """The log density of each cell in its own class, as the other rows of that class have it."""
-        wide = x.astype(np.float64)
-        left = plain.left_out(wide, rows.labels, rows.taken, j)
-        left_logs = logs.left_out(np.log(wide), rows.labels, rows.taken, j)
-        gap = _gap(left, left_logs)[0]
-        overall = _gap(plain.over_classes(), logs.over_classes())[0, j]
-        shape = _shape(np.maximum(gap, max(self.floor * overall, NARROWEST)))
-        scale = left.mean[0] / shape
-        return np.asarray((shape - 1.0) * np.log(wide) - wide / scale - gammaln(shape) - shape * np.log(scale))
-
 
 def _gap(plain: Moments, logs: Moments) -> Floats:
     """log(mean) - mean(log), which is 0 for a constant and grows with the spread.
@@ -134,8 +133,15 @@ def _gap(plain: Moments, logs: Moments) -> Floats:
     """
     mean = np.where(plain.mean > 0.0, plain.mean, 1.0)
     gap = np.maximum(np.log(mean) - logs.mean - logs.mean_low, 0.0)
-    series = plain.variance() / mean**2 / 6.0 + logs.variance() / 3.0
+    series = (np.sqrt(plain.variance()) / mean) ** 2 / 6.0 + logs.variance() / 3.0
     return np.where(series < 1e-8, series, gap)
+
+
+def _log_density(x: Floats, gap: Floats, mean: Floats) -> Floats:
+    """The log density at x of the distribution with this gap and mean."""
+    shape = _shape(gap)
+    scale = np.where(mean > 0.0, mean, 1.0) / shape
+    return np.asarray((shape - 1.0) * np.log(x) - x / scale - gammaln(shape) - shape * np.log(scale))
 
 
 def _shape(gap: Floats) -> Floats:

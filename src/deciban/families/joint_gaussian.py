@@ -107,11 +107,21 @@ class JointGaussian(OfBlocks):
         if counted.size and whole.whitened.columns.size:
             columns = whole.whitened.columns
             x = cells[counted][:, columns].astype(np.float64)
-            downdate = Downdate.of(self, statistic, shares, columns)
-            found, sure = downdate.score(x, rows[counted], evidence[counted, 0])
+            kept = statistic.weight > 0.0
+            place = np.where(kept, np.cumsum(kept) - 1, -1)
+            some = LeftOut(place[rows.labels[counted]].astype(np.int32), rows.taken[counted])
+            present = statistic.place_classes(place, int(kept.sum()))
+            downdate = Downdate.of(self, present, shares[np.append(kept, True)], columns)
+            found, sure = downdate.score(x, some, evidence[counted, 0][:, kept])
             if np.linalg.eigvalsh(whole.covariance).min() <= 2.0 * downdate.floor:
                 sure[:] = False  # a matrix at the floor, which follows the spread of all rows
-            evidence[counted, 0] = found
+            evidence[counted[:, None], 0, np.flatnonzero(kept)] = found
+            if not kept.all():  # a class without rows has the distribution of all
+                of_all = Downdate.of(JointGaussian(floor=self.floor), statistic.over_classes(), np.zeros(2), columns)
+                alike = LeftOut(np.zeros_like(some.labels), some.taken)
+                found, sure_of_all = of_all.score(x, alike, np.zeros((counted.size, 1)))
+                evidence[counted[:, None], 0, np.flatnonzero(~kept)] = found
+                sure &= sure_of_all
             self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
@@ -139,10 +149,24 @@ class JointGaussian(OfBlocks):
             at = slice(i, i + 1)
             row = Scatter.count(cells[at], rows.labels[at], rows.taken[at], evidence.shape[2])
             evidence[i] = 0.0
-            left = self._estimate(statistic.remove(row, strict=False), shares)
+            left = self._estimate(_without(statistic, row), shares)
             one, first = np.ones(1), np.zeros(1, dtype=np.int64)
             left.score(cells[at], one, first, evidence[at])
             add_base(left, cells[at], one, first, evidence[at])
+
+
+def _without(statistic: Scatter, row: Scatter) -> Scatter:
+    """The scatter without a row; a column whose spread was that row's alone is then constant."""
+    left = statistic.remove(row, strict=False)
+    before, after = (np.diagonal(some.over_classes().scatter[0]) for some in (statistic, left))
+    gone = after <= 1e-13 * before
+    if gone.any():
+        left.mean[:, gone] = left.over_classes().mean[0, gone]
+        left.mean_low[:, gone] = 0.0
+        for scatter in (left.scatter, left.scatter_low):
+            scatter[:, gone] = 0.0
+            scatter[:, :, gone] = 0.0
+    return left
 
 
 @dataclass(frozen=True)
@@ -175,7 +199,7 @@ class Downdate:
         z = np.ascontiguousarray((x - self.centre) / self.unit)
         constant = -np.log(self.unit).sum() - 0.5 * self.unit.size * np.log(2.0 * np.pi)
         rest = self.weight[rows.labels] - rows.taken
-        sure = (rest > self.ddof + 1e-9) & (rest > 1e-9 * rows.taken) & (self.weight > 0.0).all()
+        sure = (rest > self.ddof + 1e-9) & (rest > 1e-9 * rows.taken)
         if not self.shares.any() and self.mix in (0.0, 1.0):
             return self._by_rank_one(z, rows, whole, constant, sure)
         away = z - self.mean[rows.labels]

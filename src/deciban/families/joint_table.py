@@ -91,7 +91,8 @@ class JointTable(OfBlocks):
         first = np.zeros(1, dtype=np.int64)
         whole.score(cells, np.ones(1), first, evidence)
         codes = statistic.codes(cells)
-        counted = np.flatnonzero((rows.taken > 0.0) & (codes >= 0).all(axis=1))
+        known = whole.complete.find(codes) < statistic.table.shape[1]
+        counted = np.flatnonzero((rows.taken > 0.0) & (codes >= 0).all(axis=1) & known)
         alone = np.zeros(counted.size, dtype=np.bool_)
         for j in range(codes.shape[1]):
             held = np.bincount(statistic.tuples[:, j], statistic.table.sum(axis=0), len(statistic.levels[j]))

@@ -55,7 +55,8 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
 
 def add_amounts_doubt(counts: Floats, alpha: Alpha, cells: Amounts, weight: Floats, out: Floats) -> None:
     """The doubt of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n; `counts` are class by column."""
-    words = sparse.csr_array(np.nan_to_num(cells)) if isinstance(cells, np.ndarray) else cells.matrix()
+    words = sparse.csr_array(cells) if isinstance(cells, np.ndarray) else cells.matrix()
+    words.data = np.nan_to_num(words.data)
     added = counts + np.maximum(as_alpha(alpha), 1e-3)
     length = np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
     out += weight[0] ** 2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)

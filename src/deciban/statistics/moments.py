@@ -74,9 +74,13 @@ class Moments:
         """What is left of a column in the class of each of its cells x without that cell: a column for each cell."""
         weight, mean, low, scatter, rest, doubt = self.array[:, labels, column]
         left = weight - taken
+        left = np.where(left > 1e-12 * weight, left, 0.0)
+        share = np.divide(taken, left, out=np.zeros_like(left), where=left > 0.0)
         away = (x - mean) - low
-        scatter = np.maximum(scatter + rest - taken * weight / left * away**2, 0.0)
-        rows = (left, mean + (low - taken * away / left), np.zeros_like(left), scatter, np.zeros_like(left), doubt)
+        before = scatter + rest
+        scatter = before - share * weight * away**2
+        scatter = np.where((left > 0.0) & (scatter > 1e-14 * before), scatter, 0.0)
+        rows = (left, mean + (low - share * away), np.zeros_like(left), scatter, np.zeros_like(left), doubt)
         return Moments(np.stack(rows)[:, None, :])
 
     def scale(self, factor: float) -> "Moments":
