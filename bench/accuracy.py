@@ -240,6 +240,8 @@ def report(results: dict[str, dict[str, Result]]) -> list[str]:
         f"- Log-loss takes no probability below {LEAST:g}. The calibration error is the expected one over {BINS} equal",
         "  bins of the top probability. A fit includes the preparation of the table; its time is the median of the",
         "  folds. Ranks are 1 for the best; ties share theirs.",
+        "- A few constants of tuning (shrinkages, the number of pairs and of their bins) were compared on some of",
+        "  these tables while it was built: on tables never seen expect a little less.",
         f"- machine: {platform.processor() or platform.machine()}, one of {os.cpu_count()} cores, "
         f"Python {platform.python_version()}",
         f"- versions: numpy {np.__version__}, scikit-learn {sklearn.__version__}; seed {SEED}",
