@@ -173,10 +173,11 @@ def leave_one_out(
 
 def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
     """The log prior of each row, from the classes of the others."""
-    keys, place = np.unique(np.stack([rows.labels, rows.taken], axis=1), axis=0, return_inverse=True)
-    found = np.empty((len(keys), counts.classes.size))
-    for k, (label, taken) in enumerate(keys):
+    amounts, amount = np.unique(rows.taken, return_inverse=True)
+    classes = counts.classes.size
+    found = np.empty((amounts.size, classes, classes))
+    for k, label in np.ndindex(amounts.size, classes):
         weight = counts.class_weight.copy()
-        weight[int(label)] = max(weight[int(label)] - taken, 0.0)
-        found[k] = log_prior(prior, counts.classes, weight)
-    return found[place.ravel()]
+        weight[label] = max(weight[label] - amounts[k], 0.0)
+        found[k, label] = log_prior(prior, counts.classes, weight)
+    return np.asarray(found[amount, rows.labels])

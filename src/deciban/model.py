@@ -367,7 +367,9 @@ class Evidence:
 
     @property
     def log_joint(self) -> Floats:
-        return np.asarray(self.log_prior + self.bias + self.weighted.sum(axis=1))
+        joint: Floats = np.broadcast_to(self.log_prior + self.bias, self.values.shape[::2]).copy()
+        kernels.weighed_sum(self.values, self.weights, joint)
+        return joint
 
     @property
     def log_posterior(self) -> Floats:

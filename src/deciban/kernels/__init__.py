@@ -24,6 +24,7 @@ _HOMES = {
     "left_out_cholesky": "left_out",
     "left_out_linear": "left_out",
     "normalize": "posterior",
+    "weighed_sum": "posterior",
     "least_risk": "decisions",
     "block_losses": "tuning",
     "pair_gains": "tuning",

@@ -41,41 +41,55 @@ def left_out_normal(
     A variance is (1 - shared) of the class's own and `shared` of the pooled one. Columns with an overall variance up to
     least[j] say nothing.
     """
-    classes = weight.shape[1]
+    classes, columns = weight.shape[1], x.shape[1]
     half_log = 0.5 * np.log(2.0 * np.pi)
-    for j in range(x.shape[1]):
-        all_weight, all_sum, freedom, pooled_scatter = 0.0, 0.0, 0.0, 0.0
+    all_weight, all_mean, all_scatter = np.zeros(columns), np.zeros(columns), np.zeros(columns)
+    freedom, pooled_scatter = np.zeros(columns), np.zeros(columns)
+    for j in range(columns):
         for c in range(classes):
-            all_weight += weight[j, c]
-            all_sum += weight[j, c] * mean[j, c]
-            freedom += max(weight[j, c] - ddof, 0.0)
-            pooled_scatter += scatter[j, c]
-        all_mean = all_sum / all_weight if all_weight > 0.0 else 0.0
-        all_scatter = pooled_scatter
+            all_weight[j] += weight[j, c]
+            all_mean[j] += weight[j, c] * mean[j, c]
+            freedom[j] += max(weight[j, c] - ddof, 0.0)
+            pooled_scatter[j] += scatter[j, c]
+        all_mean[j] = all_mean[j] / all_weight[j] if all_weight[j] > 0.0 else 0.0
+        all_scatter[j] = pooled_scatter[j]
         for c in range(classes):
-            all_scatter += weight[j, c] * (mean[j, c] - all_mean) ** 2
-        for i in range(x.shape[0]):
+            all_scatter[j] += weight[j, c] * (mean[j, c] - all_mean[j]) ** 2
+    # of the classes that a row is not in, most stay as they are
+    stays = shared == 0.0 and added == 0.0
+    whole, root_log, inverse = np.zeros((columns, classes)), np.zeros((columns, classes)), np.zeros((columns, classes))
+    for j in range(columns):
+        for c in range(classes):
+            if weight[j, c] > ddof and scatter[j, c] > 0.0 and stays:
+                whole[j, c] = scatter[j, c] / (weight[j, c] - ddof)
+                root_log[j, c] = half_log + 0.5 * np.log(whole[j, c])
+                inverse[j, c] = 0.5 / whole[j, c]
+    for i in range(x.shape[0]):
+        y, w = labels[i], taken[i]
+        for j in range(columns):
             value = np.float64(x[i, j]) - centre[j]
             if value != value:
                 continue
-            y, w = labels[i], taken[i]
-            rest = _less(all_weight, w)
+            rest = _less(all_weight[j], w)
             if rest == 0.0:
                 continue
             own_rest = _less(weight[j, y], w)
-            away, own_away = value - all_mean, value - mean[j, y]
-            overall = _less(all_scatter, w * all_weight / rest * away * away) / rest
+            away, own_away = value - all_mean[j], value - mean[j, y]
+            overall = _less(all_scatter[j], w * all_weight[j] / rest * away * away) / rest
             if not overall > least[j]:
                 continue
-            overall_mean = all_mean - w * away / rest
+            overall_mean = all_mean[j] - w * away / rest
             own_mean, own_scatter = overall_mean, 0.0
             if own_rest > 0.0:
                 own_mean = mean[j, y] - w * own_away / own_rest
                 own_scatter = _less(scatter[j, y], w * weight[j, y] / own_rest * own_away * own_away)
-            degrees = freedom - max(weight[j, y] - ddof, 0.0) + max(own_rest - ddof, 0.0)
-            pooled = max(pooled_scatter - scatter[j, y] + own_scatter, 0.0) / degrees if degrees > 0.0 else 0.0
+            degrees = freedom[j] - max(weight[j, y] - ddof, 0.0) + max(own_rest - ddof, 0.0)
+            pooled = max(pooled_scatter[j] - scatter[j, y] + own_scatter, 0.0) / degrees if degrees > 0.0 else 0.0
             for c in range(classes):
                 n, m, s = weight[j, c], mean[j, c], scatter[j, c]
+                if c != y and whole[j, c] > floor * overall:
+                    out[i, slot[j], c] -= root_log[j, c] + (value - m) ** 2 * inverse[j, c]
+                    continue
                 if c == y:
                     n, m, s = own_rest, own_mean, own_scatter
                 if n > 0.0:
@@ -109,37 +123,35 @@ def left_out_lookup(
     The levels of column j stand at start[j] .. start[j + 1] - 2, and after them one that never occurs. Unless the
     levels are `fixed`, one that only this row has is gone without it, and is then worth a zero count if `smooth`.
     """
-    classes = counts.shape[1]
-    total = np.empty(classes)
-    for j in range(codes.shape[1]):
-        size = start[j + 1] - start[j] - 1
-        total[:] = 0.0
+    classes, columns = counts.shape[1], codes.shape[1]
+    total, every = np.zeros((columns, classes)), np.zeros(counts.shape[0])
+    for j in range(columns):
         for v in range(start[j], start[j + 1]):
             for c in range(classes):
-                total[c] += counts[v, c]
-        for i in range(codes.shape[0]):
+                total[j, c] += counts[v, c]
+                every[v] += counts[v, c]
+    for i in range(codes.shape[0]):
+        y, w = labels[i], taken[i]
+        for j in range(columns):
             if codes[i, j] < 0:
                 continue
-            y, w, v, a = labels[i], taken[i], start[j] + codes[i, j], alpha[j]
-            everywhere = 0.0
-            for c in range(classes):
-                everywhere += counts[v, c]
-            everywhere_left = _less(everywhere, w)
-            if w > 0.0 and everywhere_left == 0.0 and not fixed:
+            v, a, size = start[j] + codes[i, j], alpha[j], start[j + 1] - start[j] - 1
+            every_left = _less(every[v], w)
+            if w > 0.0 and every_left == 0.0 and not fixed:
                 if smooth:
                     for c in range(classes):
-                        bottom = (_less(total[c], w) if c == y else total[c]) + a * (size - 1)
+                        bottom = (_less(total[j, c], w) if c == y else total[j, c]) + a * (size - 1)
                         out[i, slot[j], c] += np.log(a / bottom) - log_width[j]
                 continue
             for c in range(classes):
                 drop = w if c == y else 0.0
-                bottom = _less(total[c], drop) + a * size
+                bottom = _less(total[j, c], drop) + a * size
                 if drop == 0.0 and bottom > 0.0:
                     out[i, slot[j], c] += table[v, c]
                     continue
                 top = _less(counts[v, c], drop) + a
                 if bottom == 0.0:  # nothing is left of the class: it takes the shares of all
-                    top, bottom = everywhere_left, _less(total.sum(), w)
+                    top, bottom = every_left, _less(total[j].sum(), w)
                 out[i, slot[j], c] += np.log(top / bottom) - log_width[j]
 
 

@@ -9,6 +9,16 @@ LEAST = -746.0
 
 
 @compiled
+def weighed_sum(values: Array, weights: Array, out: Array) -> None:
+    """Add weights[b] * values[row, b, class] over the blocks b to out[row, class]; a weight of 0 adds nothing."""
+    for i in range(values.shape[0]):
+        for b in range(values.shape[1]):
+            if weights[b] != 0.0:
+                for c in range(values.shape[2]):
+                    out[i, c] += weights[b] * values[i, b, c]
+
+
+@compiled
 def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Array, log_density: Array) -> None:
     """Fill the posterior (or its logarithm) and the log density of each row.
 
