@@ -178,6 +178,6 @@ def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
     found = np.empty((amounts.size, classes, classes))
     for k, label in np.ndindex(amounts.size, classes):
         weight = counts.class_weight.copy()
-        weight[label] = max(weight[label] - amounts[k], 0.0)
+        weight[label] = np.maximum(weight[label] - amounts[k], 0.0)
         found[k, label] = log_prior(prior, counts.classes, weight)
     return np.asarray(found[amount, rows.labels])
