@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 
-from deciban import BayesClassifier, Loss, cost_scorer
-from deciban.decide.minimum_risk import mean_cost
+from deciban import BayesClassifier, Loss, cost_scorer, mean_cost
 
 MISSES = (1, 3, 10, 30, 100)
 

@@ -181,8 +181,9 @@ def test_leave_one_out_figures() -> None:
     assert 0.0 <= found.calibration().error <= 1.0
     assert found.calibration().weight.sum() == 150
     assert not found.given_tuning
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match="matrix of decisions by classes"):
         found.expected_cost([1.0, 2.0])
+    assert found.expected_cost({0: 1, 1: 1, 2: 1}) == pytest.approx(1.0 - found.accuracy)
 
 
 def test_the_only_row_of_a_class_is_left_out_and_counted() -> None:

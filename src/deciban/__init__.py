@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
     from deciban.decide.bayes_error import bayes_error
     from deciban.decide.loss import Loss
-    from deciban.decide.minimum_risk import MinimumRisk, cost_scorer
+    from deciban.decide.minimum_risk import MinimumRisk, cost_scorer, mean_cost
     from deciban.decide.priors import Empirical, Uniform
     from deciban.decide.ratio import Threshold
     from deciban.decide.theorem import bayes
@@ -68,6 +68,7 @@ __all__ = [
     "bayes",
     "bayes_error",
     "cost_scorer",
+    "mean_cost",
 ]
 
 _HOMES = {
@@ -81,6 +82,7 @@ _HOMES = {
     "bayes": "decide.theorem",
     "bayes_error": "decide.bayes_error",
     "cost_scorer": "decide.minimum_risk",
+    "mean_cost": "decide.minimum_risk",
     "Uniform": "decide.priors",
     "Counts": "model",
     "Evidence": "model",

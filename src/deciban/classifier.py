@@ -212,6 +212,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         changed.prior = prior
         known = self._known()
         changed.fitted_ = replace(changed._fitted(known.counts), tuning=known.tuning)
+        changed._training = vars(self).get("_training")
         return changed
 
     # scoring
@@ -274,7 +275,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if first not in labels:
             raise UsageError(f"positive={first!r} is none of the classes {labels}")
         prior = float(np.exp(self.model_.log_prior[labels.index(first)]))
-        return Threshold.of(loss, prior, (first, labels[1 - labels.index(first)]))
+        return Threshold.of(self._loss(loss), prior, (first, labels[1 - labels.index(first)]), (labels[0], labels[1]))
 
     def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:  # noqa: N803
         """The shares of the classes among unlabelled rows, each with an interval; `with_prior` takes the result.
@@ -302,6 +303,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The risk of the best rule if plain Bayes were true, by simulating it, beside the leave-one-out risk."""
         known = self._known()
         fitting = self._loss(loss)
+        if not isinstance(rows, int | np.integer) or rows < 100:
+            raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
         drawn, _ = self.sample(rows, random_state)
         table = known.plain.schema.fitting(open_table(drawn))
         posterior = scored(known.plain, table, lambda joint, prior: normalized(joint, prior)[0], False, self.threads)
@@ -317,7 +320,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return ParameterCount.of(known.counts, known.plain, known.model)
 
     def _loss(self, loss: Any) -> Loss:
-        labels = self.classes_.tolist()
+        labels = list(self.classes_)
         return (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
 
     def _decided(self, table: Table, loss: Loss) -> Decisions:

@@ -1,7 +1,7 @@
 """The linear and the quadratic form of a model: scores as weights times features."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,26 @@ Read = Callable[[Table], Floats]
 
 @dataclass(frozen=True)
 class Terms:
-    """What one block adds: weights of features, an offset that falls away where its cells are missing."""
+    """What one block adds: weights of features, an offset that falls away where its cells are missing.
+
+    All speak of features less `centre`, so that no digits are lost where values are large against their spread.
+    """
 
     names: tuple[str, ...]
     read: Read
     weights: Floats
     offset: Floats
     quadratic: Floats | None = None
+    centre: Floats | float = 0.0
+
+    def expanded(self) -> "Terms":
+        """The same for features as they are."""
+        centre = np.broadcast_to(self.centre, (len(self.names),))
+        weights, offset = self.weights, self.offset - centre @ self.weights
+        if self.quadratic is not None:
+            weights = weights - 2.0 * np.einsum("cij,j->ic", self.quadratic, centre)
+            offset = offset + np.einsum("i,cij,j->c", centre, self.quadratic, centre)
+        return replace(self, weights=weights, offset=offset, centre=0.0)
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ class Form:
             holed = np.asarray(missing.any(axis=1))
             if (holed & ~missing.all(axis=1)).any():
                 raise DataError(f"{' and '.join(term.names[:3])} belong together; a form cannot leave one of them out")
-            x = np.where(missing, 0.0, cells)
+            x = np.where(missing, 0.0, cells - term.centre)
             said = x @ term.weights + term.offset
             if term.quadratic is not None:
                 said = said + np.einsum("ni,cij,nj->nc", x, term.quadratic, x)
@@ -105,12 +118,13 @@ class Form:
 
     def __str__(self) -> str:
         width = max([len(name) for name in self.names] + [6])
-        header = "  ".join(f"{label!s:>10}" for label in self.classes.tolist())
+        wide = max(10, *(len(str(label)) for label in self.classes.tolist()))
+        header = "  ".join(f"{label!s:>{wide}}" for label in self.classes.tolist())
         lines = [f"{'':{width}}  {header}"]
         size = len(self.names)
         shown = range(size) if size <= 40 else [*range(20), *range(size - 5, size)]
-        lines += [f"{self.names[k]:{width}}  " + "  ".join(f"{w:10.4g}" for w in self.weights[k]) for k in shown]
-        lines.append(f"{'offset':{width}}  " + "  ".join(f"{b:10.4g}" for b in self.offset))
+        lines += [f"{self.names[k]:{width}}  " + "  ".join(f"{w:{wide}.4g}" for w in self.weights[k]) for k in shown]
+        lines.append(f"{'offset':{width}}  " + "  ".join(f"{b:{wide}.4g}" for b in self.offset))
         if self.quadratic is not None:
             lines.append("and a quadratic term for each class")
         return "\n".join(lines)
@@ -124,8 +138,8 @@ def form_of(model: Model, quadratic: bool) -> Form:
         for term in _terms(model, part, model.likelihoods[p], weights):
             if term.quadratic is not None and not quadratic:
                 raise UsageError(
-                    f"{', '.join(term.names[:4])}: {part.family} has a variance for each class, so its score is "
-                    f"quadratic, not linear; use quadratic_form(), or Pooled() variances"
+                    f"{', '.join(term.names[:4])}: {part.family} has variances that differ between classes (one "
+                    f"without rows has that of all): the score is quadratic; use quadratic_form() or Pooled() variances"
                 )
             if not (np.isfinite(term.weights).all() and np.isfinite(term.offset).all()):
                 raise UsageError(f"{', '.join(term.names[:4])}: a probability of 0 has no finite weight; use alpha > 0")
@@ -133,8 +147,9 @@ def form_of(model: Model, quadratic: bool) -> Form:
     names = tuple(name for term in terms for name in term.names)
     classes = model.classes.size
     prior = model.log_prior + model.bias
-    weights = np.concatenate([term.weights for term in terms]) if terms else np.zeros((0, classes))
-    offset = prior + sum((term.offset for term in terms), np.zeros(classes))
+    read = [term.expanded() for term in terms]
+    weights = np.concatenate([term.weights for term in read]) if terms else np.zeros((0, classes))
+    offset = prior + sum((term.offset for term in read), np.zeros(classes))
     curved = None
     if any(term.quadratic is not None for term in terms):
         curved = np.zeros((classes, len(names), len(names)))
@@ -237,14 +252,13 @@ def _normal(part: Part, likelihood: Normal | LogNormalLikelihood, j: int, weight
     variance, mean, centre = normal.variance[j], normal.mean[j], normal.centre[j]
     if not (variance > 0.0).all():
         return []  # a constant column says nothing
-    shared = bool((variance == variance[0]).all())
     slope = weight * mean / variance
-    offset = -slope * centre - weight * mean**2 / (2.0 * variance)
-    if shared:
-        return [Terms((name,), read, slope[None], offset)]
+    offset = -weight * mean**2 / (2.0 * variance)
+    if (variance == variance[0]).all():
+        return [Terms((name,), read, slope[None], offset, centre=centre)]
     curve = -weight / (2.0 * variance)
-    slope, offset = slope - 2.0 * curve * centre, offset + curve * centre**2 - 0.5 * weight * np.log(variance)
-    return [Terms((name,), read, slope[None], offset, curve[:, None, None])]
+    offset = offset - 0.5 * weight * np.log(variance)
+    return [Terms((name,), read, slope[None], offset, curve[:, None, None], centre)]
 
 
 def _joint(part: Part, likelihood: JointNormal, weight: float, names: list[str]) -> Terms:
@@ -255,16 +269,14 @@ def _joint(part: Part, likelihood: JointNormal, weight: float, names: list[str])
     group = likelihood.group
     mean = likelihood.mean[:, varies] * unit  # beyond the centre
     slope = weight * np.einsum("cij,cj->ic", inverses[group], mean)
-    offset = -centre @ slope - 0.5 * weight * np.einsum("ci,cij,cj->c", mean, inverses[group], mean)
+    offset = -0.5 * weight * np.einsum("ci,cij,cj->c", mean, inverses[group], mean)
 
     def read(table: Table) -> Floats:
         return np.asarray(table.numbers([part.columns[k] for k in varies]), dtype=np.float64)
 
     kept = tuple(names[k] for k in varies)
     if np.unique(group).size == 1:
-        return Terms(kept, read, slope, offset)
+        return Terms(kept, read, slope, offset, centre=centre)
     curve = -0.5 * weight * inverses[group]
-    slope = slope - 2.0 * np.einsum("cij,j->ic", curve, centre)
     logs = np.array([np.linalg.slogdet(matrix)[1] for matrix in matrices])[group]
-    offset = offset + np.einsum("i,cij,j->c", centre, curve, centre) - 0.5 * weight * logs
-    return Terms(kept, read, slope, offset, curve)
+    return Terms(kept, read, slope, offset - 0.5 * weight * logs, curve, centre)

@@ -9,6 +9,7 @@ import numpy as np
 from deciban.arrays import Codes, Floats
 from deciban.data.labels import LabelArray
 from deciban.data.tables import Table
+from deciban.decide.loss import Loss
 from deciban.decide.priors import log_prior
 from deciban.errors import DataError, UsageError
 from deciban.families.base import LeftOut
@@ -100,10 +101,8 @@ class LeaveOneOut:
         return float(np.average(self.posterior.argmax(axis=1) == self.labels, weights=self.weights))
 
     def expected_cost(self, loss: Any) -> float:
-        """The mean cost of the least-risk decisions; `loss[decision, truth]`, in the order of the classes."""
-        matrix = np.asarray(loss, dtype=np.float64)
-        if matrix.ndim != 2 or matrix.shape[1] != self.classes.size or not np.isfinite(matrix).all():
-            raise UsageError(f"the loss has shape {matrix.shape}; give a finite cost for each decision and class")
+        """The mean cost of the least-risk decisions; the loss is whatever `Loss.of` takes, decision first."""
+        matrix = Loss.of(loss).fitting(list(self.classes)).matrix
         decisions = (self.posterior @ matrix.T).argmin(axis=1)
         return float(np.average(matrix[decisions, self.labels], weights=self.weights))
 

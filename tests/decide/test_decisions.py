@@ -9,13 +9,16 @@ import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 
-from deciban import BayesClassifier, Loss, MinimumRisk, Threshold, cost_scorer
+from deciban import BayesClassifier, Loss, MinimumRisk, Threshold, cost_scorer, mean_cost
 from tests import textbook
 
 X, Y = load_iris(return_X_y=True)
@@ -320,3 +323,132 @@ def test_every_pair_of_decisions_and_truths_is_charged_as_the_matrix_says() -> N
             sum(matrix[d, c] * posterior[i, c] for i, d in enumerate(rule) for c in range(3))
             >= found.risk[:2].sum() - 1e-12
         )
+
+
+# found by trying hard
+
+
+def test_a_threshold_and_decide_read_a_matrix_alike() -> None:
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], ["ben", "ben", "mal", "mal"])
+    matrix = [[0, 100], [1, 0]]
+    points = np.linspace(0, 3, 200)[:, None]
+    decided = clf.decide(points, matrix).decision
+    for positive, place in (("mal", 1), ("ben", 0)):
+        above = clf.predict_proba(points)[:, place] > clf.threshold(matrix, positive=positive).posterior
+        np.testing.assert_array_equal(above, decided == positive)
+        again = clf.threshold(None, positive=positive).with_loss(matrix)
+        assert again.posterior == clf.threshold(matrix, positive=positive).posterior
+    assert clf.threshold(matrix).with_prior({"ben": 0.9, "mal": 0.1}).prior == pytest.approx(0.1)
+
+
+def test_tables_of_any_library_are_read_the_same_way(tmp_path) -> None:
+    import polars as pl
+    import pyarrow as pa
+
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], ["ben", "ben", "mal", "mal"])
+    columns = {"ben": [0, 1], "mal": [100, 0]}
+    (tmp_path / "loss.csv").write_text('\ufeff"decide, if", ben , mal\nben,0,100\nmal, 1,0\n\n', encoding="utf-8")
+    for said in (
+        pl.DataFrame(columns),
+        pl.DataFrame({"decide": ["ben", "mal"], **columns}),
+        pa.table(columns),
+        pd.DataFrame(columns),
+        tmp_path / "loss.csv",
+        {"ben": {"ben": 0, "mal": 100}, "mal": {"ben": 1, "mal": 0}},
+    ):
+        assert clf.decide([[1.5]], said).decision.tolist() == ["mal"]
+        assert clf._loss(said).matrix.tolist() == [[0, 100], [1, 0]]
+    assert clf._loss(pd.DataFrame(columns))["ben", "mal"] == 100
+
+
+def test_labels_match_when_they_are_equal_and_by_spelling_only_then() -> None:
+    floats = textbook().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 1.0])
+    assert floats.decide([[1.0]], {0: 1, 1: 5}).loss.decisions == (0.0, 1.0)
+    flags = textbook().fit([[0.0], [1.0], [2.0]], [False, True, True])
+    assert flags.decide([[1.0]], {0: 1, 1: 5}).decision.dtype == bool
+    with pytest.raises(ValueError, match="does not fit"):
+        Loss([[0, 1, 7], [5, 0, 9]], decisions=[0, 1], classes=[0, 1, "1"]).fitting([0, 1])
+    dates = np.array(["2020-01-01"] * 2 + ["2021-01-01"] * 2, "M8[ns]")
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], dates)
+    np.testing.assert_array_equal(clf.decide([[1.0]]).decision, clf.predict([[1.0]]))
+
+
+def test_odd_rejects() -> None:
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    huge = [[1e305, 2e305], [3e305, 1e305]]
+    assert clf.decide([[1.0]], huge, reject=np.inf).decision.tolist() == [0]
+    assert clf.decide([[1.0]], reject=np.float32(0.1)).decision.size == 1
+    assert clf.decide(X[:3, :1], reject=0.1).to_arrow().num_rows == 3
+    assert "reject" in str(clf.coverage_curve([[1.0], [2.0]], [0, 1]))
+    assert repr(clf.decide([[1.0]])) == str(clf.decide([[1.0]]))
+    curve = clf.coverage_curve([[1.0], [2.0]], [0, 1])
+    for bad in ({"coverage": 2.0}, {"coverage": np.nan}, {"risk": -1.0}):
+        with pytest.raises(ValueError, match=r"give a share|that cheap"):
+            curve.choose(**bad)
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ([[0, 10**400], [1, 0]], "finite"),
+        ([], "empty"),
+        ({("a", "b"): 1, "b": 1}, "from both or none"),
+        ([[0, np.bool_(True)], [1, 0]], "give a number"),
+        ([[0, [[1.0]]], [1, 0]], "give a number"),
+        ([[0, ["x", "y"]], [1, 0]], "no numbers"),
+    ],
+)
+def test_more_bad_losses(loss, message: str) -> None:
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    with pytest.raises(ValueError, match=message):
+        clf.decide([[1.0], [2.0]], loss)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("d,a,b\na,0,\nb,1,0\n", "empty cell"),
+        ("d;a;b\na;0;1\nb;1;0\n", "commas"),
+        ("", "no table"),
+        ("d,a,b\na,0\n", "no table"),
+    ],
+)
+def test_bad_loss_files(tmp_path, text: str, message: str) -> None:
+    (tmp_path / "loss.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Loss.of(tmp_path / "loss.csv")
+    (tmp_path / "wide.csv").write_text("d,a,b\na,0,1\nb,1,0\n", encoding="utf-16")
+    with pytest.raises(ValueError, match="UTF-8"):
+        Loss.of(tmp_path / "wide.csv")
+
+
+def test_mean_cost_says_what_is_wrong() -> None:
+    assert mean_cost([0, 1, 1], [0, 0, 1], loss={0: 3, 1: 6}) == pytest.approx(2.0)
+    assert mean_cost([0, 1], ["0", "1"], loss={"0": 3, "1": 6}) == 0.0
+    with pytest.raises(ValueError, match="2 is no decision"):
+        mean_cost([0, 1], [0, 2], loss={0: 1, 1: 1})
+    with pytest.raises(ValueError, match="3 truths and 2 decisions"):
+        mean_cost([0, 1, 1], [0, 1], loss={0: 3, 1: 5})
+
+
+def test_minimum_risk_of_unusual_estimators() -> None:
+    class Reversed(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)[::-1]
+            return self
+
+        def predict_proba(self, X):
+            return np.tile([0.9, 0.1], (len(X), 1))
+
+    y = np.array([0, 1, 1, 1])
+    clf = MinimumRisk(Reversed()).fit(np.zeros((4, 1)), y)
+    assert clf.predict(np.zeros((4, 1))).tolist() == [1, 1, 1, 1]
+    assert clf.score(np.zeros((4, 1)), y) == -0.25
+    with pytest.raises(ValueError, match="no predict_proba"):
+        MinimumRisk(LinearSVC()).fit(np.zeros((4, 1)), y)
+    assert get_tags(MinimumRisk(BayesClassifier())).input_tags.allow_nan
+
+
+def test_another_prior_keeps_the_training_rows() -> None:
+    clf = textbook().fit(X, Y).with_prior([0.2, 0.3, 0.5])
+    assert clf.leave_one_out().labels.size == 150

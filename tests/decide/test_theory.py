@@ -316,3 +316,90 @@ def test_uncalibrated_posteriors_are_warned_of() -> None:
     x = np.repeat((RNG.normal(size=500) + y)[:, None], 10, axis=1)
     with pytest.warns(UserWarning, match="uncalibrated"):
         textbook().fit(x, y).estimate_prior(x)
+
+
+# found by trying hard
+
+
+def test_forms_keep_their_digits_where_values_are_large() -> None:
+    y = np.arange(300) % 2
+    X = RNG.normal(size=(300, 3)) * 0.01 + 1e6 + 0.01 * y[:, None]
+    for family in (Gaussian(), JointGaussian(), Gaussian(variance=Pooled())):
+        clf = textbook(family).fit(X, y)
+        same_posteriors(clf.quadratic_form(), clf, X)
+
+
+def test_shares_that_rows_cannot_tell_are_not_claimed() -> None:
+    words = ["p"] * 80 + ["q"] * 20 + ["p"] * 80 + ["q"] * 20 + ["p"] * 10 + ["q"] * 90
+    clf = textbook().fit({"w": words}, np.repeat(["a", "b", "c"], 100))
+    found = clf.estimate_prior({"w": ["p"] * 70 + ["q"] * 30})
+    assert found.low[:2].tolist() == [0.0, 0.0]
+    assert found.high[:2].tolist() == [1.0, 1.0]
+    assert found.high[2] < 0.5
+    for rows, level in (({"w": []}, 0.95), ({"w": ["p"]}, 2.0)):
+        with pytest.raises(ValueError, match=r"no rows|level"):
+            clf.estimate_prior(rows, level)
+
+
+def test_discrete_distributions_with_rules_and_off_the_integers() -> None:
+    counts = [stats.poisson(1), stats.poisson(5)]
+    assert bayes_error(counts, boundaries=[20]).avoidable > 0.3
+    best = bayes_error(counts)
+    values = np.arange(60)
+    assert best.error == pytest.approx(0.5 * np.minimum(counts[0].pmf(values), counts[1].pmf(values)).sum())
+    assert bayes_error(counts, boundaries=[2.5], decisions=[1, 0]).risk == pytest.approx(
+        1.0 - bayes_error(counts, boundaries=[2.5]).risk
+    )
+    halves = [stats.rv_discrete(values=([0.5, 1.5], share)) for share in ([0.3, 0.7], [0.6, 0.4])]
+    assert bayes_error(halves).error == pytest.approx(0.35)
+    moved = bayes_error([stats.poisson(3, loc=0.5), stats.poisson(5, loc=0.5)]).risk
+    assert moved == pytest.approx(bayes_error([stats.poisson(3), stats.poisson(5)]).risk)
+    with pytest.raises(ValueError, match="too far"):
+        bayes_error([stats.geom(1e-9), stats.geom(2e-9)])
+
+
+def test_regions_are_where_something_lies() -> None:
+    found = bayes_error([stats.beta(2, 5), stats.beta(5, 2)], classes=["a", "b"])
+    assert [region.decision for region in found.regions] == ["a", "b"]
+    assert found.boundaries == pytest.approx([0.5])
+    apart = bayes_error([stats.uniform(1, 1), stats.uniform(0, 1)])
+    assert apart.boundaries == pytest.approx([1.0], abs=1e-9)
+    assert apart.error == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "message"),
+    [
+        ([stats.norm(), stats.norm(1)], {"decisions": [1, 0]}, "give these too"),
+        ([stats.norm(), stats.norm(1)], {"classes": ["a"]}, "1 classes for 2"),
+        ([stats.norm(), stats.norm(1)], {"boundaries": [np.nan]}, "finite"),
+        ([stats.norm(), stats.norm(1)], {"boundaries": 0.5}, "list of numbers"),
+        ([stats.norm(), stats.poisson(1)], {}, "of one kind"),
+        ([stats.norm(), "normal"], {}, "no distribution"),
+        ({"a": stats.norm(), "b": stats.norm(1)}, {}, "as a list"),
+    ],
+)
+def test_more_bad_questions(arguments, given, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        bayes_error(arguments, **given)
+
+
+def test_parameters_of_unusual_models() -> None:
+    a, b = np.random.default_rng(1).integers(0, 2, (2, 2000))
+    xor = BayesClassifier().fit(pd.DataFrame({"a": np.where(a, "x", "y"), "b": np.where(b, "x", "y")}), a ^ b)
+    assert xor.parameter_count().naive == 5
+    assert xor.parameter_count().full == 7
+    assert textbook(Categorical()).fit({"a": [None] * 6, "b": ["x"] * 6}, [0, 1] * 3).parameter_count().naive == 1
+    normal = RNG.normal(size=(90, 3))
+    joint = textbook(JointGaussian()).fit(normal, np.arange(90) % 3).parameter_count()
+    assert (joint.naive, joint.model) == (2 + 18, 2 + 9 + 18)
+    wide = textbook(Categorical()).fit(RNG.integers(0, 5, (200, 600)), np.arange(200) % 3).parameter_count()
+    assert "10^" in str(wide)
+
+
+def test_beliefs_add_up_in_people() -> None:
+    assert "90 show the evidence" in str(bayes(0.01, (0.9, 0.05)))
+    assert "of the 585 who show it 90" in str(bayes(0.01, (0.9, 0.05)))
+    for arguments, given in (((0.5, 0.9), {}), ((0.5, (0.9, 0.1)), {"names": ("a", "a")})):
+        with pytest.raises(ValueError, match=r"give one for each|two different"):
+            bayes(*arguments, **given)

@@ -1,6 +1,7 @@
 """The least possible error, and what of an error could be avoided."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,10 +12,15 @@ from scipy.special import ndtri
 
 from deciban.arrays import Floats
 from deciban.decide.loss import Loss
+from deciban.decide.priors import log_prior
 from deciban.errors import UsageError
 
 # Points on which the decision is looked up before its boundaries are found exactly.
 GRID = 4001
+
+# Values of discrete distributions that are enumerated, and regions that are printed.
+MOST_VALUES = 10_000_000
+MOST_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ class BayesError:
     @property
     def areas(self) -> Floats:
         """The probability of each decision with each truth; off the matching places these are the error areas."""
+        if not self.regions:
+            raise UsageError("areas are known in one dimension; in more only the risk is simulated")
         decisions = list(self.loss.decisions or ())
         total = np.zeros((len(decisions), len(self.loss.classes or ())))
         for region in self.regions:
@@ -74,7 +82,9 @@ class BayesError:
         ]
         if self.interval is not None:
             lines[0] += f" (between {self.interval[0]:.6g} and {self.interval[1]:.6g} with 95 %)"
-        lines += [f"  {r.low:.6g} to {r.high:.6g}: decide {r.decision}" for r in self.regions]
+        lines += [f"  {r.low:.6g} to {r.high:.6g}: decide {r.decision}" for r in self.regions[:MOST_LINES]]
+        if len(self.regions) > MOST_LINES:
+            lines.append(f"  ({len(self.regions) - MOST_LINES} more regions)")
         lines += [f"  {bound} bound {value:.6g}" for bound, value in (self.bounds or {}).items()]
         return "\n".join(lines)
 
@@ -105,39 +115,78 @@ def bayes_error(
       -inf to 21.7578: decide a
       21.7578 to inf: decide b
     """
-    if len(distributions) < 2:
-        raise UsageError("give the distributions of at least two classes")
+    if isinstance(distributions, Mapping) or not isinstance(distributions, Sequence) or len(distributions) < 2:
+        raise UsageError("give the distributions of at least two classes, as a list")
     labels = tuple(range(len(distributions))) if classes is None else tuple(classes)
-    prior = _checked_priors(priors, len(distributions))
+    if len(labels) != len(distributions):
+        raise UsageError(f"{len(labels)} classes for {len(distributions)} distributions; give one for each")
+    prior = _checked_priors(priors, labels)
     fitting = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
-    if hasattr(distributions[0], "dim"):
-        if boundaries is not None:
+    kinds = {_kind(distribution) for distribution in distributions}
+    if len(kinds) > 1:
+        raise UsageError(f"the distributions are {' and '.join(sorted(kinds))}; give distributions of one kind")
+    edges = _checked_edges(boundaries, decisions)
+    if kinds == {"of several dimensions"}:
+        if edges is not None:
             raise UsageError("boundaries= is for one dimension")
+        if samples < 100:
+            raise UsageError(f"samples={samples}: give at least 100 to simulate with")
         return _simulated(distributions, prior, fitting, samples, random_state)
-    if _is_discrete(distributions[0]):
-        return _enumerated(distributions, prior, fitting)
+    if kinds == {"discrete"}:
+        return _enumerated(distributions, prior, fitting, edges, decisions)
     best = _regions(distributions, prior, fitting, _best_boundaries(distributions, prior, fitting), None)
     least = _risk(best, fitting)
-    if boundaries is None:
-        return BayesError(least, least, fitting, best)
-    edges = sorted(float(edge) for edge in boundaries)
-    if decisions is not None and len(decisions) != len(edges) + 1:
-        raise UsageError(f"{len(edges)} boundaries make {len(edges) + 1} intervals; give as many decisions")
+    if edges is None:
+        return BayesError(least, least, fitting, _with_mass(best))
     regions = _regions(distributions, prior, fitting, edges, decisions)
     return BayesError(_risk(regions, fitting), least, fitting, regions)
 
 
-def _checked_priors(priors: Sequence[float] | None, classes: int) -> Floats:
+def _checked_priors(priors: Any, classes: tuple[Any, ...]) -> Floats:
     if priors is None:
-        return np.full(classes, 1.0 / classes)
-    found = np.asarray(priors, dtype=np.float64)
-    if found.shape != (classes,) or not (found >= 0.0).all() or abs(found.sum() - 1.0) > 1e-9:
-        raise UsageError(f"the priors {found.tolist()} are not {classes} probabilities that sum to 1")
-    return np.asarray(found / found.sum())
+        return np.full(len(classes), 1.0 / len(classes))
+    return np.exp(log_prior(priors, np.array(classes), np.ones(len(classes))))
 
 
-def _is_discrete(distribution: Any) -> bool:
-    return not hasattr(distribution.dist if hasattr(distribution, "dist") else distribution, "pdf")
+def _checked_edges(boundaries: Any, decisions: Any) -> list[float] | None:
+    if boundaries is None:
+        if decisions is not None:
+            raise UsageError("decisions= says what is decided between boundaries=; give these too")
+        return None
+    try:
+        edges = sorted(float(edge) for edge in boundaries)
+    except (TypeError, ValueError):
+        raise UsageError(f"boundaries={boundaries!r}: give a list of numbers") from None
+    if not np.isfinite(edges).all():
+        raise UsageError(f"boundaries={boundaries!r}: give finite numbers")
+    if decisions is not None and len(decisions) != len(edges) + 1:
+        raise UsageError(f"{len(edges)} boundaries make {len(edges) + 1} intervals; give as many decisions")
+    return edges
+
+
+def _kind(distribution: Any) -> str:
+    """What is to be done with a distribution."""
+    if hasattr(distribution, "dim") and hasattr(distribution, "logpdf"):
+        return "of several dimensions"
+    inner = getattr(distribution, "dist", distribution)
+    if hasattr(inner, "pmf") and hasattr(distribution, "ppf"):
+        return "discrete"
+    if hasattr(distribution, "logpdf") and hasattr(distribution, "ppf"):
+        return "continuous"
+    raise UsageError(f"{distribution!r} is no distribution to work with; give frozen ones, as scipy.stats.norm(0, 1)")
+
+
+def _with_mass(regions: Sequence[Region]) -> tuple[Region, ...]:
+    """Without the regions where nothing ever lies: they join their neighbours."""
+    kept: list[Region] = []
+    for region in regions:
+        empty = not region.areas.sum() > 1e-14
+        if kept and (empty or not kept[-1].areas.sum() > 1e-14 or kept[-1].decision == region.decision):
+            last = kept.pop()
+            decision = last.decision if empty else region.decision
+            region = Region(last.low, region.high, decision, last.areas + region.areas)
+        kept.append(region)
+    return tuple(kept)
 
 
 def _log_joint(distributions: Sequence[Any], prior: Floats, x: Floats) -> Floats:
@@ -212,9 +261,7 @@ def _regions(
         if decisions is None:
             decision = (loss.decisions or ())[int((loss.matrix @ areas).argmin())]
         else:
-            decision = decisions[k]
-            if decision not in (loss.decisions or ()):
-                raise UsageError(f"{decision!r} is none of the decisions {list(loss.decisions or ())}")
+            decision = (loss.decisions or ())[loss.place("decision", decisions[k])]
         if regions and regions[-1].decision == decision:
             last = regions.pop()
             low, areas = last.low, areas + last.areas
@@ -234,20 +281,45 @@ def _risk(regions: Sequence[Region], loss: Loss) -> float:
     return float(sum(loss.matrix[decisions.index(region.decision)] @ region.areas for region in regions))
 
 
-def _enumerated(distributions: Sequence[Any], prior: Floats, loss: Loss) -> BayesError:
+def _enumerated(
+    distributions: Sequence[Any], prior: Floats, loss: Loss, edges: list[float] | None, decisions: Sequence[Any] | None
+) -> BayesError:
     """Discrete distributions, value by value as far as they reach."""
-    low = min(int(d.ppf(1e-15)) for d in distributions)
-    high = max(int(d.isf(1e-15)) for d in distributions)
-    values = np.arange(low, high + 1)
+    values = np.unique(np.concatenate([_support(distribution) for distribution in distributions]))
     joint = np.stack([d.pmf(values) for d in distributions], axis=1) * prior
-    chosen = (joint @ loss.matrix.T).argmin(axis=1)
+    if abs(joint.sum() - 1.0) > 1e-6:
+        raise UsageError("the values of these distributions cannot be enumerated: their probabilities do not sum to 1")
+    named = loss.decisions or ()
+    best = (joint @ loss.matrix.T).argmin(axis=1)
+    least = float((loss.matrix[best] * joint).sum())
+    chosen = best
+    if edges is not None:
+        interval = np.searchsorted(edges, values, side="right")
+        if decisions is not None:
+            rule = np.array([loss.place("decision", decision) for decision in decisions])
+        else:
+            sums = np.stack([joint[interval == k].sum(axis=0) for k in range(len(edges) + 1)])
+            rule = (sums @ loss.matrix.T).argmin(axis=1)
+        chosen = rule[interval]
     starts = np.concatenate([[0], np.flatnonzero(np.diff(chosen)) + 1, [values.size]])
     regions = tuple(
-        Region(float(values[a]), float(values[b - 1]), (loss.decisions or ())[chosen[a]], joint[a:b].sum(axis=0))
+        Region(float(values[a]), float(values[b - 1]), named[chosen[a]], joint[a:b].sum(axis=0))
         for a, b in pairwise(starts)
     )
-    risk = _risk(regions, loss)
-    return BayesError(risk, risk, loss, regions)
+    return BayesError(_risk(regions, loss), least, loss, regions)
+
+
+def _support(distribution: Any) -> Floats:
+    """The values of a discrete distribution that have any probability to speak of."""
+    listed = getattr(distribution, "xk", getattr(getattr(distribution, "dist", None), "xk", None))
+    if listed is not None:
+        return np.asarray(listed, dtype=np.float64)
+    low, high = (float(end) for end in distribution.support())
+    low = low if np.isfinite(low) else float(distribution.ppf(1e-15))
+    high = min(high, float(distribution.isf(1e-15)) + 1.0)
+    if not high - low < MOST_VALUES:
+        raise UsageError(f"a discrete distribution reaches from {low:g} to {high:g}: too far to enumerate")
+    return low + np.arange(0.0, high - low + 1.0)
 
 
 def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, samples: int, seed: int) -> BayesError:
@@ -265,7 +337,8 @@ def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, samples:
     mean, interval = mean_with_interval((posterior @ loss.matrix.T).min(axis=1))
     bounds = None
     if prior.size == 2 and loss.is_zero_one and all(hasattr(d, "cov") and hasattr(d, "mean") for d in distributions):
-        bounds = gaussian_bounds(distributions, prior)
+        with suppress(np.linalg.LinAlgError):  # a matrix without inverse has no bounds
+            bounds = gaussian_bounds(distributions, prior)
     return BayesError(mean, mean, loss, interval=interval, bounds=bounds)
 
 

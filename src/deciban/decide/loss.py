@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban.arrays import Floats
-from deciban.errors import UsageError
+from deciban.errors import BadCell, UsageError
 
 # The label of the decision not to decide.
 REJECT = "reject"
@@ -36,13 +36,14 @@ class Loss:
     costs: Any
     decisions: tuple[Any, ...] | None = None
     classes: tuple[Any, ...] | None = None
+    said: bool = False  # whether what there is to warn of was said already
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "costs", _as_cells(self.costs))
         for name in ("decisions", "classes"):
             labels = getattr(self, name)
             if labels is not None:
-                object.__setattr__(self, name, tuple(np.asarray(labels, dtype=object).tolist()))
+                object.__setattr__(self, name, plain_labels(labels))
         if self.costs.ndim != 2 or not self.costs.size:
             raise UsageError(f"a loss is a matrix of decisions by classes; this one has shape {self.costs.shape}")
         for axis, what, labels in ((0, "decisions", self.decisions), (1, "classes", self.classes)):
@@ -52,22 +53,48 @@ class Loss:
                 raise UsageError(f"the {what} {list(labels)} of the loss are not all different")
         for decision, truth in np.ndindex(self.costs.shape):
             _check_cell(self.costs[decision, truth], self._place(decision, truth))
-        self._warn_of_dear_truths()
+        if not self.said:
+            self._warn_of_dear_truths()
 
     @classmethod
     def of(cls, given: Any) -> "Loss":
         """A loss from whatever says it: a Loss, a matrix, a mapping from (decision, truth) to cost, a mapping from a
-        class to what it costs to miss it, a DataFrame with decisions down and truths across, or a CSV file of that."""
+        class to what it costs to miss it, a table with truths across and decisions down, or a CSV file of that."""
         if isinstance(given, Loss):
             return given
         if isinstance(given, str | Path):
             return cls.from_csv(given)
         if isinstance(given, Mapping):
-            pairs = [isinstance(key, tuple) and len(key) == 2 for key in given]
-            return cls.from_pairs(given) if pairs and all(pairs) else cls.false_negative(given)
+            return cls._from_mapping(given)
         if hasattr(given, "columns") and hasattr(given, "index"):
-            return cls(given.to_numpy(dtype=object), tuple(given.index), tuple(given.columns))
-        return cls(given)
+            index, columns = list(given.index), list(given.columns)
+            unnamed = index == list(range(len(index))) and columns != index
+            return cls(given.to_numpy(dtype=object), None if unnamed else tuple(index), tuple(columns))
+        if hasattr(given, "__arrow_c_stream__"):
+            return cls._from_arrow(given)
+        return cls(given.toarray() if hasattr(given, "toarray") else given)
+
+    @classmethod
+    def _from_mapping(cls, given: Mapping[Any, Any]) -> "Loss":
+        """{(decision, truth): cost}, {decision: {truth: cost}}, or {class: cost of missing it}."""
+        if all(isinstance(cell, Mapping) for cell in given.values()):
+            pairs = {(decision, truth): cost for decision, row in given.items() for truth, cost in row.items()}
+            return cls.from_pairs(pairs)
+        kinds = {isinstance(key, tuple) and len(key) == 2 for key in given}
+        if len(kinds) != 1:
+            raise UsageError("a loss is a mapping from pairs (decision, truth) or from classes, not from both or none")
+        return cls.from_pairs(given) if kinds == {True} else cls.false_negative(given)
+
+    @classmethod
+    def _from_arrow(cls, given: Any) -> "Loss":
+        """A table whose columns are the truths; a column of text, if it comes first, names the decisions."""
+        import pyarrow as pa
+
+        table = pa.table(given)
+        columns = [column.to_pylist() for column in table.columns]
+        named = bool(columns) and all(isinstance(cell, str) for cell in columns[0])
+        decisions = tuple(columns.pop(0)) if named else None
+        return cls(list(zip(*columns, strict=True)), decisions, tuple(table.column_names[1 if named else 0 :]))
 
     @classmethod
     def zero_one(cls, classes: Sequence[Any]) -> "Loss":
@@ -102,32 +129,42 @@ class Loss:
         """From a file whose first line names the true classes and whose first column names the decisions."""
         import csv
 
+        name = str(path)
         try:
-            with Path(path).open(newline="", encoding="utf-8") as file:
-                lines = [line for line in csv.reader(file) if line]
+            with Path(path).open(newline="", encoding="utf-8-sig") as file:
+                lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
         except OSError as error:
-            raise UsageError(f"the loss file {str(path)!r} cannot be read: {error.strerror}") from None
-        if len(lines) < 2 or any(len(line) != len(lines[0]) for line in lines):
+            raise UsageError(f"the loss file {name!r} cannot be read: {error.strerror}") from None
+        except (UnicodeDecodeError, csv.Error):
+            raise UsageError(f"the loss file {name!r} is no text in UTF-8 with commas; save it so") from None
+        if len(lines) < 2 or len(lines[0]) < 2 or any(len(line) != len(lines[0]) for line in lines):
             raise UsageError(
-                f"the loss file {str(path)!r} is no table of decisions by classes with names on both sides"
+                f"the loss file {name!r} is no table of decisions by classes, named on both sides, with commas between"
             )
+        for line in lines[1:]:
+            if "" in line[1:]:
+                raise UsageError(
+                    f"the loss file {name!r} has an empty cell in the line of {line[0]!r}; give every cost"
+                )
         cells = [[_parsed(cell) for cell in line[1:]] for line in lines[1:]]
-        return cls(np.array(cells, dtype=object), tuple(line[0] for line in lines[1:]), tuple(lines[0][1:]))
+        return cls(cells, tuple(line[0] for line in lines[1:]), tuple(lines[0][1:]))
 
     def with_reject(self, cost: float) -> "Loss":
         """The same with one more decision, to leave the row undecided, at a fixed cost."""
-        if not (isinstance(cost, int | float | np.number) and cost >= 0.0) or np.isnan(cost):
+        if not _is_number(cost) or not float(cost) >= 0.0:
             raise UsageError(f"reject={cost!r}: give what it costs to leave a row undecided, at least 0")
         decisions = self.decisions if self.decisions is not None else self.classes
         if decisions is not None and REJECT in decisions:
             raise UsageError(f"the loss has a decision {REJECT!r} already; leave reject= out")
-        row = np.full((1, self.costs.shape[1]), float(min(cost, 1e300)), dtype=object)
+        if np.isinf(float(cost)):
+            return self  # it never pays
+        row = np.full((1, self.costs.shape[1]), float(cost), dtype=object)
         named = None if decisions is None else (*decisions, REJECT)
-        return Loss(np.concatenate([self.costs, row]), named, self.classes)
+        return Loss(np.concatenate([self.costs, row]), named, self.classes, said=True)
 
     def fitting(self, classes: Sequence[Any]) -> "Loss":
         """The loss with its columns in the order of these classes, and labels for all."""
-        known = tuple(np.asarray(classes, dtype=object).tolist())
+        known = plain_labels(classes)
         costs = self.costs
         if self.classes is None:
             if costs.shape[1] != len(known):
@@ -136,13 +173,14 @@ class Loss:
                     f"give a row for each decision and a column for each class"
                 )
         else:
-            place = {_spelling(label): k for k, label in enumerate(self.classes)}
-            absent = [label for label in known if _spelling(label) not in place]
-            strange = [label for label in self.classes if _spelling(label) not in {_spelling(one) for one in known}]
+            place = [_find(label, self.classes) for label in known]
+            absent = [label for label, at in zip(known, place, strict=True) if at is None]
+            strange = [label for k, label in enumerate(self.classes) if k not in place]
             if absent or strange:
                 what = f"{absent[0]!r} has no column" if absent else f"{strange[0]!r} is no class of the model"
-                raise UsageError(f"the loss does not fit the classes {list(known)}: {what}")
-            costs = costs[:, [place[_spelling(label)] for label in known]]
+                has = f"it speaks of {list(self.classes)}"
+                raise UsageError(f"the loss does not fit the classes {list(known)}: {what}; {has}")
+            costs = costs[:, place]
         decisions = self.decisions
         if decisions is None:
             extra = costs.shape[0] - len(known)
@@ -155,9 +193,9 @@ class Loss:
             else:
                 decisions = known
         else:
-            same = {_spelling(label): label for label in known}
-            decisions = tuple(same.get(_spelling(label), label) for label in decisions)
-        return Loss(costs, decisions, known)
+            places = [_find(label, known) for label in decisions]
+            decisions = tuple(label if at is None else known[at] for label, at in zip(decisions, places, strict=True))
+        return Loss(costs, decisions, known, said=True)
 
     @property
     def varies(self) -> bool:
@@ -185,8 +223,10 @@ class Loss:
         out = np.empty((rows, *self.costs.shape))
         for place in np.ndindex(self.costs.shape):
             cell = self.costs[place]
-            values = column(cell) if isinstance(cell, str) else cell
-            numbers = np.asarray(values, dtype=np.float64)
+            try:
+                numbers = np.asarray(column(cell) if isinstance(cell, str) else cell, dtype=np.float64)
+            except (TypeError, ValueError, BadCell) as error:
+                raise UsageError(f"the costs {self._place(*place)} are no numbers ({error}); give numbers") from None
             if numbers.ndim and numbers.shape != (rows,):
                 raise UsageError(
                     f"the costs {self._place(*place)} are {numbers.shape}; give one for each of {rows} rows"
@@ -233,33 +273,75 @@ class Loss:
             for line in lines
         )
 
+    def place(self, role: str, label: Any) -> int:
+        """Where the label of a "decision" or a "class" stands."""
+        labels = self.decisions if role == "decision" else self.classes
+        found = _find(label, labels or ())
+        if found is None:
+            raise UsageError(f"{label!r} is no {role} of the loss; it has {list(labels or ())}")
+        return found
+
+    def __getitem__(self, place: tuple[Any, Any]) -> Cell:
+        """The cost of a decision under a truth, by their labels."""
+        decision, truth = place
+        return self.costs[self.place("decision", decision), self.place("class", truth)]
+
     def __repr__(self) -> str:
         return f"Loss({self.costs.tolist()}, decisions={self.decisions}, classes={self.classes})"
 
 
+def plain_labels(labels: Any) -> tuple[Any, ...]:
+    """Labels as Python has them; dates stay as NumPy has them."""
+    if isinstance(labels, set | frozenset):
+        raise UsageError("the labels of a loss stand in an order; give a list, not a set")
+    return tuple(
+        label.item()
+        if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64)
+        else label
+        for label in labels
+    )
+
+
+def _find(label: Any, among: Sequence[Any]) -> int | None:
+    """Where a label stands: the same one, or, as files know only text, the one that is spelled the same."""
+    for k, other in enumerate(among):
+        if type(other) is type(label) and other == label:
+            return k
+    equal = [k for k, other in enumerate(among) if bool(other == label)]
+    spelled = [k for k, other in enumerate(among) if str(other) == str(label)]
+    for found in (equal, spelled):
+        if len(found) > 1:
+            raise UsageError(f"the label {label!r} may be any of {[among[k] for k in found]}; give it exactly")
+        if found:
+            return found[0]
+    return None
+
+
 def _as_cells(costs: Any) -> npt.NDArray[np.object_]:
     """The matrix with one object for each cost, which may be an array."""
-    if isinstance(costs, np.ndarray) and costs.ndim == 2:
-        return costs.astype(object)
-    if isinstance(costs, np.ndarray) and costs.ndim == 3:  # row by decision by truth
+    if not isinstance(costs, np.ndarray):
+        try:
+            rows = [list(row) for row in costs]
+        except TypeError:
+            raise UsageError(f"a loss is a matrix of decisions by classes, not {costs!r}") from None
+        if not rows or not rows[0]:
+            raise UsageError("the loss is empty; give a cost for each decision and class")
+        if any(len(row) != len(rows[0]) for row in rows):
+            raise UsageError("the rows of the loss have different lengths; give a cost for every class in each")
+        cells = np.empty((len(rows), len(rows[0])), dtype=object)
+        for place in np.ndindex(cells.shape):
+            cells[place] = rows[place[0]][place[1]]
+        return cells
+    if costs.ndim == 3:  # row by decision by truth
         cells = np.empty(costs.shape[1:], dtype=object)
         for place in np.ndindex(cells.shape):
             cells[place] = costs[(slice(None), *place)]
         return cells
-    try:
-        rows = [list(row) for row in costs]
-    except TypeError:
-        raise UsageError(f"a loss is a matrix of decisions by classes, not {costs!r}") from None
-    if not rows or any(len(row) != len(rows[0]) for row in rows):
-        raise UsageError("the rows of the loss have different lengths; give a cost for every class in each")
-    cells = np.empty((len(rows), len(rows[0])), dtype=object)
-    for place in np.ndindex(cells.shape):
-        cells[place] = rows[place[0]][place[1]]
-    return cells
+    return costs.astype(object)
 
 
 def _is_number(cell: Cell) -> bool:
-    return isinstance(cell, int | float | np.number) and not isinstance(cell, bool)
+    return isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool)
 
 
 def _is_constant(cells: npt.NDArray[np.object_]) -> bool:
@@ -268,9 +350,13 @@ def _is_constant(cells: npt.NDArray[np.object_]) -> bool:
 
 def _check_cell(cell: Cell, place: str) -> None:
     if _is_number(cell):
-        if not np.isfinite(cell):
+        try:
+            finite = bool(np.isfinite(float(cell)))
+        except OverflowError:
+            finite = False
+        if not finite:
             raise UsageError(f"the cost {place} is {cell}; give a finite number")
-    elif not isinstance(cell, str) and not (hasattr(cell, "__len__") or hasattr(cell, "__array__")):
+    elif not isinstance(cell, str) and np.ndim(cell) != 1:
         raise UsageError(f"the cost {place} is {cell!r}; give a number, a column's name or an array")
 
 
@@ -279,11 +365,6 @@ def _parsed(cell: str) -> float | str:
         return float(cell)
     except ValueError:
         return cell.strip()
-
-
-def _spelling(label: Any) -> str:
-    """Labels from files are text: 1 and "1" are the same class."""
-    return str(label)
 
 
 def _shown(cell: Cell) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import make_scorer
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,16 +41,29 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.reject = reject
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: N803
+        if not hasattr(self.estimator, "predict_proba"):
+            raise UsageError(f"{self.estimator!r} has no predict_proba; wrap it in CalibratedClassifierCV first")
         self.estimator_ = clone(self.estimator).fit(X, y, **fit_params)
-        self.classes_ = self.estimator_.classes_
+        self.classes_ = np.asarray(self.estimator_.classes_)
         self.loss_ = self._fitting_loss()
-        if hasattr(self.estimator_, "n_features_in_"):
-            self.n_features_in_ = self.estimator_.n_features_in_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         return self
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags, tags.target_tags, tags.classifier_tags = (
+            inner.input_tags,
+            inner.target_tags,
+            inner.classifier_tags,
+        )
+        return tags
+
     def _fitting_loss(self) -> Loss:
-        loss = Loss.zero_one(self.classes_.tolist()) if self.loss is None else Loss.of(self.loss)
-        loss = loss.fitting(self.classes_.tolist())
+        loss = Loss.zero_one(list(self.classes_)) if self.loss is None else Loss.of(self.loss)
+        loss = loss.fitting(list(self.classes_))
         return loss if self.reject is None else loss.with_reject(self.reject)
 
     def decide(self, X: Any, costs: Mapping[str, Any] | None = None) -> Decisions:  # noqa: N803
@@ -79,16 +93,19 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
 def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None) -> float:
     """What decisions cost on average, given the truth."""
     given = Loss.of(loss)
-    truths = np.asarray(y_true)
-    classes = np.unique(truths) if given.classes is None else np.array(given.classes)
-    if given.classes is None and classes.size != given.costs.shape[1]:
-        raise UsageError(
-            f"the rows have {classes.size} classes, the loss {given.costs.shape[1]} columns; name its classes"
-        )
-    fitting = given.fitting(np.sort(classes).tolist())
-    place = {label: k for k, label in enumerate(fitting.decisions or ())}
-    decided = [place[label] for label in np.asarray(y_pred, dtype=object).tolist()]
-    spent = fitting.matrix[decided, _places(truths, np.sort(classes), truths.size)]
+    truths, decided = list(np.asarray(y_true)), list(np.asarray(y_pred, dtype=object))
+    if len(truths) != len(decided):
+        raise UsageError(f"{len(truths)} truths and {len(decided)} decisions; give one of each for every row")
+    if given.classes is None:
+        occurring = np.unique(np.asarray(y_true))
+        if occurring.size != given.costs.shape[1]:
+            raise UsageError(
+                f"{occurring.size} classes occur, the loss has {given.costs.shape[1]} columns; name its classes"
+            )
+        given = given.fitting(list(occurring))
+    matrix = given.fitting(given.classes or ()).matrix
+    rows = [given.place("decision", label) for label in decided]
+    spent = matrix[rows, [given.place("class", label) for label in truths]]
     return float(np.average(spent, weights=sample_weight))
 
 
@@ -98,12 +115,14 @@ def cost_scorer(loss: Any) -> Any:
 
 
 def _places(y: Any, classes: Any, rows: int) -> Any:
-    """The places of the labels among the classes."""
+    """The places of the labels among the classes, which may stand in any order."""
     labels = encode_labels(y, rows)
-    strange = labels.classes[~np.isin(labels.classes, classes)].tolist()
-    if strange or (labels.codes < 0).any():
-        raise DataError(f"the label {strange[0] if strange else None!r} is none of the classes {classes.tolist()}")
-    return np.searchsorted(classes, labels.classes)[labels.codes]
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    found = [place.get(label, -1) for label in labels.classes.tolist()]
+    if -1 in found or (labels.codes < 0).any():
+        strange = labels.classes.tolist()[found.index(-1)] if -1 in found else None
+        raise DataError(f"the label {strange!r} is none of the classes {classes.tolist()}")
+    return np.array(found, dtype=np.int64)[labels.codes]
 
 
 def _columns(costs: Mapping[str, Any] | None) -> Callable[[str], Any]:

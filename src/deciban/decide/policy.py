@@ -16,7 +16,7 @@ from deciban.fit import in_order, row_ranges
 Labels = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decisions:
     """The decision of least risk for each row, its expected loss, and the next best with its own.
 
@@ -34,7 +34,8 @@ class Decisions:
         """The labels of the decisions, as an array of their own type."""
         decisions = self.loss.decisions or ()
         found = np.asarray(decisions)
-        if found.ndim == 1 and all(type(a) is type(b) for a, b in zip(found.tolist(), decisions, strict=True)):
+        same = found.ndim == 1 and len({type(label) for label in decisions}) == 1
+        if same and found.dtype.kind in "biufUMm":
             return found
         found = np.empty(len(decisions), dtype=object)
         found[:] = decisions
@@ -52,6 +53,9 @@ class Decisions:
     def __len__(self) -> int:
         return self.chosen.size
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def to_frame(self) -> Any:
         """A pandas DataFrame with a line for each row."""
         import pandas as pd
@@ -63,8 +67,12 @@ class Decisions:
         """The same as an Arrow table."""
         import pyarrow as pa
 
+        def column(values: Labels) -> Any:
+            mixed = values.dtype == object and len({type(value) for value in values}) > 1
+            return pa.array([str(value) for value in values] if mixed else values.tolist())
+
         names = ("decision", "risk", "runner_up", "runner_up_risk")
-        return pa.table({name: pa.array(getattr(self, name).tolist()) for name in names})
+        return pa.table({name: column(getattr(self, name)) for name in names})
 
     def __str__(self) -> str:
         lines = [("", "decision", "risk", "runner-up", "its risk")]
@@ -121,7 +129,7 @@ def incurred(decisions: Decisions, labels: Codes, column: Callable[[str], Any] |
     return np.asarray(costs[row, decisions.chosen, labels])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CoverageCurve:
     """What share of rows is decided, and what these cost, for every cost of rejecting.
 
@@ -140,6 +148,8 @@ class CoverageCurve:
     @classmethod
     def of(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> "CoverageCurve":
         """From decisions without reject, and what each of them did cost."""
+        if not len(decisions):
+            raise UsageError("there are no rows to draw a curve of")
         weight = np.ones(len(decisions)) if weights is None else weights
         levels, place = np.unique(np.append(decisions.risk, 0.0), return_inverse=True)  # ties go to a decision
         behind = np.cumsum(np.bincount(place[:-1], weight, levels.size))
@@ -152,10 +162,25 @@ class CoverageCurve:
         which at least the share `coverage` is decided."""
         if (risk is None) == (coverage is None):
             raise UsageError("choose(risk=…) or choose(coverage=…): give one of the two")
-        if risk is not None:
-            return float(self.reject[np.flatnonzero(self.risk <= risk)[-1]])
-        enough = np.flatnonzero(self.coverage >= min(float(coverage or 0.0), 1.0) - 1e-12)
-        return float(self.reject[enough[0]])
+        if coverage is not None:
+            if not 0.0 <= coverage <= 1.0:
+                raise UsageError(f"coverage={coverage!r}: give a share between 0 and 1")
+            return float(self.reject[np.flatnonzero(self.coverage >= coverage - 1e-12)[0]])
+        low = np.flatnonzero(self.risk <= (np.inf if risk is None else float(risk)))
+        if not low.size:
+            raise UsageError(f"risk={risk!r}: no cost of rejecting makes the decided rows that cheap")
+        return float(self.reject[low[-1]])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        shown = np.unique(np.linspace(0, self.reject.size - 1, 12).astype(np.int64))
+        lines = ["  reject  decided  their cost  cost of all"]
+        lines += [
+            f"{self.reject[k]:8.4g}  {self.coverage[k]:7.3f}  {self.risk[k]:10.4g}  {self.cost[k]:11.4g}" for k in shown
+        ]
+        return "\n".join(lines)
 
 
 def as_places(labels: Labels, classes: Labels) -> Integers:

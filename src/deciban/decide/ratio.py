@@ -1,11 +1,12 @@
 """Two classes: where the decision turns."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from deciban.decide.loss import Loss
+from deciban.decide.priors import log_prior
 from deciban.errors import UsageError
 
 
@@ -22,22 +23,32 @@ class Threshold:
     loss: Loss
 
     @classmethod
-    def of(cls, loss: Any, prior: float, classes: tuple[Any, Any]) -> "Threshold":
-        """From a loss for these two classes, of which the prior is that of the first."""
+    def of(cls, loss: Any, prior: Any, classes: tuple[Any, Any], order: tuple[Any, Any] | None = None) -> "Threshold":
+        """From a loss for these two classes, and the prior of the first or of both.
+
+        A matrix without names is in the order of `order`; without that, the first class first.
+        """
+        order = classes if order is None else order
+        if not isinstance(prior, int | float | np.number):
+            shares = np.exp(log_prior(prior, np.array(order), np.ones(2)))
+            prior = float(shares[order.index(classes[0])])
         if not 0.0 <= prior <= 1.0:
             raise UsageError(f"the prior of {classes[0]!r} is {prior!r}; a probability is between 0 and 1")
-        fitting = (Loss.zero_one(classes) if loss is None else Loss.of(loss)).fitting(classes)
+        fitting = (Loss.zero_one(order) if loss is None else Loss.of(loss)).fitting(order)
         if fitting.varies or set(fitting.decisions or ()) != set(classes):
             raise UsageError(
                 "a threshold needs a loss of two decisions, the two classes, that is the same for every row"
             )
-        return cls(classes, float(prior), fitting)
+        found = cls(classes, float(prior), fitting)
+        _ = found.odds  # which may be refused
+        return found
 
     @property
     def odds(self) -> float:
         """Decide for the first class when P(first | x) / P(second | x) is above this."""
         place = {label: k for k, label in enumerate(self.loss.decisions or ())}
-        matrix = self.loss.matrix[[place[label] for label in self.classes]]
+        column = {label: k for k, label in enumerate(self.loss.classes or ())}
+        matrix = self.loss.matrix[[place[label] for label in self.classes]][:, [column[c] for c in self.classes]]
         gain = matrix[1, 0] - matrix[0, 0]  # of being right about the first
         price = matrix[0, 1] - matrix[1, 1]  # of being wrong about the second
         if gain > 0.0 and price >= 0.0:
@@ -56,17 +67,22 @@ class Threshold:
     @property
     def likelihood_ratio(self) -> float:
         """Decide for the first class when p(x | first) / p(x | second) is above this."""
-        if self.prior == 0.0:
+        if self.prior == 0.0 or np.isinf(self.odds):
             return float("inf")
         return self.odds * (1.0 - self.prior) / self.prior
 
-    def with_prior(self, prior: float) -> "Threshold":
+    def with_prior(self, prior: Any) -> "Threshold":
         """The thresholds under another prior: only that on the likelihood ratio moves."""
-        return Threshold.of(self.loss, prior, self.classes)
+        return Threshold.of(self.loss, prior, self.classes, self._order)
 
     def with_loss(self, loss: Any) -> "Threshold":
         """The thresholds at other costs: all of them move."""
-        return replace(Threshold.of(loss, self.prior, self.classes))
+        return Threshold.of(loss, self.prior, self.classes, self._order)
+
+    @property
+    def _order(self) -> tuple[Any, Any]:
+        first, second = self.loss.classes or self.classes
+        return first, second
 
     def __str__(self) -> str:
         first, second = self.classes

@@ -8,6 +8,7 @@ from scipy.special import ndtri
 
 from deciban.arrays import Floats
 from deciban.data.labels import LabelArray
+from deciban.errors import DataError, UsageError
 
 MOST_STEPS = 10_000
 
@@ -50,6 +51,10 @@ def estimate_shares(
             f"(tune='auto' and leave_one_out() help)",
             stacklevel=3,
         )
+    if not len(posterior):
+        raise DataError("there are no rows to estimate shares from")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
     ratio = posterior / np.maximum(before, 1e-300)
     ratio[:, before == 0.0] = 0.0
     share, steps = np.where(before > 0.0, before, 0.0), 0
@@ -65,6 +70,10 @@ def estimate_shares(
     scaled = ratio / (ratio @ share)[:, None]
     information = scaled.T @ scaled
     free = np.linalg.svd(np.ones((1, share.size)))[2][1:]
-    spread = free.T @ np.linalg.pinv(free @ information @ free.T) @ free
-    half = float(ndtri(0.5 + level / 2.0)) * np.sqrt(np.maximum(np.diag(spread), 0.0))
+    known, axes = np.linalg.eigh(free @ information @ free.T)
+    directions = axes.T @ free
+    silent = known <= 1e-9 * max(float(information.max()), 1.0)  # along these the rows say nothing of the shares
+    variance = (directions[~silent] ** 2 / known[~silent][:, None]).sum(axis=0)
+    variance[(directions[silent] ** 2).sum(axis=0) > 1e-9] = np.inf
+    half = float(ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
     return EstimatedPrior(classes, share, np.maximum(share - half, 0.0), np.minimum(share + half, 1.0), level, steps)

@@ -44,32 +44,32 @@ class Belief(Mapping[Any, float]):
     def __len__(self) -> int:
         return len(self.before)
 
-    def frequencies(self, people: int = 1000) -> str:
-        """The same in natural frequencies: of 1,000 people, so many ..."""
-        lines, shown = [], {}
-        for name in self.before:
-            having, showing = people * self.before[name], people * self.joint[name]
-            shown[name] = showing
-            lines.append(f"{_count(having)} are {name}, of whom {_count(showing)} show the evidence")
-        total = sum(shown.values())
+    def frequencies(self, people: int | None = None) -> str:
+        """The same in natural frequencies: of 1,000 people, so many ...; of more, where whole ones need it."""
+        if people is None:
+            people = 1000
+            while people < 10**9 and not all(_is_near_whole(people * joint) for joint in self.joint.values()):
+                people *= 10
+        shown = {name: round(people * self.joint[name]) for name in self.before}
+        lines = [
+            f"{round(people * self.before[name]):,} are {name}, of whom {shown[name]:,} show the evidence"
+            for name in self.before
+        ]
         first = next(iter(self.before))
         return (
             f"Of {people:,} people " + "; ".join(lines) + ".\n"
-            f"So of the {_count(total)} who show it {_count(shown[first])} are {first}: {100 * self[first]:.1f} %."
+            f"So of the {sum(shown.values()):,} who show it {shown[first]:,} are {first}: {100 * self[first]:.1f} %."
         )
 
     def __str__(self) -> str:
         width = max(len(str(name)) for name in self.before)
-        lines = [f"{'':{width}}  prior     likelihood  joint     posterior"]
+        lines = [f"{'':{width}}  prior      likelihood  joint      posterior"]
         lines += [
-            f"{name!s:{width}}  {self.before[name]:<8.4g}  {self.likelihoods[name]:<10.4g}  "
-            f"{self.joint[name]:<8.4g}  {self[name]:.4f}"
+            f"{name!s:{width}}  {self.before[name]:<9.4g}  {self.likelihoods[name]:<10.4g}  "
+            f"{self.joint[name]:<9.4g}  {self[name]:.4f}"
             for name in self.before
         ]
-        people = 1000
-        while people < 10**9 and any(0.0 < people * joint < 1.0 for joint in self.joint.values()):
-            people *= 10
-        return "\n".join([*lines, self.frequencies(people)])
+        return "\n".join([*lines, self.frequencies()])
 
 
 def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "negative")) -> Belief:
@@ -81,14 +81,16 @@ def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "n
 
     >>> ill = bayes(0.05, (0.9, 0.08), names=("ill", "well"))     # sensitivity 90 %, false alarms 8 %
     >>> print(ill)
-          prior     likelihood  joint     posterior
-    ill   0.05      0.9         0.045     0.3719
-    well  0.95      0.08        0.076     0.6281
+          prior      likelihood  joint      posterior
+    ill   0.05       0.9         0.045      0.3719
+    well  0.95       0.08        0.076      0.6281
     Of 1,000 people 50 are ill, of whom 45 show the evidence; 950 are well, of whom 76 show the evidence.
     So of the 121 who show it 45 are ill: 37.2 %.
     >>> round(ill.update((0.9, 0.08))["ill"], 4)                  # a second test, positive too
     0.8695
     """
+    if len(names) != 2 or names[0] == names[1]:
+        raise UsageError(f"names={names!r}: give two different names")
     if not isinstance(prior, Mapping):
         share = _probability("the prior", prior)
         prior = {names[0]: share, names[1]: 1.0 - share}
@@ -96,7 +98,10 @@ def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "n
     if len(before) < 2 or abs(sum(before.values()) - 1.0) > 1e-9:
         raise UsageError(f"the priors {before} sum to {sum(before.values()):.12g}; those of all hypotheses sum to 1")
     if not isinstance(likelihoods, Mapping):
-        given = list(likelihoods)
+        try:
+            given = list(likelihoods)
+        except TypeError:
+            raise UsageError(f"likelihoods={likelihoods!r}: give one for each hypothesis, as (0.9, 0.08)") from None
         if len(given) != len(before):
             raise UsageError(f"{len(given)} likelihoods for {len(before)} hypotheses; give one for each")
         likelihoods = dict(zip(before, given, strict=True))
@@ -119,7 +124,6 @@ def _probability(what: str, value: Any) -> float:
     return number
 
 
-def _count(amount: float) -> str:
-    """A number of people, in whole ones where that is near enough."""
-    whole = round(amount)
-    return f"{whole:,}" if abs(amount - whole) < 0.05 * max(amount, 1e-12) and whole else f"{amount:,.3g}"
+def _is_near_whole(amount: float) -> bool:
+    """Whether a number of people may be rounded: to itself, or by less than a twentieth."""
+    return amount == 0.0 or abs(amount - round(amount)) <= 1e-9 or (amount >= 10.0 and amount % 1.0 != 0.5)

@@ -1,9 +1,11 @@
 """What a model has to learn, and the risk it believes in."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
+from deciban.arrays import Flags
 from deciban.decide.loss import Loss
 from deciban.families.base import Likelihood
 from deciban.families.bernoulli import BernoulliLikelihood
@@ -14,11 +16,12 @@ from deciban.families.gaussian import Normal
 from deciban.families.joint_gaussian import JointNormal
 from deciban.families.joint_table import JointTableLikelihood
 from deciban.families.log_normal import LogNormalLikelihood
-from deciban.families.multinomial import ComplementScore, MultinomialLikelihood
+from deciban.families.multinomial import MultinomialLikelihood
+from deciban.families.poisson import PoissonLikelihood
 from deciban.model import Counts, Model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlugIn:
     """The risk of the best rule if plain Bayes were true, with its interval, and the leave-one-out risk beside it.
 
@@ -30,9 +33,12 @@ class PlugIn:
     left_out: float | None
     loss: Loss
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         low, high = self.interval
-        found = f"by the model's own lights {self.risk:.4f} (between {low:.4f} and {high:.4f})"
+        found = f"by the model's own lights {self.risk:.4f} (between {max(low, 0.0):.4f} and {high:.4f})"
         return found + ("" if self.left_out is None else f"; leave-one-out {self.left_out:.4f}")
 
 
@@ -42,60 +48,78 @@ class ParameterCount:
 
     naive: int
     model: int
-    full: float
+    full: int
 
     @classmethod
     def of(cls, counts: Counts, plain: Model, model: Model) -> "ParameterCount":
         classes = counts.classes.size
-        tuned = int((model.weights != 1.0).sum()) + int((model.bias != 0.0).sum())
-        naive = classes - 1 + sum(_parameters(likelihood, classes) for likelihood in plain.likelihoods)
-        here = classes - 1 + tuned + sum(_parameters(likelihood, classes) for likelihood in model.likelihoods)
-        return cls(naive, here, classes - 1 + _full(plain, classes))
+        tuned = int(((model.weights != 1.0) & (model.weights != 0.0)).sum()) + (classes - 1 if model.bias.any() else 0)
+        naive = sum(_alone(likelihood, classes) for likelihood in plain.likelihoods)
+        here = sum(
+            _parameters(likelihood, classes, model.weights[slot] != 0.0)
+            for likelihood, slot in zip(model.likelihoods, model.schema.slots, strict=True)
+        )
+        return cls(classes - 1 + naive, classes - 1 + tuned + here, classes - 1 + _full(plain, classes))
 
     def __str__(self) -> str:
-        full = f"{self.full:,.0f}" if self.full < 1e15 else f"{self.full:.3g}"
+        full = f"{self.full:,}" if self.full < 10**15 else f"about 10^{len(str(self.full)) - 1}"
         return f"naive {self.naive:,}, as it is {self.model:,}, full joint {full}"
 
 
-def _parameters(likelihood: Likelihood, classes: int) -> int:
-    """Of one part."""
-    if isinstance(likelihood, CategoricalLikelihood):
-        return classes * int(sum(len(levels) - 1 for levels in likelihood.levels))
-    if isinstance(likelihood, BinnedLikelihood):
-        return classes * int(sum(bins.cells.size - 1 for bins in likelihood.bins))
-    if isinstance(likelihood, BernoulliLikelihood):
-        return classes * len(likelihood.one)
-    if isinstance(likelihood, MultinomialLikelihood | ComplementScore):
-        table = likelihood.log_share if isinstance(likelihood, MultinomialLikelihood) else likelihood.weight
-        return classes * (len(table) - 1)
+def _parameters(likelihood: Likelihood, classes: int, heard: Flags) -> int:
+    """Of the blocks of one part that are heard."""
     if isinstance(likelihood, LogNormalLikelihood):
-        return _parameters(likelihood.normal, classes)
-    if isinstance(likelihood, Normal):
+        return _parameters(likelihood.normal, classes, heard)
+    if isinstance(likelihood, CategoricalLikelihood):
+        each = classes * np.array([max(len(levels) - 1, 0) for levels in likelihood.levels])
+    elif isinstance(likelihood, BinnedLikelihood):
+        each = classes * np.array([max(bins.cells.size - 1, 0) for bins in likelihood.bins])
+    elif isinstance(likelihood, Normal):
         shared = (likelihood.variance == likelihood.variance[:, :1]).all(axis=1)
-        return int(np.where(shared, classes + 1, 2 * classes).sum())
-    if isinstance(likelihood, GammaLikelihood):
-        return 2 * classes * len(likelihood.shape)
-    if isinstance(likelihood, JointNormal):
+        each = np.where(shared, classes + 1, 2 * classes)
+    elif isinstance(likelihood, BernoulliLikelihood):
+        each = np.full(len(likelihood.one), classes)
+    elif isinstance(likelihood, GammaLikelihood):
+        each = np.full(len(likelihood.shape), 2 * classes)
+    elif isinstance(likelihood, PoissonLikelihood):
+        each = np.full(len(likelihood.rate), classes)
+    elif isinstance(likelihood, JointNormal):
         size = likelihood.centre.size
-        return classes * size + len(likelihood.covariance) * size * (size + 1) // 2
+        each = np.array([classes * size + len(likelihood.covariance) * size * (size + 1) // 2])
+    elif isinstance(likelihood, JointTableLikelihood):
+        each = np.array([classes * max(int(likelihood.complete.possible) - 1, 0)])
+    else:
+        each = np.array([classes * max(_words(likelihood) - 1, 0)])
+    return int(each[heard].sum())
+
+
+def _words(likelihood: Likelihood) -> int:
+    table = likelihood.log_share if isinstance(likelihood, MultinomialLikelihood) else getattr(likelihood, "weight", ())
+    return len(table)
+
+
+def _alone(likelihood: Likelihood, classes: int) -> int:
+    """Of the columns of one part, each by itself."""
+    if isinstance(likelihood, JointNormal):
+        shared = np.unique(likelihood.group).size == 1
+        return int(likelihood.centre.size * (classes + 1 if shared else 2 * classes))
     if isinstance(likelihood, JointTableLikelihood):
-        return classes * (int(likelihood.complete.possible) - 1)
-    rates = getattr(likelihood, "rate", None)
-    return 0 if rates is None else int(rates.size)
+        return classes * sum(max(len(levels) - 1, 0) for levels in likelihood.statistic.levels)
+    return _parameters(likelihood, classes, np.array(True))
 
 
-def _full(plain: Model, classes: int) -> float:
+def _full(plain: Model, classes: int) -> int:
     """Of a table of all discrete columns, with a joint Gaussian of all others in each of its cells, for every class."""
-    cells, numbers = 1.0, 0
+    cells, numbers = 1, 0
     for likelihood in plain.likelihoods:
         if isinstance(likelihood, CategoricalLikelihood):
-            cells *= float(np.prod([max(len(levels), 1) for levels in likelihood.levels], dtype=np.float64))
+            cells *= prod(max(len(levels), 1) for levels in likelihood.levels)
         elif isinstance(likelihood, BernoulliLikelihood):
-            cells *= 2.0 ** len(likelihood.one)
+            cells *= 2 ** len(likelihood.one)
         elif isinstance(likelihood, JointTableLikelihood):
-            cells *= float(likelihood.complete.possible)
+            cells *= prod(max(len(levels), 1) for levels in likelihood.statistic.levels)
         elif isinstance(likelihood, BinnedLikelihood):
-            cells *= float(np.prod([max(bins.cells.size, 1) for bins in likelihood.bins], dtype=np.float64))
+            cells *= prod(max(int(bins.cells.size), 1) for bins in likelihood.bins)
         elif isinstance(likelihood, Normal):
             numbers += len(likelihood.variance)
         elif isinstance(likelihood, LogNormalLikelihood):
@@ -105,6 +129,5 @@ def _full(plain: Model, classes: int) -> float:
         elif isinstance(likelihood, GammaLikelihood):
             numbers += len(likelihood.shape)
         else:
-            table = getattr(likelihood, "log_share", getattr(likelihood, "rate", np.zeros((0, 1))))
-            numbers += len(table)
-    return classes * (cells * (1.0 + numbers + numbers * (numbers + 1) / 2.0) - 1.0)
+            numbers += len(likelihood.rate) if isinstance(likelihood, PoissonLikelihood) else _words(likelihood)
+    return classes * (cells * (1 + numbers + numbers * (numbers + 1) // 2) - 1)
