@@ -36,7 +36,8 @@ from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
 from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized
-from deciban.tune import Rows, Tuning, most_rows, retuned, tuned
+from deciban.tune.rows import Rows
+from deciban.tune.tuning import Tuning, most_rows, retuned, tuned
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

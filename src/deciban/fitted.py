@@ -8,7 +8,7 @@ from deciban.arrays import Floats
 from deciban.data.tables import Table
 from deciban.errors import DataError
 from deciban.model import Counts, Model, estimate
-from deciban.tune import Tuning
+from deciban.tune.tuning import Tuning
 
 
 @dataclass(frozen=True)

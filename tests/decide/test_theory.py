@@ -329,6 +329,7 @@ def test_forms_keep_their_digits_where_values_are_large() -> None:
         same_posteriors(clf.quadratic_form(), clf, X)
 
 
+@pytest.mark.filterwarnings("ignore:the posteriors are off")
 def test_shares_that_rows_cannot_tell_are_not_claimed() -> None:
     words = ["p"] * 80 + ["q"] * 20 + ["p"] * 80 + ["q"] * 20 + ["p"] * 10 + ["q"] * 90
     clf = textbook().fit({"w": words}, np.repeat(["a", "b", "c"], 100))

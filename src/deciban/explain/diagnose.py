@@ -15,7 +15,8 @@ from deciban.families.gaussian import Normal
 from deciban.families.log_normal import LogNormalLikelihood
 from deciban.leave_one_out import Calibration, LeaveOneOut
 from deciban.model import Model
-from deciban.tune import Rows, few_levels
+from deciban.tune.blocks import few_levels
+from deciban.tune.rows import Rows
 
 BITS = 1.0 / np.log(2.0)
 

@@ -9,7 +9,8 @@ from deciban.arrays import Floats
 from deciban.data.schema import Schema
 from deciban.families import Categorical, Family, Gaussian, JointGaussian, JointTable, Poisson
 from deciban.model import normalized
-from deciban.tune import Rows, centred, learn_weights, left_out_evidence
+from deciban.tune.rows import Rows, left_out_evidence
+from deciban.tune.weights import centred, learn_weights
 
 # More log-likelihood than this is not chance.
 LEAST_GAIN = 2.0

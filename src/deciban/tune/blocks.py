@@ -1,0 +1,140 @@
+"""Columns that speak together: joint Gaussians, and tables of two."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban import kernels
+from deciban.arrays import Codes
+from deciban.data.schema import Part, Schema
+from deciban.families import Bernoulli, Categorical, Gaussian, JointGaussian, JointTable
+from deciban.families.base import Pooled, Shrunk
+from deciban.model import normalized
+from deciban.statistics.levels import distinct
+from deciban.tune.families import Heard, inferred_columns, least_spread
+from deciban.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence
+from deciban.tune.weights import BLOCK_ROWS, centred, learn_weights, maximise
+
+# The widest joint Gaussian, the largest share of missing cells in its columns, and the multiplications that choose its
+# shrinkage.
+MOST_JOINED = 128
+MOST_MISSING = 0.1
+SHRINKAGE_WORK = 2e7
+
+# Pairs of columns: how many of the best columns are paired, how many levels they may have, their smoothing, how many
+# pairs join at a time and how often, and what log-likelihood each must promise.
+PAIRED_COLUMNS, PAIRED_LEVELS, PAIR_ALPHA, PAIRS_A_ROUND, ROUNDS, LEAST_GAIN = 24, 16, 0.5, 6, 6, 4.0
+MOST_PAIRS = PAIRS_A_ROUND * ROUNDS
+
+POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.002, 0.02, 0.2))
+PER_CLASS = tuple(
+    JointGaussian(Shrunk(amount, share)) for amount, share in ((0.02, 0.005), (0.1, 0.02), (0.1, 0.1), (0.5, 0.5))
+)
+
+
+def joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
+    """The linear and the quadratic discriminant of all numeric columns, each with the best of a few shrinkages."""
+    columns = [
+        column
+        for part in base.parts
+        if isinstance(part.family, Gaussian | Categorical | Bernoulli)
+        for column in inferred_columns(part)
+        if is_number(rows.table, column)
+    ]
+    if len(columns) < 2:
+        return []
+    cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
+    full = (np.isnan(cells).mean(axis=0) <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
+    columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
+    if not 2 <= len(columns) <= min(MOST_JOINED, rows.total / 2):
+        return []
+    counted: dict[Any, Any] = {}
+    heard = []
+    for families in (POOLED, PER_CLASS):
+        some = rows.some(max(FEWEST_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
+        statistic = families[0].count(families[0].read(rows.table, columns), rows.labels, rows.weights, rows.classes)
+        counted[families[0].counts, tuple(columns)] = statistic
+        losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
+        family = families[int(np.argmin(losses))]
+        evidence = left_out_evidence(rows, family, columns, counted)
+        why = "all numeric columns together, log-loss " + f"{rows.losses(evidence)[0]:.4f} alone"
+        heard.append(Heard(Part(family, tuple(columns), (why,) * len(columns), beside=True), evidence))
+    return heard
+
+
+def _joins(rows: Rows, column: int) -> bool:
+    """Whether a column may join the others: its classes spread together, and each that has few rows by itself."""
+    return all(least_spread(rows, column, few=30.0))
+
+
+def pairs_of(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float]) -> list[Heard]:
+    """Tables of two columns, as long as they promise to add to what the others say."""
+    known = [column for column in range(base.width) if base.column_name(column) in losses]
+    best = sorted(known, key=lambda column: losses[base.column_name(column)])
+    bins = int(np.clip((rows.total / 2.0) ** (1.0 / 3.0), 4, PAIRED_LEVELS))
+    coded: dict[int, tuple[Codes, tuple[float, ...] | None, int]] = {}
+    for column in best:
+        if len(coded) < PAIRED_COLUMNS and (member := few_levels(rows, column, bins)) is not None:
+            coded[column] = member
+    columns = sorted(coded)
+    sizes = np.array([coded[column][2] for column in columns], dtype=np.int64)
+    pairs = [
+        (a, b) for a, b in combinations(range(len(columns)), 2) if sizes[a] * sizes[b] * rows.classes <= rows.total
+    ]
+    if not pairs:
+        return []
+    codes = np.stack([coded[column][0] for column in columns], axis=1)
+    evidence = centred(np.concatenate([part.evidence for part in heard], axis=1))
+    singles = sum(part.evidence.shape[1] for part in heard if not part.part.beside)
+    groups = np.concatenate([np.zeros(singles), 1 + np.arange(evidence.shape[1] - singles)]).astype(np.int64)
+    weights, bias = learn_weights(evidence, rows, groups, polish=False)
+    joined: list[Heard] = []
+    for _ in range(ROUNDS):
+        if not pairs:
+            break
+        score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
+        posterior, _ = normalized(score, rows.log_prior)
+        gains = np.empty(len(pairs))
+        kernels.pair_gains(
+            codes, sizes, rows.labels, rows.weights, PAIR_ALPHA, posterior, np.array(pairs, dtype=np.int64), gains
+        )
+        found = [k for k in np.argsort(-gains)[:PAIRS_A_ROUND] if gains[k] > LEAST_GAIN]
+        if not found:
+            break
+        for k in found:
+            members = tuple(columns[m] for m in pairs[k])
+            cuts = tuple(coded[column][1] for column in members)
+            family = JointTable(PAIR_ALPHA, cuts=None if cuts == (None, None) else cuts)
+            why = f"together they promised {gains[k]:.1f} nats"
+            part = Part(family, members, (why, why), beside=True)
+            joined.append(Heard(part, left_out_evidence(rows, family, members, {})))
+        pairs = [pair for k, pair in enumerate(pairs) if k not in set(found)]
+        more = centred(np.concatenate([part.evidence for part in joined[-len(found) :]], axis=1))
+        evidence = np.concatenate([evidence, more], axis=1)
+        target = np.concatenate([weights, np.zeros(len(found))])
+        weights, bias = maximise(evidence, rows, target, bias, BLOCK_ROWS, polish=False)
+    return joined
+
+
+def few_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:
+    """A column as a few levels: the code of each cell (-1: missing), where it is cut (None: nowhere), their number."""
+    table = rows.table
+    if is_number(table, column):
+        cells = np.asarray(table.numbers([column])[:, 0], dtype=np.float64)
+        here = ~np.isnan(cells)
+        values = np.unique(cells[here])
+        if values.size < 2:
+            return None
+        if values.size <= bins + 2:
+            cuts = (values[1:] + values[:-1]) / 2.0
+        else:
+            share = np.arange(1, bins) / bins
+            cuts = np.unique(np.quantile(cells[here], share, method="inverted_cdf", weights=rows.weights[here]))
+        codes = np.where(np.isnan(cells), -1, np.searchsorted(cuts, cells, side="right")).astype(np.int32)
+        return codes, tuple(cuts.tolist()), cuts.size + 1
+    values_of = table.values([column])
+    array = values_of[0] if isinstance(values_of, list) else pa.array(values_of[:, 0], from_pandas=True)
+    codes, levels = distinct(array, 0)
+    return (codes.astype(np.int32), None, len(levels)) if 2 <= len(levels) <= PAIRED_LEVELS else None

@@ -1,0 +1,146 @@
+"""The family that each column speaks by."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.data.schema import GIVEN, Part, Schema
+from deciban.families import (
+    Binned,
+    Categorical,
+    Family,
+    Gamma,
+    Gaussian,
+    LogNormal,
+    Poisson,
+)
+from deciban.families.base import Pooled
+from deciban.statistics import Moments
+from deciban.tune.rows import Rows, is_number, left_out_evidence
+
+# What another family than the inferred one must gain in log-likelihood to be worth the change.
+CHANGE_NATS = 1.0
+
+# A class whose variance in a column is below this share of the column's has shown no spread there.
+LEAST_SPREAD = 1e-3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The family a column speaks by, and those it was preferred to, each with its leave-one-out log-loss alone."""
+
+    column: str
+    family: Family
+    loss: float
+    others: tuple[tuple[Family, float], ...]
+
+    def __str__(self) -> str:
+        runners_up = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])
+        return f"{self.column}: {self.family} {self.loss:.4f}" + (f" before {runners_up}" if runners_up else "")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A part with the evidence of its blocks."""
+
+    part: Part
+    evidence: Floats
+
+
+def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...]]:
+    """The parts of the base, each inferred column with the family that has the least log-loss by itself."""
+    options: dict[Family, list[int]] = {}
+    kept = []
+    for part in base.parts:
+        inferred = [] if part.family.joint else inferred_columns(part)
+        for column in inferred:
+            for family in candidates(part.family, rows, column):
+                options.setdefault(family, []).append(column)
+        if rest := tuple(k for k, column in enumerate(part.columns) if column not in inferred):
+            kept.append(part.only(rest))
+    ledger: dict[int, list[tuple[float, Family]]] = {}
+    best: dict[int, Floats] = {}
+    counted: dict[Any, Any] = {}
+    for family, columns in options.items():
+        evidence = left_out_evidence(rows, family, columns, counted)
+        for k, loss in enumerate(rows.losses(evidence)):
+            tried = ledger.setdefault(columns[k], [])
+            charged = float(loss) + (CHANGE_NATS / rows.total if tried else 0.0)  # the inferred family comes first
+            if not tried or charged < min(tried, key=lambda entry: entry[0])[0]:
+                best[columns[k]] = evidence[:, k].copy()
+            tried.append((charged, family))
+    heard = [Heard(part, left_out_evidence(rows, part.family, part.columns, {})) for part in kept]
+    chosen: dict[Family, list[int]] = {}
+    choices = []
+    for column in sorted(ledger):
+        (loss, family), *others = sorted(ledger[column], key=lambda entry: entry[0])
+        chosen.setdefault(family, []).append(column)
+        choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for other, f in others)))
+    by_column = dict(zip(sorted(ledger), choices, strict=True))
+    for family, columns in chosen.items():
+        why = tuple(_reason(by_column[column]) for column in columns)
+        evidence = np.stack([best[column] for column in columns], axis=1)
+        heard.append(Heard(Part(family, tuple(columns), why), evidence))
+    return heard, tuple(choices)
+
+
+def inferred_columns(part: Part) -> list[int]:
+    """The columns that nobody spoke of."""
+    return [column for column, why in zip(part.columns, part.why, strict=True) if why != GIVEN]
+
+
+def _reason(choice: Choice) -> str:
+    if not choice.others:
+        return "the only candidate"
+    family, loss = choice.others[0]
+    return f"log-loss {choice.loss:.4f} alone, before {family} {loss:.4f}"
+
+
+def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
+    """The families that may suit a column that was inferred to be of this one; that one first."""
+    table = rows.table
+    others: list[Family] = []
+    dropped: Family | None = None
+    if isinstance(family, Categorical) and family.unseen == "error":
+        return [family, *(replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0) if alpha != family.alpha)]
+    if isinstance(family, Categorical):
+        others += [replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
+    if isinstance(family, Gaussian | Categorical) and is_number(table, column):
+        cells = np.asarray(table.numbers([column])[:, 0], dtype=np.float64)
+        cells = cells[~np.isnan(cells)]
+        values = np.unique(cells)
+        if values.size < 2:
+            return [family]
+        own, pooled = least_spread(rows, column)
+        if pooled:
+            others.append(Gaussian(variance=Pooled()))
+        if own:
+            others.append(Gaussian())
+        elif isinstance(family, Gaussian):
+            dropped = family
+        others += [Binned(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(rows.total / 8, 4)]
+        if values[0] > 0.0 and pooled:
+            others.append(LogNormal(variance=Pooled(), outside="ignore"))
+        if values[0] > 0.0 and own:
+            others += [LogNormal(outside="ignore"), Gamma(outside="ignore")]
+        if values[0] >= 0.0 and values[-1] < 1e6 and (values == np.floor(values)).all():
+            others.append(Poisson(alpha=1.0, outside="ignore"))
+        if values.size <= min(30, rows.total / 4):
+            others += [Categorical(alpha=alpha) for alpha in (0.5, 1.0)]
+    return [option for option in dict.fromkeys([family, *others]) if option is not dropped]
+
+
+def least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
+    """Whether every class (of less than `few` rows) spreads in a column, and whether the classes together do.
+
+    Where a class never varied, a bell shape is certain that it never will; no row left out contradicts it.
+    """
+    cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
+    moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
+    overall = float(moments.over_classes().variance()[0, 0])
+    several = (moments.weight[:, 0] > 0.0) & (moments.weight[:, 0] < few)
+    own = moments.variance()[several, 0]
+    pooled = moments.scatter[:, 0].sum() / max(moments.weight[:, 0].sum(), 1e-300)
+    return bool((own > LEAST_SPREAD * overall).all()), bool(pooled > LEAST_SPREAD * overall)

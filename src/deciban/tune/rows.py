@@ -1,0 +1,123 @@
+"""Rows to tune on, and what they say without themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from deciban import kernels
+from deciban.arrays import Codes, Floats, Integers, log
+from deciban.data.labels import LabelArray
+from deciban.data.tables import SparseMatrix, Table, is_numeric
+from deciban.families import Family
+from deciban.families.base import LeftOut, cells_of
+from deciban.fit import CORES, in_order
+from deciban.model import Counts
+from deciban.progress import Advance
+
+# Fewer rows than this are not tuned.
+FEWEST_ROWS = 20
+
+# Rows that are worth a thread of their own.
+CHUNK_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to tune on: their table, class and weight."""
+
+    table: Table
+    labels: Codes
+    weights: Floats
+    log_prior: Floats
+    threads: int | None = None
+    advance: Advance = field(default=lambda done: None, compare=False)  # called for every candidate that was tried
+
+    @classmethod
+    def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, most: int) -> "Rows":
+        """The rows that have a label and a weight, or as many of them as are to be looked at, drawn by lot."""
+        every = np.ones(labels.size) if weights is None else weights
+        usable = np.flatnonzero((labels >= 0) & (every > 0.0))
+        share = np.bincount(labels[usable], every[usable], classes)
+        usable = usable[_drawn(usable.size, most)]
+        whole = usable.size == labels.size
+        log_prior = log(share / max(share.sum(), 1e-300))
+        return cls(table if whole else table.take(usable), labels[usable], every[usable], log_prior)
+
+    @property
+    def classes(self) -> int:
+        return self.log_prior.size
+
+    def among(self, classes: LabelArray, counts: Counts) -> "Rows":
+        """The same rows with the classes of the counts, whose empirical prior they take."""
+        place = np.searchsorted(counts.classes, classes).astype(np.int32)
+        share = counts.class_weight / max(counts.class_weight.sum(), 1e-300)
+        return replace(self, labels=place[self.labels], log_prior=log(share))
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def left_out(self) -> LeftOut:
+        return LeftOut(self.labels, np.minimum(self.weights, 1.0))
+
+    def taken_out(self, learned: bool) -> LeftOut:
+        """Each row to be left out if it was `learned`, or to be scored as it is."""
+        return self.left_out if learned else replace(self.left_out, taken=np.zeros(self.labels.size))
+
+    def some(self, most: int) -> "Rows":
+        if self.labels.size <= most:
+            return self
+        kept = _drawn(self.labels.size, most)
+        return replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
+
+    def of_classes_present(self) -> "Rows":
+        """The same rows as if there were no other classes than theirs."""
+        present, labels = np.unique(self.labels, return_inverse=True)
+        if present.size == self.classes:
+            return self
+        share = np.exp(self.log_prior[present])
+        return replace(self, labels=labels.astype(np.int32), log_prior=log(share / share.sum()))
+
+    def losses(self, evidence: Floats) -> Floats:
+        """The log-loss of each block alone."""
+        losses = np.empty(evidence.shape[1])
+        kernels.block_losses(evidence, self.log_prior, self.labels, self.weights, losses)
+        return losses
+
+
+def _drawn(size: int, most: int) -> Integers:
+    """At most so many of the places 0 .. size - 1, the same ones each time, in order."""
+    return np.sort(np.random.default_rng(size).permutation(size)[:most])
+
+
+def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
+    """The evidence of each row by what the other rows count; `counted` remembers what was."""
+    cells = family.read(rows.table, columns)
+    key = family.counts, tuple(columns)
+    if key not in counted:
+        counted[key] = family.count(cells, rows.labels, rows.weights, rows.classes)
+    blocks = 1 if family.joint else len(columns)
+    size = rows.labels.size
+    out = np.zeros((size, blocks, rows.classes))
+
+    def score(start: int) -> None:
+        some = np.arange(start, min(start + step, size))
+        family.score_left_out(
+            counted[key], cells_of(cells, some), rows.left_out[some], np.arange(blocks), out[start : start + step]
+        )
+
+    step = max(CHUNK_ROWS, -(-size // (rows.threads or CORES)))
+    for _ in in_order(score, range(0, size, step), rows.threads):
+        pass
+    rows.advance(1)
+    return out
+
+
+def is_number(table: Table, column: int) -> bool:
+    if isinstance(table, SparseMatrix):
+        return False
+    cells = table.values([column])
+    return is_numeric(cells[0].type) if isinstance(cells, list) else True
