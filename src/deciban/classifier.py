@@ -150,6 +150,83 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return NotImplemented
         return self._with(self._known().counts - other._known().counts, self._known())
 
+    def with_prior(self, prior: Any) -> Self:
+        """The same classifier with another prior; the likelihoods stay as they are."""
+        changed = copy.copy(self)
+        changed.prior = prior
+        known = self._known()
+        changed.fitted_ = replace(changed._fitted(known.counts), tuning=known.tuning)
+        changed._training = vars(self).get("_training")
+        return changed
+
+    # scoring
+
+    def predict(self, X: Any) -> LabelArray:  # noqa: N803
+        """The most probable class of each row; ties go to the first of `classes_`."""
+        return self._predicted(self._known().model, open_table(X))
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The posterior probability of each class, in the order of `classes_`."""
+        return self._scored(X, lambda joint, prior: normalized(joint, prior)[0])
+
+    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The logarithm of the posterior."""
+        return self._scored(X, lambda joint, prior: normalized(joint, prior, logarithm=True)[0])
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:  # noqa: N803
+        """Between which bounds each posterior lies, given how few rows stand behind it: (low, high), as predict_proba.
+
+        By the delta method on the log-odds; that the model may be of the wrong kind is not in it.
+        """
+        if not 0.0 < level < 1.0:
+            raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
+        known = self._known()
+        table = known.model.schema.fitting(open_table(X))
+        counts = known.counts.heard(known.model.schema)
+        width = float(ndtri(0.5 + level / 2.0))
+        return interval(known.model.log_joint(table), known.model.doubt(counts, table), width, known.log_prior)
+
+    def log_joint(self, X: Any) -> Floats:  # noqa: N803
+        """log P(row, class), before it is normalised."""
+        return self._scored(X, lambda joint, prior: joint, full=True)
+
+    def log_density(self, X: Any) -> Floats:  # noqa: N803
+        """log P(row), by plain Bayes: very low for a stranger, -inf for a row that no class can produce."""
+        plain = self._known().plain
+        return self._scored(X, lambda joint, prior: normalized(joint, prior)[1], full=True, model=plain)
+
+    def evidence(self, X: Any) -> Evidence:  # noqa: N803
+        """What each block says for each class of each row, with what it is added to."""
+        model = self._known().model
+        return model.evidence(model.schema.fitting(open_table(X)))
+
+    def explain(self, X: Any) -> Steps:  # noqa: N803
+        """The calculation in steps; print it."""
+        model = self._known().model
+        return Steps.of(model, model.schema.fitting(open_table(X)))
+
+    def sample(self, rows: int = 1, random_state: Any = None) -> tuple[Any, LabelArray]:
+        """Rows drawn from plain Bayes and their classes: an Arrow table, or an array where the columns are numbers."""
+        if not isinstance(rows, int | np.integer) or rows < 0:
+            raise UsageError(f"sample(rows={rows!r}): give a whole number that is at least 0")
+        model = self._known().plain
+        if not isinstance(random_state, np.random.Generator):
+            random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
+        columns, labels = model.sample(int(rows), random_state)
+        if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
+            return np.stack(columns, axis=1), model.classes[labels]
+        names = [model.schema.column_name(column) for column in range(model.schema.width)]
+        return pa.table([pa.array(column) for column in columns], names=names), model.classes[labels]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+        """The share of the labelled rows whose class is predicted rightly. `y` is as for `fit`."""
+        table, labels, weights = self._opened(X, y, sample_weight)
+        known = labels.codes >= 0
+        if not known.any() or (weights is not None and not weights[known].any()):
+            raise DataError("no row has a label and a weight; give at least one to compare with")
+        hits = self._predicted(self._known().model, table)[known] == labels.classes[labels.codes[known]]
+        return float(np.average(hits, weights=None if weights is None else weights[known]))
+
     # judging
 
     def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:  # noqa: N803
@@ -184,60 +261,6 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if k is not None and not (isinstance(k, int | np.integer) and 0 <= k <= width):
             raise UsageError(f"select(k={k!r}): give a whole number up to {width}, the number of columns")
         return [self.schema_.column_name(column) for column in self._most_telling(k, X, y, sample_weight)]
-
-    def _most_telling(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:  # noqa: N803
-        """The places of these columns."""
-        known = self._known()
-        table, labels, weights = self._learned_rows(X, y, sample_weight)
-        schema, classes = known.model.schema, known.model.classes.size
-        rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
-        return most_telling(rows, schema, k)
-
-    def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
-        """Rows the model has learned, with the places of their labels among its classes."""
-        if X is None:
-            X, y, sample_weight = self._training_rows()  # noqa: N806
-        table, labels, weights = self._opened(X, y, sample_weight)
-        every = np.ones(table.rows) if weights is None else weights
-        return self._known().counts.schema.fitting(table), self._places_of(labels, weights), every
-
-    def _training_rows(self) -> tuple[Any, Any, Any]:
-        kept: tuple[Any, Any, Any] | None = vars(self).get("_training")
-        if kept is None:
-            raise UsageError("only the rows of a fit are remembered, and not in a file; give X and y")
-        return kept
-
-    def with_prior(self, prior: Any) -> Self:
-        """The same classifier with another prior; the likelihoods stay as they are."""
-        changed = copy.copy(self)
-        changed.prior = prior
-        known = self._known()
-        changed.fitted_ = replace(changed._fitted(known.counts), tuning=known.tuning)
-        changed._training = vars(self).get("_training")
-        return changed
-
-    # scoring
-
-    def predict(self, X: Any) -> LabelArray:  # noqa: N803
-        """The most probable class of each row; ties go to the first of `classes_`."""
-        return self._predicted(self._known().model, open_table(X))
-
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """The posterior probability of each class, in the order of `classes_`."""
-        return self._scored(X, lambda joint, prior: normalized(joint, prior)[0])
-
-    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:  # noqa: N803
-        """Between which bounds each posterior lies, given how few rows stand behind it: (low, high), as predict_proba.
-
-        By the delta method on the log-odds; that the model may be of the wrong kind is not in it.
-        """
-        if not 0.0 < level < 1.0:
-            raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
-        known = self._known()
-        table = known.model.schema.fitting(open_table(X))
-        counts = known.counts.heard(known.model.schema)
-        width = float(ndtri(0.5 + level / 2.0))
-        return interval(known.model.log_joint(table), known.model.doubt(counts, table), width, known.log_prior)
 
     # deciding
 
@@ -292,14 +315,6 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         before = np.exp(known.log_prior)
         return estimate_shares(self.predict_proba(X), before, known.counts.classes, level, error)
 
-    def linear_form(self) -> Form:
-        """The model as weights times features, with an offset for each class; refused where it is not linear."""
-        return form_of(self._known().model, quadratic=False)
-
-    def quadratic_form(self) -> Form:
-        """The same for models with a variance for each class."""
-        return form_of(self._known().model, quadratic=True)
-
     def bayes_error(self, loss: Any = None, rows: int = 100_000, random_state: int = 0) -> PlugIn:
         """The risk of the best rule if plain Bayes were true, by simulating it, beside the leave-one-out risk."""
         known = self._known()
@@ -315,78 +330,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             left_out = self.leave_one_out().expected_cost(fitting.matrix)
         return PlugIn(mean, interval, left_out, fitting)
 
+    def linear_form(self) -> Form:
+        """The model as weights times features, with an offset for each class; refused where it is not linear."""
+        return form_of(self._known().model, quadratic=False)
+
+    def quadratic_form(self) -> Form:
+        """The same for models with a variance for each class."""
+        return form_of(self._known().model, quadratic=True)
+
     def parameter_count(self) -> ParameterCount:
         """How many numbers the naive, this and the full joint model have to learn."""
         known = self._known()
         return ParameterCount.of(known.counts, known.plain, known.model)
-
-    def _loss(self, loss: Any) -> Loss:
-        labels = list(self.classes_)
-        return (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
-
-    def _decided(self, table: Table, loss: Loss) -> Decisions:
-        found = decided(self.predict_proba(table), loss, _column_of(table))
-        if not loss.is_zero_one:
-            return found
-        best = self._scored(table, most_probable).astype(np.int32)  # the same ties as predict
-        return replace(found, chosen=best, second=np.where(found.second == best, found.chosen, found.second))
-
-    def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
-        """The places of labels among the model's classes, -1 where one is missing; rows of weight 0 may have any."""
-        classes = self.classes_
-        known = np.isin(labels.classes, classes)
-        strange = (labels.codes >= 0) & ~known[labels.codes]
-        counts = strange if weights is None else strange & (weights > 0.0)
-        if counts.any():
-            found = labels.classes[labels.codes[counts][:1]].tolist()[0]
-            raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
-        place = np.append(np.where(known, np.searchsorted(classes, labels.classes), -1), -1).astype(np.int32)
-        return place[labels.codes]
-
-    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
-        """The logarithm of the posterior."""
-        return self._scored(X, lambda joint, prior: normalized(joint, prior, logarithm=True)[0])
-
-    def log_joint(self, X: Any) -> Floats:  # noqa: N803
-        """log P(row, class), before it is normalised."""
-        return self._scored(X, lambda joint, prior: joint, full=True)
-
-    def log_density(self, X: Any) -> Floats:  # noqa: N803
-        """log P(row), by plain Bayes: very low for a stranger, -inf for a row that no class can produce."""
-        plain = self._known().plain
-        return self._scored(X, lambda joint, prior: normalized(joint, prior)[1], full=True, model=plain)
-
-    def evidence(self, X: Any) -> Evidence:  # noqa: N803
-        """What each block says for each class of each row, with what it is added to."""
-        model = self._known().model
-        return model.evidence(model.schema.fitting(open_table(X)))
-
-    def explain(self, X: Any) -> Steps:  # noqa: N803
-        """The calculation in steps; print it."""
-        model = self._known().model
-        return Steps.of(model, model.schema.fitting(open_table(X)))
-
-    def sample(self, rows: int = 1, random_state: Any = None) -> tuple[Any, LabelArray]:
-        """Rows drawn from plain Bayes and their classes: an Arrow table, or an array where the columns are numbers."""
-        if not isinstance(rows, int | np.integer) or rows < 0:
-            raise UsageError(f"sample(rows={rows!r}): give a whole number that is at least 0")
-        model = self._known().plain
-        if not isinstance(random_state, np.random.Generator):
-            random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
-        columns, labels = model.sample(int(rows), random_state)
-        if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
-            return np.stack(columns, axis=1), model.classes[labels]
-        names = [model.schema.column_name(column) for column in range(model.schema.width)]
-        return pa.table([pa.array(column) for column in columns], names=names), model.classes[labels]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """The share of the labelled rows whose class is predicted rightly. `y` is as for `fit`."""
-        table, labels, weights = self._opened(X, y, sample_weight)
-        known = labels.codes >= 0
-        if not known.any() or (weights is not None and not weights[known].any()):
-            raise DataError("no row has a label and a weight; give at least one to compare with")
-        hits = self._predicted(self._known().model, table)[known] == labels.classes[labels.codes[known]]
-        return float(np.average(hits, weights=None if weights is None else weights[known]))
 
     # what was learned
 
@@ -440,6 +395,51 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return tags
 
     # how
+
+    def _most_telling(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:  # noqa: N803
+        """The places of these columns."""
+        known = self._known()
+        table, labels, weights = self._learned_rows(X, y, sample_weight)
+        schema, classes = known.model.schema, known.model.classes.size
+        rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
+        return most_telling(rows, schema, k)
+
+    def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
+        """Rows the model has learned, with the places of their labels among its classes."""
+        if X is None:
+            X, y, sample_weight = self._training_rows()  # noqa: N806
+        table, labels, weights = self._opened(X, y, sample_weight)
+        every = np.ones(table.rows) if weights is None else weights
+        return self._known().counts.schema.fitting(table), self._places_of(labels, weights), every
+
+    def _training_rows(self) -> tuple[Any, Any, Any]:
+        kept: tuple[Any, Any, Any] | None = vars(self).get("_training")
+        if kept is None:
+            raise UsageError("only the rows of a fit are remembered, and not in a file; give X and y")
+        return kept
+
+    def _loss(self, loss: Any) -> Loss:
+        labels = list(self.classes_)
+        return (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
+
+    def _decided(self, table: Table, loss: Loss) -> Decisions:
+        found = decided(self.predict_proba(table), loss, _column_of(table))
+        if not loss.is_zero_one:
+            return found
+        best = self._scored(table, most_probable).astype(np.int32)  # the same ties as predict
+        return replace(found, chosen=best, second=np.where(found.second == best, found.chosen, found.second))
+
+    def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
+        """The places of labels among the model's classes, -1 where one is missing; rows of weight 0 may have any."""
+        classes = self.classes_
+        known = np.isin(labels.classes, classes)
+        strange = (labels.codes >= 0) & ~known[labels.codes]
+        counts = strange if weights is None else strange & (weights > 0.0)
+        if counts.any():
+            found = labels.classes[labels.codes[counts][:1]].tolist()[0]
+            raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
+        place = np.append(np.where(known, np.searchsorted(classes, labels.classes), -1), -1).astype(np.int32)
+        return place[labels.codes]
 
     def _known(self) -> Fitted:
         try:

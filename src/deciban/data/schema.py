@@ -104,10 +104,6 @@ class Schema:
         """Slots that send every block to one place."""
         return tuple(np.zeros_like(slot) for slot in self.slots)
 
-    def block_members(self, block: int) -> tuple[int, ...]:
-        """The columns of a block."""
-        return self._block_columns[block][2]
-
     def locate(self, block: int) -> tuple[int, int]:
         """The part of a block, and its place within that part."""
         part, place, _ = self._block_columns[block]

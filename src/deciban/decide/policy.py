@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers
+from deciban.arrays import Codes, Floats
 from deciban.decide.loss import Loss
 from deciban.errors import UsageError
 from deciban.fit import in_order, row_ranges
@@ -181,10 +181,3 @@ class CoverageCurve:
             f"{self.reject[k]:8.4g}  {self.coverage[k]:7.3f}  {self.risk[k]:10.4g}  {self.cost[k]:11.4g}" for k in shown
         ]
         return "\n".join(lines)
-
-
-def as_places(labels: Labels, classes: Labels) -> Integers:
-    """The places of labels among the classes; -1 where they are none of them."""
-    place = np.searchsorted(classes, labels)
-    place = np.minimum(place, classes.size - 1)
-    return np.where(classes[place] == labels, place, -1)
