@@ -509,3 +509,12 @@ def test_a_column_that_is_constant_in_a_small_class_is_not_certain() -> None:
         test = np.column_stack([flags, rng.normal(size=(2000, 3))])
         losses.append(log_loss(test_y, BayesClassifier().fit(train, y).predict_proba(test)))
     assert np.mean(losses) < 0.6
+
+
+def test_another_family_is_charged_whatever_the_order_of_the_columns() -> None:
+    """Codes that a bell shape fits as well as categories stay categories, also behind a column of real numbers."""
+    y = np.arange(400) % 2
+    codes = RNG.integers(0, 3, 400)
+    alone = BayesClassifier().fit(pd.DataFrame({"code": codes}), y).tuning_.choices[0]
+    behind = BayesClassifier().fit(pd.DataFrame({"x": RNG.normal(size=400), "code": codes}), y).tuning_.choices[1]
+    assert str(alone.family) == str(behind.family) == "Categorical()"

@@ -52,32 +52,34 @@ class Heard:
 def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...]]:
     """The parts of the base, each inferred column with the family that has the least log-loss by itself."""
     options: dict[Family, list[int]] = {}
+    inferred_as: dict[int, Family] = {}
     kept = []
     for part in base.parts:
         inferred = [] if part.family.joint else inferred_columns(part)
+        inferred_as.update(dict.fromkeys(inferred, part.family))
         for column in inferred:
             for family in candidates(part.family, rows, column):
                 options.setdefault(family, []).append(column)
         if rest := tuple(k for k, column in enumerate(part.columns) if column not in inferred):
             kept.append(part.only(rest))
-    ledger: dict[int, list[tuple[float, Family]]] = {}
+    ledger: dict[int, list[tuple[float, float, Family]]] = {}  # what each costs with the charge, its loss, and it
     best: dict[int, Floats] = {}
     counted: dict[Any, Any] = {}
     for family, columns in options.items():
         evidence = left_out_evidence(rows, family, columns, counted)
         for k, loss in enumerate(rows.losses(evidence)):
             tried = ledger.setdefault(columns[k], [])
-            charged = float(loss) + (CHANGE_NATS / rows.total if tried else 0.0)  # the inferred family comes first
+            charged = float(loss) + (0.0 if family == inferred_as[columns[k]] else CHANGE_NATS / rows.total)
             if not tried or charged < min(tried, key=lambda entry: entry[0])[0]:
                 best[columns[k]] = evidence[:, k].copy()
-            tried.append((charged, family))
+            tried.append((charged, float(loss), family))
     heard = [Heard(part, left_out_evidence(rows, part.family, part.columns, {})) for part in kept]
     chosen: dict[Family, list[int]] = {}
     choices = []
     for column in sorted(ledger):
-        (loss, family), *others = sorted(ledger[column], key=lambda entry: entry[0])
+        (_, loss, family), *others = sorted(ledger[column], key=lambda entry: entry[0])
         chosen.setdefault(family, []).append(column)
-        choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for other, f in others)))
+        choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for _, other, f in others)))
     by_column = dict(zip(sorted(ledger), choices, strict=True))
     for family, columns in chosen.items():
         why = tuple(_reason(by_column[column]) for column in columns)
