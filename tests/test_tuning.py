@@ -518,3 +518,14 @@ def test_another_family_is_charged_whatever_the_order_of_the_columns() -> None:
     alone = BayesClassifier().fit(pd.DataFrame({"code": codes}), y).tuning_.choices[0]
     behind = BayesClassifier().fit(pd.DataFrame({"x": RNG.normal(size=400), "code": codes}), y).tuning_.choices[1]
     assert str(alone.family) == str(behind.family) == "Categorical()"
+
+
+def test_pairs_that_share_a_column_keep_their_own_weights() -> None:
+    bits = RNG.integers(0, 2, (3000, 4))
+    y = (bits[:, 0] ^ bits[:, 1]) + 2 * (bits[:, 0] ^ bits[:, 2])
+    table = pd.DataFrame(np.where(bits == 1, "yes", "no"), columns=list("abcd"))
+    clf = BayesClassifier().fit(table, y)
+    assert sum("a+" in name for name in clf.evidence(table[:1]).blocks) >= 2
+    before = dict(zip(clf.model_.schema.block_names, clf.tuning_.weights.tolist(), strict=True))
+    clf.partial_fit(table[:10], y[:10])
+    assert dict(zip(clf.model_.schema.block_names, clf.tuning_.weights.tolist(), strict=True)) == before

@@ -235,21 +235,17 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Without X the rows of the last `fit` are meant, which are remembered as long as nothing else is learned.
         """
         known = self._known()
-        table, labels, weights = self._learned_rows(X, y, sample_weight)
-        counts = known.counts.heard(known.model.schema)
         tuned = known.tuning is not None and known.tuning.rows > 0
-        return leave_one_out(known.model, counts, self.prior, table, labels, weights, self.threads, tuned)
+        return self._left_out(known.model, self._learned_rows(X, y, sample_weight), tuned)
 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:  # noqa: N803
         """Which assumptions fail, where, what that costs in leave-one-out bits, and the remedy; rows as above."""
         known = self._known()
-        table, labels, weights = self._learned_rows(X, y, sample_weight)
-        after = self.leave_one_out(X, y, sample_weight)
-        before = after
-        if known.tuning is not None:
-            counts = known.counts.heard(known.plain.schema)
-            before = leave_one_out(known.plain, counts, self.prior, table, labels, weights, self.threads)
-        return diagnose(known.model, before, after, table, labels, weights)
+        rows = self._learned_rows(X, y, sample_weight)
+        tuned = known.tuning is not None and known.tuning.rows > 0
+        after = self._left_out(known.model, rows, tuned)
+        before = after if known.tuning is None else self._left_out(known.plain, rows, False)
+        return diagnose(known.model, before, after, *rows)
 
     def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:  # noqa: N803
         """The names of the k columns that together say most, the most telling first; rows as above.
@@ -403,6 +399,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         schema, classes = known.model.schema, known.model.classes.size
         rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
         return most_telling(rows, schema, k)
+
+    def _left_out(self, model: Model, rows: tuple[Table, Codes, Floats], tuned: bool) -> LeaveOneOut:
+        """Leave-one-out of learned rows by one of the models of these counts."""
+        counts = self._known().counts.heard(model.schema)
+        return leave_one_out(model, counts, self.prior, *rows, self.threads, tuned)
 
     def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
         """Rows the model has learned, with the places of their labels among its classes."""

@@ -115,7 +115,7 @@ class Counts:
         """The same counts under a schema with more columns: in these, every row had missing cells."""
         if schema is self.schema or schema == self.schema:
             return self
-        place = _column_places(self.schema, schema)
+        place = column_places(self.schema, schema)
         statistics = []
         for part in schema.parts:
             at = {column: k for k, column in enumerate(part.columns)}
@@ -163,7 +163,7 @@ class Counts:
         return replace(self, classes=classes, class_weight=weight, statistics=statistics)
 
 
-def _column_places(old: Schema, new: Schema) -> list[int]:
+def column_places(old: Schema, new: Schema) -> list[int]:
     """Where each column of `old` stands in `new`."""
     if old.names is None or new.names is None:
         return list(range(old.width))

@@ -80,6 +80,7 @@ class Gamma(OfColumns):
     def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
         every, every_log = plain.over_classes(), logs.over_classes()
+        gaps = _gap(plain, logs)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
         self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
         for j in range(slot.size):
@@ -97,7 +98,7 @@ class Gamma(OfColumns):
             evidence[counted, labels] = density
             for c in range(out.shape[2]):  # a class at the floor, or without cells, follows the others
                 if plain.weight[c, j] > 0.0:
-                    narrow = _gap(plain, logs)[c, j]
+                    narrow = gaps[c, j]
                     at_floor = (labels != c) & (narrow <= 2.0 * least)
                     gap, centre = np.maximum(narrow, least), np.full(x.size, plain.mean[c, j])
                 else:

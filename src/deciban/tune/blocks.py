@@ -50,12 +50,12 @@ def joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
     columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
     if not 2 <= len(columns) <= min(MOST_JOINED, rows.total / 2):
         return []
-    counted: dict[Any, Any] = {}
+    some = rows.some(max(FEWEST_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
+    any_of_them = POOLED[0]  # they all count the same
+    statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
+    counted: dict[Any, Any] = {(any_of_them.counts, tuple(columns)): statistic}
     heard = []
     for families in (POOLED, PER_CLASS):
-        some = rows.some(max(FEWEST_ROWS, int(SHRINKAGE_WORK / (rows.classes * len(columns) ** 3 / 6))))
-        statistic = families[0].count(families[0].read(rows.table, columns), rows.labels, rows.weights, rows.classes)
-        counted[families[0].counts, tuple(columns)] = statistic
         losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
         family = families[int(np.argmin(losses))]
         evidence = left_out_evidence(rows, family, columns, counted)

@@ -17,7 +17,7 @@ from deciban.data.tables import Table
 from deciban.errors import BadCell, DataError
 from deciban.families import JointGaussian
 from deciban.fit import one_blas_thread
-from deciban.model import Counts, Model, estimate
+from deciban.model import Counts, Model, column_places, estimate
 from deciban.progress import progress
 from deciban.tune.blocks import MOST_PAIRS, joint_gaussians, pairs_of
 from deciban.tune.families import Choice, best_families
@@ -86,21 +86,16 @@ class Tuning:
         What is not counted any more is dropped: a column then speaks by its plain family with the weight it had. New
         columns have the mean weight of the others.
         """
-        weight_of = {
-            (part.family, column): self.weights[self.schema.slots[p][0 if part.family.joint else k]]
-            for p, part in enumerate(self.schema.parts)
-            for k, column in enumerate(part.columns)
-        }
-        place = _places(self.schema, counts.schema)
+        place = column_places(self.schema, counts.schema)
         held: list[tuple[Part, list[float]]] = []
         alone: dict[int, float] = {}
-        for part in self.schema.parts:
+        for slot, part in zip(self.schema.slots, self.schema.parts, strict=True):
             moved = replace(part, columns=tuple(place[column] for column in part.columns))
-            own = [weight_of[part.family, column] for column in part.columns]
+            own = self.weights[slot].tolist()
             if counts.schema.find(moved) is not None:
-                held.append((moved, own[:1] if part.family.joint else own))
+                held.append((moved, own))
             elif not part.beside:
-                alone.update(zip(moved.columns, own, strict=True))
+                alone.update(zip(moved.columns, own * len(moved.columns) if part.family.joint else own, strict=True))
         heard = {column for part, _ in held if not part.beside for column in part.columns}
         usual = float(np.mean(self.weights)) if self.weights.size else 1.0
         for part in counts.schema.plain.parts:
@@ -128,14 +123,6 @@ class Tuning:
             f"{name:{width}}  {weight:.3f}" for name, weight in zip(self.schema.block_names, self.weights, strict=True)
         ]
         return "\n".join(lines)
-
-
-def _places(old: Schema, new: Schema) -> list[int]:
-    """Where each column of `old` stands in `new`."""
-    if old.names is None or new.names is None:
-        return list(range(old.width))
-    place = {name: k for k, name in enumerate(new.names)}
-    return [place[name] for name in old.names]
 
 
 @one_blas_thread()

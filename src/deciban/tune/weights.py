@@ -75,7 +75,7 @@ def maximise(
 
     def newton_step(point: Floats) -> Floats:
         """A step to the optimum that does not depend on the way there; weights at 0 that want to stay do."""
-        _, slope = objective(point)
+        loss, slope = objective(point)
         score = (flat @ (point[:blocks] * unit)).reshape(size, classes) + rows.log_prior + point[blocks:]
         odds = np.exp(score - score.max(axis=1, keepdims=True))
         chance = odds / odds.sum(axis=1, keepdims=True)
@@ -91,7 +91,7 @@ def maximise(
         step[free] = np.linalg.lstsq(curvature[np.ix_(free, free)], slope[free], rcond=None)[0]
         moved = point - step
         moved[:blocks] = np.maximum(moved[:blocks], 0.0)
-        return moved if objective(moved)[0] <= objective(point)[0] + 1e-14 else point
+        return moved if objective(moved)[0] <= loss + 1e-14 else point
 
     start = np.concatenate([target / unit, bias])
     bounds = [(0.0, None)] * blocks + [(None, None)] * classes
