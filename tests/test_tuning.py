@@ -150,7 +150,7 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
         left = weights.copy()
         left[i] -= 1.0
         rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
-        others = clf._counted(clf.counts_.schema, *clf._opened(MIXED[:80], Y[:80], left))
+        others = clf._counted(clf.counts_.schema, clf._opened(MIXED[:80], Y[:80], left))
         rest.fitted_ = clf._changed(others, clf.fitted_)
         expected = rest.evidence(MIXED[i : i + 1])
         others = [b for b in range(len(expected.blocks)) if b not in binned]

@@ -4,14 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deciban.classifier import BayesClassifier
+    from deciban.classifier import BayesClassifier, load
+    from deciban.data.sources import scan
     from deciban.decide.bayes_error import bayes_error
     from deciban.decide.loss import Loss
     from deciban.decide.minimum_risk import MinimumRisk, cost_scorer, mean_cost
     from deciban.decide.priors import Empirical, Uniform
     from deciban.decide.ratio import Threshold
     from deciban.decide.theorem import bayes
-    from deciban.errors import DataError, DecibanError, ForgetError, SchemaError, UsageError
+    from deciban.errors import DataError, DecibanError, ForgetError, ModelFileError, SchemaError, UsageError
     from deciban.families import (
         Bernoulli,
         Binned,
@@ -56,6 +57,7 @@ __all__ = [
     "Loss",
     "MinimumRisk",
     "Model",
+    "ModelFileError",
     "Multinomial",
     "PerClass",
     "Poisson",
@@ -68,11 +70,15 @@ __all__ = [
     "bayes",
     "bayes_error",
     "cost_scorer",
+    "load",
     "mean_cost",
+    "scan",
 ]
 
 _HOMES = {
     "BayesClassifier": "classifier",
+    "load": "classifier",
+    "scan": "data.sources",
     "EvidenceSelector": "selector",
     "LeaveOneOut": "leave_one_out",
     "Empirical": "decide.priors",
@@ -87,7 +93,9 @@ _HOMES = {
     "Counts": "model",
     "Evidence": "model",
     "Model": "model",
-    **dict.fromkeys(("DataError", "DecibanError", "ForgetError", "SchemaError", "UsageError"), "errors"),
+    **dict.fromkeys(
+        ("DataError", "DecibanError", "ForgetError", "ModelFileError", "SchemaError", "UsageError"), "errors"
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -14,9 +15,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 
 from deciban.arrays import Codes, Floats
+from deciban.data.examples import Examples, Labelled, LabelledStream
 from deciban.data.infer import ColumnSpec, Defaults, extended, settle
-from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
-from deciban.data.open import open_table
+from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
+from deciban.data.open import open_rows, open_table
+from deciban.data.scan import Scan
 from deciban.data.schema import Schema
 from deciban.data.tables import Frame, Table
 from deciban.decide.bayes_error import mean_with_interval
@@ -25,17 +28,18 @@ from deciban.decide.policy import CoverageCurve, Decisions, decided, incurred, r
 from deciban.decide.priors import log_prior
 from deciban.decide.ratio import Threshold
 from deciban.decide.shift import EstimatedPrior, estimate_shares
-from deciban.errors import DataError, UsageError
+from deciban.errors import DataError, ModelFileError, UsageError
 from deciban.explain.diagnose import Diagnosis, diagnose
 from deciban.explain.parameters import ParameterCount, PlugIn
 from deciban.explain.select import most_telling
 from deciban.explain.steps import Steps
 from deciban.families.base import Unseen, check_amount, check_unseen
-from deciban.fit import BATCH_ROWS, Finish, batches, fold, scored
-from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
+from deciban.fit import Finish, batches, fold, scored
+from deciban.fitted import Fitted, Origin, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
 from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized
+from deciban.store import model_file
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning, most_rows, retuned, tuned
 
@@ -110,8 +114,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances."""
         known = self._known()
-        rows = self._counted(known.counts.schema, *self._opened(X, y, sample_weight))
-        self.fitted_ = self._changed(known.counts - rows, known)
+        examples = self._opened(X, y, sample_weight)
+        with examples.naming():
+            self.fitted_ = self._changed(known.counts - self._counted(known.counts.schema, examples), known)
         self._training = None
         return self
 
@@ -125,13 +130,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:  # noqa: N803
         """Learn the weights of the blocks anew from rows that the model has learned (or from others: learned=False)."""
         known = self._known()
-        table, labels, weights = self._opened(X, y, sample_weight)
-        places = self._places_of(labels, weights)  # refuses labels that are no classes
+        rows, _ = self._opened(X, y, sample_weight).sample()
+        places = self._places_of(rows.labels, rows.weights)  # refuses labels that are no classes
         labels = Labels(known.counts.classes, places)
         tuning = Tuning.plain(known.counts) if known.tuning is None else known.tuning
-        self.fitted_ = replace(
-            known, tuning=retuned(tuning, known.counts, known.counts.schema.fitting(table), labels, weights, learned)
-        )
+        table = known.counts.schema.fitting(rows.table)
+        self.fitted_ = replace(known, tuning=retuned(tuning, known.counts, table, labels, rows.weights, learned))
         return self
 
     def __add__(self, other: object) -> Self:
@@ -155,15 +159,20 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         changed = copy.copy(self)
         changed.prior = prior
         known = self._known()
-        changed.fitted_ = replace(changed._fitted(known.counts), tuning=known.tuning)
+        changed.fitted_ = replace(changed._fitted(known.counts, known.origin), tuning=known.tuning)
         changed._training = vars(self).get("_training")
         return changed
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that was learned to a model file (.dcb), which `deciban.load` reads; see docs/model-file.md."""
+        model_file.save(path, {**self.get_params(deep=False), "threads": None}, self._known())
 
     # scoring
 
     def predict(self, X: Any) -> LabelArray:  # noqa: N803
         """The most probable class of each row; ties go to the first of `classes_`."""
-        return self._predicted(self._known().model, open_table(X))
+        model = self._known().model
+        return np.asarray(model.classes[self._scored(X, most_probable, model=model)])
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The posterior probability of each class, in the order of `classes_`."""
@@ -181,7 +190,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not 0.0 < level < 1.0:
             raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
         known = self._known()
-        table = known.model.schema.fitting(open_table(X))
+        table = known.model.schema.fitting(self._open(X))
         counts = known.counts.heard(known.model.schema)
         width = float(ndtri(0.5 + level / 2.0))
         return interval(known.model.log_joint(table), known.model.doubt(counts, table), width, known.log_prior)
@@ -198,12 +207,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def evidence(self, X: Any) -> Evidence:  # noqa: N803
         """What each block says for each class of each row, with what it is added to."""
         model = self._known().model
-        return model.evidence(model.schema.fitting(open_table(X)))
+        return model.evidence(model.schema.fitting(self._open(X)))
 
     def explain(self, X: Any) -> Steps:  # noqa: N803
         """The calculation in steps; print it."""
         model = self._known().model
-        return Steps.of(model, model.schema.fitting(open_table(X)))
+        return Steps.of(model, model.schema.fitting(self._open(X)))
 
     def sample(self, rows: int = 1, random_state: Any = None) -> tuple[Any, LabelArray]:
         """Rows drawn from plain Bayes and their classes: an Arrow table, or an array where the columns are numbers."""
@@ -220,12 +229,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """The share of the labelled rows whose class is predicted rightly. `y` is as for `fit`."""
-        table, labels, weights = self._opened(X, y, sample_weight)
-        known = labels.codes >= 0
-        if not known.any() or (weights is not None and not weights[known].any()):
+        right = total = 0.0
+        for piece in self._opened(X, y, sample_weight).pieces():
+            known = piece.labels.codes >= 0
+            weights = np.ones(known.size) if piece.weights is None else piece.weights
+            hits = self.predict(piece.table)[known] == piece.labels.classes[piece.labels.codes[known]]
+            right += float(weights[known] @ hits)
+            total += float(weights[known].sum())
+        if not total > 0.0:
             raise DataError("no row has a label and a weight; give at least one to compare with")
-        hits = self._predicted(self._known().model, table)[known] == labels.classes[labels.codes[known]]
-        return float(np.average(hits, weights=None if weights is None else weights[known]))
+        return right / total
 
     # judging
 
@@ -241,7 +254,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:  # noqa: N803
         """Which assumptions fail, where, what that costs in leave-one-out bits, and the remedy; rows as above."""
         known = self._known()
-        rows = self._learned_rows(X, y, sample_weight)
+        rows = self._learned_rows(X, y, sample_weight, few=True)
         tuned = known.tuning is not None and known.tuning.rows > 0
         after = self._left_out(known.model, rows, tuned)
         before = after if known.tuning is None else self._left_out(known.plain, rows, False)
@@ -266,24 +279,24 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         loss: whatever `Loss.of` takes, decision first, truth second; None is zero-one, whose decisions are `predict`.
         reject: what it costs to leave a row undecided.
         """
-        table = open_table(X)
+        table = self._open(X)
         given = self._loss(loss)
         fitting = given if reject is None else given.with_reject(reject)
         return self._decided(table, fitting)
 
     def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
         """The expected loss of every decision, row by decision, in the order of the loss."""
-        table = open_table(X)
+        table = self._open(X)
         return risks(self.predict_proba(table), self._loss(loss), _column_of(table))
 
     def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:  # noqa: N803
         """What share of rows would be decided, and at what cost, for every cost of rejecting; to choose that by."""
-        table, labels, _ = self._opened(X, y, None)
-        decisions = self._decided(table, self._loss(loss))
-        truths = self._places_of(labels)
+        rows = self._opened(X, y, None).whole()
+        decisions = self._decided(rows.table, self._loss(loss))
+        truths = self._places_of(rows.labels)
         if (truths < 0).any():
             raise DataError("a label is missing; the curve needs the true class of every row")
-        return CoverageCurve.of(decisions, incurred(decisions, truths, _column_of(table)))
+        return CoverageCurve.of(decisions, incurred(decisions, truths, _column_of(rows.table)))
 
     def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
         """For two classes: above which likelihood ratio, odds and posterior to decide for the positive class (the last
@@ -395,7 +408,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _most_telling(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:  # noqa: N803
         """The places of these columns."""
         known = self._known()
-        table, labels, weights = self._learned_rows(X, y, sample_weight)
+        table, labels, weights = self._learned_rows(X, y, sample_weight, few=True)
         schema, classes = known.model.schema, known.model.classes.size
         rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
         return most_telling(rows, schema, k)
@@ -405,13 +418,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         counts = self._known().counts.heard(model.schema)
         return leave_one_out(model, counts, self.prior, *rows, self.threads, tuned)
 
-    def _learned_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Codes, Floats]:  # noqa: N803
-        """Rows the model has learned, with the places of their labels among its classes."""
+    def _learned_rows(self, X: Any, y: Any, sample_weight: Any, few: bool = False) -> tuple[Table, Codes, Floats]:  # noqa: N803
+        """Rows the model has learned, with the places of their labels among its classes; of a long file `few`."""
         if X is None:
             X, y, sample_weight = self._training_rows()  # noqa: N806
-        table, labels, weights = self._opened(X, y, sample_weight)
-        every = np.ones(table.rows) if weights is None else weights
-        return self._known().counts.schema.fitting(table), self._places_of(labels, weights), every
+        examples = self._opened(X, y, sample_weight)
+        rows = examples.sample()[0] if few and isinstance(examples, LabelledStream) else examples.whole()
+        every = np.ones(rows.table.rows) if rows.weights is None else rows.weights
+        return self._known().counts.schema.fitting(rows.table), self._places_of(rows.labels, rows.weights), every
 
     def _training_rows(self) -> tuple[Any, Any, Any]:
         kept: tuple[Any, Any, Any] | None = vars(self).get("_training")
@@ -457,14 +471,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _changed(self, counts: Counts, before: Fitted) -> Fitted:
         """What is known when the counts have changed: what was tuned is kept, and stale."""
-        fitted = self._fitted(counts)
+        fitted = self._fitted(counts, before.origin)
         if before.tuning is None:
             return fitted
         return replace(fitted, tuning=before.tuning.after(counts, before.counts.classes))
 
-    def _fitted(self, counts: Counts) -> Fitted:
+    def _fitted(self, counts: Counts, origin: Origin) -> Fitted:
         refuse_nothing_learned(counts)
-        return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight))
+        return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight), origin=origin)
 
     def _learned(
         self, before: Fitted | None, X: Any, y: Any, sample_weight: Any, declared: Any, partly: bool = False  # noqa: N803
@@ -472,25 +486,37 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """What will be known after these rows; nothing changes if it fails."""
         self._check_parameters()
         defaults = Defaults(self.alpha, self.unseen)
-        table, labels, weights = self._opened(X, y, sample_weight)
-        if before is not None:
-            known = before.counts.under(extended(before.counts.schema, table, self.columns, defaults))
-            known = known if declared is None else known.declaring(_declared(declared))
-            return self._changed(known + self._counted(known.schema, table, labels, weights), before)
-        refuse_empty(table)
-        base = settle(table.every(-(-table.rows // BATCH_ROWS)), self.columns, defaults, partly)
+        examples = self._opened(X, y, sample_weight)
+        with examples.naming():
+            if before is not None:
+                known = before.counts.under(self._extended(before.counts.schema, examples, defaults))
+                known = known if declared is None else known.declaring(_declared(declared))
+                return self._changed(known + self._counted(known.schema, examples), before)
+            sample, everything = examples.sample()
+            refuse_empty(sample.table)
+            base = settle(sample.table, self.columns, defaults, partly)
 
-        def count(schema: Schema) -> Counts:
-            start = Counts.empty(schema)
-            start = start if declared is None else start.declaring(_declared(declared))
-            counts = start + self._counted(schema, table, labels, weights)
-            refuse_nothing_learned(counts)
-            return counts
+            def count(schema: Schema) -> Counts:
+                start = Counts.empty(schema)
+                start = start if declared is None else start.declaring(_declared(declared))
+                counts = start + self._counted(schema, everything)
+                refuse_nothing_learned(counts)
+                return counts
 
-        if self.tune is None:
-            return self._fitted(count(base))
-        counts, tuning = tuned(base.fitting(table), labels, weights, base, count, self.threads)
-        return replace(self._fitted(counts), tuning=tuning)
+            origin = Origin(
+                y if isinstance(y, str) else None, sample_weight if isinstance(sample_weight, str) else None
+            )
+            if self.tune is None:
+                return self._fitted(count(base), origin)
+            table = base.fitting(sample.table)
+            counts, tuning = tuned(table, sample.labels, sample.weights, base, count, self.threads)
+            return replace(self._fitted(counts, origin), tuning=tuning)
+
+    def _extended(self, schema: Schema, examples: Examples, defaults: Defaults) -> Schema:
+        """The schema with the columns of these rows that it does not know yet."""
+        if schema.names is None or examples.names is None or set(examples.names) <= schema.settled:
+            return schema
+        return extended(schema, examples.sample()[0].table, self.columns, defaults)
 
     def _check_parameters(self) -> None:
         check_amount("alpha", self.alpha)
@@ -500,25 +526,41 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
 
-    def _counted(self, schema: Schema, table: Table, labels: Labels, weights: Floats | None) -> Counts:
-        return fold(batches(schema.fitting(table), labels, weights), Counts.empty(schema), self.threads, table.rows)
+    def _counted(self, schema: Schema, examples: Examples) -> Counts:
+        rows = batches(examples.pieces(), schema)
+        return fold(rows, Counts.empty(schema), self.threads, examples.expected)
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Labels, Floats | None]:  # noqa: N803
-        table = open_table(X)
-        if isinstance(y, str):
-            table, y = _split(table, y, "y")
-        if isinstance(sample_weight, str):
-            table, sample_weight = _split(table, sample_weight, "sample_weight")
-        return table, encode_labels(y, table.rows), check_weights(sample_weight, table.rows)
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> Examples:  # noqa: N803
+        """Rows with their labels and weights, which files hold in columns of their own."""
+        source = open_rows(X, self._types(y))
+        if isinstance(source, Scan):
+            return LabelledStream.of(source, y, sample_weight)
+        return Labelled.of(source, y, sample_weight)
 
-    def _predicted(self, model: Model, table: Table) -> LabelArray:
-        best = self._scored(table, most_probable, model=model)
-        return np.asarray(model.classes[best])
+    def _open(self, X: Any) -> Table:  # noqa: N803
+        """All rows in memory."""
+        return open_table(X, self._types())
+
+    def _types(self, target: Any = None) -> dict[str, str]:
+        """As what the columns of a file are to be read, by what was learned so far."""
+        if not self.__sklearn_is_fitted__():
+            return {}
+        counts = self._known().counts
+        types = dict(zip(counts.schema.names or (), counts.schema.types or (), strict=False))
+        return {**types, target: label_type(counts.classes)} if isinstance(target, str) else types
 
     def _scored(self, X: Any, finish: Finish, full: bool = False, model: Model | None = None) -> npt.NDArray[Any]:  # noqa: N803
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
-        return scored(fitted, fitted.schema.fitting(open_table(X)), finish, full, self.threads)
+        source = open_rows(X, self._types())
+        if not isinstance(source, Scan):
+            return scored(fitted, fitted.schema.fitting(source), finish, full, self.threads)
+        with source.naming():
+            parts, first = [], 1
+            for table in source.tables():
+                parts.append(scored(fitted, fitted.schema.fitting(Frame(table)), finish, full, self.threads, first))
+                first += table.num_rows
+        return np.concatenate(parts)
 
 
 def _column_of(table: Table) -> Callable[[str], Any]:
@@ -532,15 +574,6 @@ def _column_of(table: Table) -> Callable[[str], Any]:
     return column
 
 
-def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
-    """The table without the column of this name, and that column."""
-    if not isinstance(table, Frame) or table.names is None:
-        raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
-    if name not in table.names:
-        raise UsageError(f"{role}={name!r} is not in the table; its columns are {', '.join(table.names)}")
-    return Frame(table.table.drop_columns([name])), table.table[name]
-
-
 def _declared(classes: Any) -> LabelArray:
     """The declared classes as an array, none of them missing."""
     labels = sorted(classes) if isinstance(classes, set | frozenset) else classes
@@ -548,3 +581,24 @@ def _declared(classes: Any) -> LabelArray:
     if (found.codes < 0).any():
         raise UsageError(f"classes={classes!r}: a missing value is no class")
     return found.classes
+
+
+def load(path: str | os.PathLike[str]) -> BayesClassifier:
+    """The classifier that was saved to a model file, with all that it has learned: it can learn, forget and be added.
+
+    >>> from deciban import BayesClassifier, load
+    >>> from deciban.datasets import weather
+    >>> from tempfile import mkdtemp
+    >>> path = mkdtemp() + "/weather.dcb"
+    >>> BayesClassifier().fit(weather(), "play").save(path)
+    >>> load(path).predict([{"outlook": "overcast"}]).tolist()
+    ['yes']
+    """
+    parameters, fitted = model_file.load(path)
+    try:
+        loaded = BayesClassifier(**parameters)
+        loaded._check_parameters()
+    except (TypeError, UsageError) as problem:
+        raise ModelFileError(f"{path}: the file cannot be a model of deciban: {problem}") from problem
+    loaded.fitted_ = fitted
+    return loaded

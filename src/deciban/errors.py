@@ -21,6 +21,10 @@ class ForgetError(DataError):
     """Rows that cannot be taken away because they cannot have been counted."""
 
 
+class ModelFileError(DecibanError, ValueError):
+    """A file that is not a model, is damaged, or was written by a newer version."""
+
+
 class BadCell(Exception):  # noqa: N818 - never leaves the package: a DataError is made of it where names are known
     """A cell that a family cannot use: its column (as a position among those given), row, content, and the remedy."""
 

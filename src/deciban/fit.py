@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban.arrays import Codes, Floats
-from deciban.data.labels import LabelArray, Labels
+from deciban.data.examples import Labelled
+from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
 from deciban.data.tables import Table
 from deciban.model import Counts, Guard, Model
@@ -61,11 +62,14 @@ def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, rows)
 
 
-def batches(table: Table, labels: Labels, weights: Floats | None) -> Iterator[Batch]:
-    """The table cut into batches."""
-    for start, stop in row_ranges(table.rows):
-        part = _ONES[: stop - start] if weights is None else weights[start:stop]
-        yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, start)
+def batches(pieces: Iterable[Labelled], schema: Schema) -> Iterator[Batch]:
+    """The rows cut into batches, with the columns of the schema."""
+    for piece in pieces:
+        table, labels, weights = schema.fitting(piece.table), piece.labels, piece.weights
+        for start, stop in row_ranges(table.rows):
+            part = _ONES[: stop - start] if weights is None else weights[start:stop]
+            first = piece.first_row + start
+            yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, first)
 
 
 def count(batch: Batch, schema: Schema) -> Counts:
@@ -102,18 +106,18 @@ def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expec
 
 
 def scored(
-    model: Model, table: Table, finish: Finish, full: bool = False, threads: int | None = None
+    model: Model, table: Table, finish: Finish, full: bool = False, threads: int | None = None, first_row: int = 0
 ) -> npt.NDArray[Any]:
     """finish(log joint, log prior) of all rows of a table that fits the model, batch by batch on threads."""
 
     most = min(BATCH_ROWS, max(1, MOST_SCORES // model.classes.size))
     if table.rows <= most:
-        return finish(model.log_joint(table, 0, full), model.log_prior)
+        return finish(model.log_joint(table, first_row, full), model.log_prior)
     nothing = finish(np.empty((0, model.classes.size)), model.log_prior)
     result = np.empty((table.rows, *nothing.shape[1:]), nothing.dtype)
 
     def fill(rows: tuple[int, int]) -> None:
-        joint = model.log_joint(table.slice(*rows), rows[0], full)
+        joint = model.log_joint(table.slice(*rows), first_row + rows[0], full)
         result[slice(*rows)] = finish(joint, model.log_prior)
 
     deque(in_order(fill, row_ranges(table.rows, most), threads), maxlen=0)

@@ -1,6 +1,7 @@
 """What a fitted classifier knows, and what it must have to know anything."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,12 +13,25 @@ from deciban.tune.tuning import Tuning
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where the rows came from: the columns of their labels and weights, and the shards they were added up from."""
+
+    target: str | None = None
+    weight: str | None = None
+    shards: tuple[str, ...] = ()
+
+    def with_shards(self, shards: Iterable[str]) -> "Origin":
+        return replace(self, shards=tuple(sorted(set(shards))))
+
+
+@dataclass(frozen=True)
 class Fitted:
     """Counts, log prior, tuning, and the model they support. Replaced as a whole: no reader sees half of a change."""
 
     counts: Counts
     log_prior: Floats
     tuning: Tuning | None = None
+    origin: Origin = Origin()
 
     @cached_property
     def model(self) -> Model:

@@ -32,8 +32,7 @@ def extended(schema: Schema, table: Table, spec: ColumnSpec, defaults: Defaults)
     """The schema and, behind it, the columns of `table` that it does not know yet."""
     if schema.names is None or table.names is None:
         return schema
-    known = {schema.names[column] for part in schema.parts for column in part.columns}
-    new = [name for name in table.names if name not in known]
+    new = [name for name in table.names if name not in schema.settled]
     if not new or not isinstance(table, Frame):
         return schema
     return schema.union(settle(table.select(new), spec, defaults, partly=True))
@@ -62,7 +61,7 @@ def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = Fa
         order = np.argsort(members, kind="stable")
         alone = family.absorbs and not isinstance(spec, Mapping)
         parts.append(Part(family, tuple(members[k] for k in order), tuple(whys[k] for k in order), alone))
-    return Schema(names, table.width, tuple(parts))
+    return Schema(names, table.width, tuple(parts), table.types if isinstance(table, Frame) else None)
 
 
 def _members(key: Any) -> tuple[Any, ...]:

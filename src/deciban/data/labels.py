@@ -28,6 +28,8 @@ class Labels:
 
 def encode_labels(labels: Any, rows: int) -> Labels:
     """The labels of `rows` rows; None and NaN are missing labels."""
+    if isinstance(labels, pa.ChunkedArray) and pa.types.is_string(labels.type) and len(labels) == rows:
+        return _encoded(labels.combine_chunks().dictionary_encode(), np.dtype(object))
     array = _label_array(labels)
     if array.ndim != 1:
         raise DataError(
@@ -159,8 +161,13 @@ def _objects(array: LabelArray) -> Labels:
     if pa.types.is_floating(encoded.type.value_type):
         numbers = _floats(array.astype(np.float64))
         return Labels(numbers.classes.astype(array.dtype), numbers.codes)
-    values = np.array(encoded.dictionary.to_pylist(), dtype=array.dtype)
-    if array.dtype.kind == "O" and pa.types.is_integer(encoded.type.value_type):
+    return _encoded(encoded, array.dtype)
+
+
+def _encoded(encoded: Any, kind: np.dtype[Any]) -> Labels:
+    """The labels of a dictionary, sorted."""
+    values = np.array(encoded.dictionary.to_pylist(), dtype=kind)
+    if kind.kind == "O" and pa.types.is_integer(encoded.type.value_type):
         values = values.astype(np.int64)
     order = np.argsort(values, kind="stable")
     place = np.empty(order.size + 1, dtype=np.int32)
@@ -170,7 +177,14 @@ def _objects(array: LabelArray) -> Labels:
     return Labels(values[order], place[codes])
 
 
-def check_weights(weights: Any, rows: int) -> Floats | None:
+def label_type(classes: LabelArray) -> str:
+    """The Arrow type of a column that holds such labels."""
+    return {"b": "bool", "i": "int64", "u": "int64", "f": "double", "M": "timestamp[us]"}.get(
+        classes.dtype.kind, "string"
+    )
+
+
+def check_weights(weights: Any, rows: int, first_row: int = 0) -> Floats | None:
     """The weights as doubles; None stays None."""
     if weights is None:
         return None
@@ -186,7 +200,7 @@ def check_weights(weights: Any, rows: int) -> Floats | None:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"row {row}: its weight is {array[row]}; a weight is a number of repetitions: finite, not negative, "
-            f"at most {MOST_REPETITIONS:g}"
+            f"row {row + first_row}: its weight is {array[row]}; a weight is a number of repetitions: finite, "
+            f"not negative, at most {MOST_REPETITIONS:g}"
         )
     return array

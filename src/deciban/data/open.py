@@ -1,5 +1,6 @@
 """Whatever the user has, as a Table."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from deciban.data.scan import Scan
+from deciban.data.sources import scan
 from deciban.data.tables import Frame, Matrix, SparseMatrix, Table, sparse_rows
 from deciban.errors import DataError, UsageError
 
@@ -15,7 +18,14 @@ from deciban.errors import DataError, UsageError
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def open_table(data: Any) -> Table:
+def open_rows(data: Any, types: Mapping[str, str]) -> Table | Scan:
+    """A table in memory, or a stream of files or a query; `types` are Arrow's, of columns that are known already."""
+    if isinstance(data, str | os.PathLike):
+        data = scan(data)
+    return data.reading_as(types) if isinstance(data, Scan) else open_table(data)
+
+
+def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
     """NumPy arrays, SciPy sparse matrices, frames (anything with `__arrow_c_stream__`), dicts of columns, lists.
 
     Arrow types, missing cells and column names come along as they are.
@@ -24,8 +34,11 @@ def open_table(data: Any) -> Table:
         return _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
-    if isinstance(data, str | bytes):
-        raise UsageError(f"expected a table, found the text {data!r}; read the file into a table first")
+    if isinstance(data, str | os.PathLike | Scan):
+        source = open_rows(data, types or {})
+        return Frame(source.table()) if isinstance(source, Scan) else source
+    if isinstance(data, bytes):
+        raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")
     if sparse.issparse(data):
         return _sparse(data)
     if _is_pandas(data):

@@ -15,6 +15,9 @@ from deciban.families import Family
 # Why a column has its family, where the user said so.
 GIVEN = "given"
 
+# The type of a column that has no cells yet.
+NO_TYPE = "null"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -37,21 +40,31 @@ class Part:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table in parts. `names` is None where columns have only positions."""
+    """The columns of a table in parts. `names` is None where columns have only positions.
+
+    types: the Arrow type that each column was first seen with, where it had one; so are files read later.
+    """
 
     names: tuple[str, ...] | None
     width: int
     parts: tuple[Part, ...]
+    types: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is derived from the rest."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
+    def settled(self) -> frozenset[str]:
+        """The names of the columns that have a family."""
+        names = self.names or ()
+        return frozenset(names[column] for part in self.parts for column in part.columns if names)
+
+    @cached_property
     def plain(self) -> "Schema":
         """The parts of plain Bayes, which have each column once."""
         parts = tuple(part for part in self.parts if not part.beside)
-        return self if len(parts) == len(self.parts) else Schema(self.names, self.width, parts)
+        return self if len(parts) == len(self.parts) else replace(self, parts=parts)
 
     def find(self, part: Part) -> tuple[int, Integers] | None:
         """The part of this schema that counts what `part` needs, and where it has each of its columns: -1 nowhere."""
@@ -177,7 +190,18 @@ class Schema:
             for schema, known in ((self, names), (other, theirs))
         )
         parts += _counted_by_both(mine, more) + [part for part in _counted_by_both(more, mine) if part not in mine]
-        return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts))
+        types = _joined_types(list(place), (names, self.types), (theirs, other.types))
+        return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts), types)
+
+
+def _joined_types(names: list[Any], *known: tuple[list[Any], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    """The type of each column in the first of the schemas that has seen a cell of it."""
+    if all(types is None for _, types in known):
+        return None
+    found = dict.fromkeys(names, NO_TYPE)
+    for columns, types in reversed(known):
+        found.update((name, kind) for name, kind in zip(columns, types or (), strict=False) if kind != NO_TYPE)
+    return tuple(found.values())
 
 
 def _join(parts: list[Part], part: Part, columns: tuple[int, ...], names: list[Any]) -> None:

@@ -154,6 +154,11 @@ class Frame:
         return int(self.table.num_columns)
 
     @property
+    def types(self) -> tuple[str, ...]:
+        """The type of each column, whatever the way its cells are stored."""
+        return tuple(str(_plain_type(kind)) for kind in self.table.schema.types)
+
+    @property
     def rows(self) -> int:
         return int(self.table.num_rows)
 
@@ -196,6 +201,12 @@ class Frame:
             chunks = chunks.unify_dictionaries()
         joined = chunks.combine_chunks()
         return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 
 def is_numeric(kind: pa.DataType) -> bool:

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from deciban.arrays import Floats, log
+from deciban.data.examples import Labelled
 from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import Part, Schema
@@ -167,7 +168,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
                 f"{declared.tolist()}; correct them or declare them at the first call"
             )
         try:
-            counts = fold(batches(table, labels, weights), Counts.empty(schema)).declaring(declared)
+            counts = fold(batches([Labelled(table, labels, weights)], schema), Counts.empty(schema)).declaring(declared)
         except DataError:
             self._explain_refusal(table)
             raise

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, log
+from deciban.arrays import Codes, Floats, log
+from deciban.data.drawing import drawn
 from deciban.data.labels import LabelArray
 from deciban.data.tables import SparseMatrix, Table, is_numeric
 from deciban.families import Family
@@ -40,7 +41,7 @@ class Rows:
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         share = np.bincount(labels[usable], every[usable], classes)
-        usable = usable[_drawn(usable.size, most)]
+        usable = usable[drawn(usable.size, most)]
         whole = usable.size == labels.size
         log_prior = log(share / max(share.sum(), 1e-300))
         return cls(table if whole else table.take(usable), labels[usable], every[usable], log_prior)
@@ -70,7 +71,7 @@ class Rows:
     def some(self, most: int) -> "Rows":
         if self.labels.size <= most:
             return self
-        kept = _drawn(self.labels.size, most)
+        kept = drawn(self.labels.size, most)
         return replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
 
     def of_classes_present(self) -> "Rows":
@@ -86,11 +87,6 @@ class Rows:
         losses = np.empty(evidence.shape[1])
         kernels.block_losses(evidence, self.log_prior, self.labels, self.weights, losses)
         return losses
-
-
-def _drawn(size: int, most: int) -> Integers:
-    """At most so many of the places 0 .. size - 1, the same ones each time, in order."""
-    return np.sort(np.random.default_rng(size).permutation(size)[:most])
 
 
 def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:

@@ -105,7 +105,7 @@ class Tuning:
             elif missing:
                 some = part.only(missing)
                 held.append((some, [alone.get(column, usual) for column in some.columns]))
-        schema = Schema(counts.schema.names, counts.schema.width, tuple(part for part, _ in held))
+        schema = replace(counts.schema, parts=tuple(part for part, _ in held))
         weights = np.empty(len(schema.block_names))
         for p, (_, own) in enumerate(held):
             weights[schema.slots[p]] = own
@@ -194,7 +194,7 @@ def choose(rows: Rows, base: Schema) -> Tuning:
     heard, choices = best_families(rows, base)
     heard += joint_gaussians(rows, base)
     heard += pairs_of(rows, base, heard, {choice.column: choice.loss for choice in choices})
-    schema = Schema(base.names, base.width, tuple(part.part for part in heard))
+    schema = replace(base, parts=tuple(part.part for part in heard))
     tuning = Tuning(schema, np.ones(0), np.zeros(0), rows.labels.size, choices=choices)
     evidence = np.empty((rows.labels.size, len(schema.block_names), rows.classes))
     for slot, part in zip(schema.slots, heard, strict=True):
@@ -214,7 +214,7 @@ def wide(base: Schema, heard: Iterable[Part]) -> Schema:
     schema = base
     for part in heard:
         if schema.find(part) is None:
-            schema = Schema(base.names, base.width, (*schema.parts, replace(part, beside=True)))
+            schema = replace(schema, parts=(*schema.parts, replace(part, beside=True)))
     return schema
 
 

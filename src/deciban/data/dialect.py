@@ -1,0 +1,144 @@
+"""What a file is, by its first bytes: its kind, its compression, and how its text is to be read."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from deciban.errors import DataError, UsageError
+
+# How much of a file is looked at; a header has to end before.
+GLANCE_BYTES = 1 << 20
+
+COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+STRANGERS = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
+    b"SQLite format 3": "an SQLite database; export the table as CSV",
+    b"deciban\n": "a model, not a table; give the table it is to look at",
+    b"ARROW1": "an Arrow file; save the table as Parquet",
+    b"BZh": "compressed by bzip2; use gzip or zstd",
+    b"\xfd7zXZ": "compressed by xz; use gzip or zstd",
+    b"%PDF": "a PDF document; save the table as CSV",
+    b"\x80\x04": "a pickle; save the table as CSV or Parquet",
+    b"\x80\x05": "a pickle; save the table as CSV or Parquet",
+}
+MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
+DELIMITERS = ",;\t|"
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a file is: "parquet", "json" or "csv", how it is compressed, and of a CSV how it is written."""
+
+    kind: str
+    compression: str | None = None
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    decimal: str = "."
+    header: tuple[str, ...] = ()
+    named: bool = True  # whether its first row is the header
+    skipped: int = 0  # blank lines before the header
+    mixed_ends: bool = False
+    row_bytes: float | None = None  # of a row on average, where the whole file is not shorter
+
+
+def look(path: Path, encoding: str | None = None, delimiter: str | None = None, header: bool = True) -> Look:
+    """What the file is; a DataError where it is nothing that could be read as a table."""
+    with open(path, "rb") as file:
+        start = file.read(GLANCE_BYTES)
+    if not start.strip():
+        raise DataError(f"{path}: the file is empty; give a table with a header and rows")
+    if start.startswith(b"PAR1"):
+        return Look("parquet")
+    compression = next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
+    if compression is not None:
+        try:
+            with pa.input_stream(str(path), compression=compression) as stream:
+                start = stream.read(GLANCE_BYTES)
+        except (OSError, pa.ArrowException) as problem:
+            raise DataError(f"{path}: the file cannot be decompressed ({problem}); write it anew") from None
+    for magic, what in STRANGERS.items():
+        if start.startswith(magic):
+            raise DataError(f"{path}: this is {what}")
+    marked = next((name for magic, name in MARKS.items() if start.startswith(magic)), None)
+    encoding = encoding or marked or "utf-8"
+    text = _decoded(path, start, encoding)
+    if text.lstrip()[:1] in ("{", "["):
+        return Look("json", compression)
+    return _csv(path, text, len(start), compression, encoding, delimiter, header)
+
+
+def _decoded(path: Path, start: bytes, encoding: str) -> str:
+    """The text at the beginning of a file, without a byte order mark."""
+    whole = len(start) < GLANCE_BYTES
+    try:
+        decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
+        text = decoder.decode(start, final=whole)
+    except LookupError:
+        raise UsageError(f"encoding={encoding!r} is not known; try utf-8, utf-16, latin-1 or cp1252") from None
+    except UnicodeDecodeError as problem:
+        line = start[: problem.start].count(b"\n") + 1
+        raise DataError(
+            f"{path}, line {line}: the byte 0x{start[problem.start]:02x} is not {encoding} text; "
+            f"say how the file is encoded, such as encoding latin-1 or utf-16"
+        ) from None
+    if text[:1024].count("\0") > len(text[:1024]) // 4:
+        raise DataError(
+            f"{path}: this is no text (it is full of NUL bytes); give its encoding, or a CSV or Parquet file"
+        )
+    return text
+
+
+def _csv(
+    path: Path,
+    text: str,
+    size: int,
+    compression: str | None,
+    encoding: str,
+    delimiter: str | None,
+    header: bool,
+) -> Look:
+    body = text.lstrip("\r\n")
+    skipped = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
+    found = [(mark, list(islice(_records(body, mark), 200))) for mark in ([delimiter] if delimiter else DELIMITERS)]
+    delimiter, rows = max(found, key=lambda one: len(one[1][0]) if one[1] else 0)  # the first of equals
+    if not rows:
+        raise DataError(f"{path}: the header cannot be read; is a quote not closed?")
+    names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
+    names = tuple(name or f"column{j + 1}" for j, name in enumerate(names))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{path}, line {skipped + 1}: column {twice!r} is there more than once; name every column once")
+    cells = [cell for row in rows[1:] for cell in row]
+    comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
+    point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)
+    lines = body.count("\n") or body.count("\r")
+    return Look(
+        kind="csv",
+        compression=compression,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal="," if comma and not point else ".",
+        header=names,
+        named=header,
+        skipped=skipped,
+        mixed_ends="\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
+        row_bytes=size / lines if lines and compression is None else None,
+    )
+
+
+def _records(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(GLANCE_BYTES)
+    try:
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    except csv.Error:
+        return

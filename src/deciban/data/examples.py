@@ -1,0 +1,179 @@
+"""Rows with their labels and weights: a table in memory, or a stream of tables that is read again for every pass."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from deciban.arrays import Floats
+from deciban.data.drawing import drawn
+from deciban.data.labels import Labels, check_weights, encode_labels
+from deciban.data.schema import listed
+from deciban.data.tables import Frame, Table
+from deciban.errors import UsageError
+from deciban.progress import Advance, progress
+
+# What columns are is inferred, and tuning is done, on no more rows and cells than these.
+SAMPLE_ROWS = 1 << 14
+SAMPLE_CELLS = 1 << 24
+
+
+class Examples(Protocol):
+    """Rows to learn from, or to be judged by."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns without those of labels and weights."""
+        ...
+
+    @property
+    def expected(self) -> int | None:
+        """About how many rows there are, if that is known."""
+        ...
+
+    def pieces(self) -> Iterator["Labelled"]:
+        """All rows, piece by piece."""
+        ...
+
+    def sample(self) -> tuple["Labelled", "Examples"]:
+        """Rows drawn by lot, or all where they are few; and all rows, the same ones if they are in memory by then."""
+        ...
+
+    def whole(self) -> "Labelled":
+        """All rows in one piece."""
+        ...
+
+    def naming(self) -> AbstractContextManager[None]:
+        """While it lasts, errors name the source of the rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A table with the labels and weights of its rows, and the number of its first one."""
+
+    table: Table
+    labels: Labels
+    weights: Floats | None
+    first_row: int = 0
+
+    @classmethod
+    def of(cls, table: Table, y: Any, sample_weight: Any = None, first_row: int = 0) -> "Labelled":
+        """`y` and `sample_weight` are arrays, or the names of columns of the table."""
+        if isinstance(y, str):
+            table, y = _split(table, y, "y")
+        if isinstance(sample_weight, str):
+            table, sample_weight = _split(table, sample_weight, "sample_weight")
+        weights = check_weights(sample_weight, table.rows, first_row)
+        return cls(table, encode_labels(y, table.rows), weights, first_row)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self.table.names
+
+    @property
+    def expected(self) -> int:
+        return self.table.rows
+
+    def pieces(self) -> Iterator["Labelled"]:
+        yield self
+
+    def sample(self) -> tuple["Labelled", "Labelled"]:
+        most = _sample_rows(self.table.width)
+        if self.table.rows <= most:
+            return self, self
+        rows = drawn(self.table.rows, most)
+        weights = None if self.weights is None else self.weights[rows]
+        labels = Labels(self.labels.classes, self.labels.codes[rows])
+        return Labelled(self.table.take(rows), labels, weights), self
+
+    def whole(self) -> "Labelled":
+        return self
+
+    def naming(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class Stream(Protocol):
+    """Tables that come one after the other, as often as they are asked for."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def expected(self) -> int | None: ...
+
+    def tables(self) -> Iterator[pa.Table]: ...
+
+    def table(self) -> pa.Table: ...
+
+    def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]: ...
+
+    def settled(self, sample: pa.Table) -> tuple["Stream", pa.Table]: ...
+
+    def naming(self) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class LabelledStream:
+    """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them."""
+
+    stream: Stream
+    target: str
+    weight: str | None = None
+
+    @classmethod
+    def of(cls, stream: Stream, y: Any, sample_weight: Any) -> "LabelledStream":
+        """A UsageError where labels or weights are not named, or the names are not there."""
+        for role, name in (("y", y), ("sample_weight", sample_weight)):
+            if not isinstance(name, str) and (role == "y" or name is not None):
+                raise UsageError(f"{role}: the rows of a file have theirs in a column of it; give the column's name")
+            if isinstance(name, str):
+                _find(stream.names, name, role)
+        return cls(stream, y, sample_weight)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.stream.names if name not in (self.target, self.weight))
+
+    @property
+    def expected(self) -> int | None:
+        return self.stream.expected
+
+    def pieces(self) -> Iterator[Labelled]:
+        first = 1
+        for table in self.stream.tables():
+            yield Labelled.of(Frame(table), self.target, self.weight, first)
+            first += table.num_rows
+
+    def sample(self) -> tuple[Labelled, Examples]:
+        with progress("looking", "rows", self.expected) as advance:
+            drawn, rows = self.stream.sample(_sample_rows(len(self.names)), advance)
+        stream, table = self.stream.settled(drawn)
+        sample = Labelled.of(Frame(table), self.target, self.weight, 1)
+        return sample, sample if table.num_rows == rows else replace(self, stream=stream)
+
+    def whole(self) -> Labelled:
+        return Labelled.of(Frame(self.stream.table()), self.target, self.weight, 1)
+
+    def naming(self) -> AbstractContextManager[None]:
+        return self.stream.naming()
+
+
+def _sample_rows(width: int) -> int:
+    return max(1_000, min(SAMPLE_ROWS, SAMPLE_CELLS // max(width, 1)))
+
+
+def _find(names: tuple[str, ...], name: str, role: str) -> None:
+    if name not in names:
+        raise UsageError(f"{role}={name!r} is not in the table; its columns are {listed(names)}")
+
+
+def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
+    """The table without the column of this name, and that column."""
+    if not isinstance(table, Frame) or table.names is None:
+        raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
+    _find(table.names, name, role)
+    return Frame(table.table.drop_columns([name])), table.table[name]

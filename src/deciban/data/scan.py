@@ -1,0 +1,238 @@
+"""Files and SQL, read through DuckDB as a stream of Arrow tables: memory does not grow with the file.
+
+Of CSV files DuckDB does the splitting and converting; what the columns are is found here, because a guess from the
+first rows must not change later ones. Numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.data.complaints import told
+from deciban.data.drawing import Drawing, drawn
+from deciban.data.text_types import converted, kind_of, text_type
+from deciban.errors import DecibanError, UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Rows of one piece of a stream.
+PIECE_ROWS = 1 << 15
+
+MEMORY = "160MB"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One thing that DuckDB reads: a call or a query, and the names of its columns, there and here."""
+
+    call: str
+    columns: tuple[tuple[str, str], ...]
+    csv: bool = False
+
+    def select(self, names: Sequence[str], types: Mapping[str, str]) -> str:
+        """The query for these columns; those that it does not have are missing."""
+        inner = {here: there for there, here in self.columns}
+        shown = []
+        for k, name in enumerate(names):
+            there = quoted(inner[name]) if name in inner else "NULL"
+            if not self.csv and name in types:
+                there = f"CAST({there} AS {types[name]})"
+            shown.append(f"{there} AS c{k}")
+        call = self.call
+        if self.csv:
+            read_as = (f"'{there}': '{types.get(here, 'VARCHAR')}'" for there, here in self.columns)
+            call = call.replace("%COLUMNS%", ", ".join(read_as))
+        return f"SELECT {', '.join(shown)} FROM {call}"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A table that is streamed from files or a query, as often as it is asked for.
+
+    name: what the user calls it. names: of the columns. types: DuckDB's, of columns of text that is to be converted, or
+    of others that are to be cast. unsure: columns of a CSV file that had no cell where its types were looked up.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    readings: tuple[Reading, ...]
+    types: Mapping[str, str] = field(default_factory=dict)
+    found: Mapping[str, str] = field(default_factory=dict)
+    unsure: frozenset[str] = frozenset()
+    files: tuple[Path, ...] = ()
+    row_bytes: float | None = None
+    decimal: str = "."
+    kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
+
+    @cached_property
+    def expected(self) -> int | None:
+        """About how many rows there are."""
+        if self.row_bytes is not None:
+            return int(sum(path.stat().st_size for path in self.files) / self.row_bytes)
+        if self.files and all(reading.call.startswith("read_parquet") for reading in self.readings):
+            with self._reader(f"SELECT count(*) AS n FROM ({self._union(())})") as reader:
+                return int(reader.read_all().column(0)[0].as_py())
+        return None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the columns have no types of their own."""
+        return any(reading.csv for reading in self.readings)
+
+    def with_types(self, types: Mapping[str, str]) -> "Scan":
+        """Read some columns as another type."""
+        if strange := [name for name in types if name not in self.names]:
+            raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
+        return replace(self, types={**self.types, **types}, unsure=self.unsure - set(types))
+
+    def without(self, columns: Sequence[str]) -> "Scan":
+        """Leave some columns out."""
+        if strange := [name for name in columns if name not in self.names]:
+            raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
+        return replace(self, names=tuple(name for name in self.names if name not in columns))
+
+    def reading_as(self, types: Mapping[str, str]) -> "Scan":
+        """Read the columns as a model has learned them (Arrow's types), where they look like something else here."""
+        wanted = {}
+        for name in self.names:
+            kind = kind_of(types.get(name, "null"))
+            here = self.types.get(name, "VARCHAR") if self.is_text else self.found.get(name, "")
+            if kind and kind != kind_of(here) and (self.is_text or kind == "VARCHAR"):
+                wanted[name] = kind
+        return self.with_types(wanted) if wanted else self
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The table, piece by piece; one empty piece where it has no rows."""
+        empty = True
+        with self._reader(self._union(self.names)) as reader:
+            for batch in reader:
+                empty = False
+                yield self._named(pa.Table.from_batches([batch]))
+            if empty:
+                yield self._named(reader.schema.empty_table())
+
+    def table(self) -> pa.Table:
+        """All of it in memory."""
+        return self.tidied(pa.concat_tables(self.tables()))
+
+    def head(self, rows: int) -> pa.Table:
+        """At least so many of the first rows, if there are."""
+        pieces, held = [], 0
+        for piece in self.tables():
+            pieces.append(piece)
+            held += piece.num_rows
+            if held >= rows:
+                break
+        return pa.concat_tables(pieces)
+
+    def sample(self, most: int, advance: Callable[[int], None]) -> tuple[pa.Table, int]:
+        """Rows drawn by lot, at most so many, and how many rows there are; the same that a table in memory draws."""
+        if self._numbered and self.expected is not None:
+            rows = pa.table({"place": drawn(self.expected, most)})
+            query = f"{self._union(self.names)} WHERE file_row_number IN (SELECT place FROM drawn)"
+            query += " ORDER BY file_row_number"
+            with self._reader(query, drawn=rows) as reader:
+                return self._named(reader.read_all()), self.expected
+        drawing = Drawing(most)
+        for table in self.tables():
+            drawing.add(table)
+            advance(table.num_rows)
+        return drawing.table(), drawing.rows
+
+    @property
+    def _numbered(self) -> bool:
+        """Whether DuckDB knows the number of each row."""
+        return len(self.files) == 1 and self.readings[0].call.startswith("read_parquet")
+
+    def settled(self, sample: pa.Table) -> tuple["Scan", pa.Table]:
+        """The scan and rows of it, when these have said what the columns are of which nothing was known."""
+        types = {name: kind for name in self.unsure if (kind := text_type(sample[name], self.decimal)) is not None}
+        scan = self.with_types(types) if types else self
+        for name, kind in types.items():
+            place = sample.column_names.index(name)
+            sample = sample.set_column(place, name, converted(sample[name], kind))
+        return scan, self.tidied(sample)
+
+    def tidied(self, table: pa.Table) -> pa.Table:
+        """Of a CSV file, doubles that are whole numbers as integers, and times that are all midnight as dates."""
+        if not self.is_text:
+            return table
+        for place, name in enumerate(table.column_names):
+            column = table.column(place)
+            if not len(column) or column.null_count == len(column):
+                continue
+            if pa.types.is_float64(column.type):
+                whole = pc.and_kleene(pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 2.0**53))
+                if pc.all(whole).as_py():
+                    table = table.set_column(place, name, column.cast(pa.int64()))
+            elif column.type == pa.timestamp("us") and pc.all(pc.equal(column, pc.floor_temporal(column))).as_py():
+                table = table.set_column(place, name, column.cast(pa.date32()))
+        return table
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """While it lasts, errors about rows name the files."""
+        try:
+            yield
+        except DecibanError as problem:
+            if self.name in str(problem) or any(str(path) in str(problem) for path in self.files):
+                raise
+            raise type(problem)(f"{self.name}: {problem}") from problem
+
+    def _named(self, table: pa.Table) -> pa.Table:
+        return table.rename_columns(list(self.names))
+
+    def _union(self, names: Sequence[str]) -> str:
+        if not names:
+            return " UNION ALL ".join(f"SELECT 1 FROM {reading.call}" for reading in self.readings)
+        return " UNION ALL ".join(reading.select(names, self.types) for reading in self.readings)
+
+    @contextmanager
+    def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
+        """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
+        connection = connect()
+        for name, table in tables.items():
+            connection.register(name, table)
+        try:
+            with told(self.name, [here for _, here in self.readings[0].columns]):
+                reader = connection.sql(query).to_arrow_reader(PIECE_ROWS)
+                yield reader
+        finally:
+            connection.close()
+            pa.default_memory_pool().release_unused()
+
+
+def connect() -> "duckdb.DuckDBPyConnection":
+    """A DuckDB of its own, in bounded memory, that loads nothing from elsewhere."""
+    import duckdb
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return duckdb.connect(
+        config={
+            "memory_limit": MEMORY,
+            "threads": max(1, cores // 2),  # the other cores count what it reads
+            "temp_directory": tempfile.gettempdir(),
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+        }
+    )
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"

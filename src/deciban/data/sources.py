@@ -1,0 +1,231 @@
+"""From what the user says (a file, a glob, a folder, a query, standard input) to what is streamed."""
+
+import codecs
+import glob
+import io
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from deciban.data.complaints import told
+from deciban.data.dialect import Look, look
+from deciban.data.scan import Reading, Scan, connect, literal
+from deciban.data.text_types import TYPES, text_type
+from deciban.errors import DataError, UsageError
+
+SQL = "sql:"
+STANDARD_INPUT = "-"
+
+# Cells of a CSV file that are missing, besides empty ones.
+MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+
+# The rows that the types of CSV columns are first read off from.
+HEAD_ROWS = 20_000
+
+# A folder is read as the files of one of these kinds in it.
+ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "json": (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz"),
+    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".txt"),
+}
+
+
+def scan(
+    source: Any,
+    *,
+    types: Mapping[str, str] | None = None,
+    ignore: Sequence[str] = (),
+    missing: Sequence[str] = MISSING,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+) -> "Scan":
+    """Files or a query as a table that is streamed: `fit`, `predict` and all the others take it.
+
+    source: a file (CSV, JSON lines, Parquet; gzip or zstd), a glob, a folder, a list of files, "-" for standard input,
+        or "sql: select ...", any query of DuckDB.
+    types: for columns that are not what they look like: "text", "number", "bool", "date", "time".
+    ignore: columns to leave out. missing: cells of a CSV file that mean a missing one, besides empty ones.
+    encoding, delimiter, header: of a CSV file, where they are not found by themselves.
+    """
+    options = {"encoding": encoding, "delimiter": delimiter, "header": header}
+    found = _query(source) if isinstance(source, str) and source.startswith(SQL) else _files(source, options, missing)
+    if types:
+        found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
+    return found.without(ignore)
+
+
+def _type(name: str, kind: str) -> str:
+    if kind not in TYPES:
+        raise UsageError(f"the type of column {name!r} is {kind!r}; choose {', '.join(TYPES)}")
+    return TYPES[kind]
+
+
+def _query(source: str) -> Scan:
+    text = source.removeprefix(SQL).strip().rstrip(";")
+    if not text:
+        raise UsageError(f"{source!r} holds no query; write it as 'sql: select ... from ...'")
+    call = f"({text}\n)"
+    name = "the query"
+    columns = _described(f"SELECT * FROM {call}", name)
+    return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
+
+
+def _described(query: str, name: str) -> dict[str, str]:
+    """The names and types of the columns of a query."""
+    connection = connect()
+    try:
+        with told(name, ()):
+            relation = connection.sql(query)
+            names, types = relation.columns, [str(kind) for kind in relation.types]
+    finally:
+        connection.close()
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise DataError(f"{name}: column {twice!r} is there more than once; give every column its own name")
+    return dict(zip(names, types, strict=True))
+
+
+def _files(source: Any, options: Mapping[str, Any], missing: Sequence[str]) -> Scan:
+    several = isinstance(source, list | tuple)
+    name = ", ".join(map(str, source)) if several else str(source)
+    name = "standard input" if name == STANDARD_INPUT else name
+    paths, kept = [], []
+    for one in source if several else [source]:
+        for file in _paths(os.fspath(one)):
+            if file == STANDARD_INPUT or not Path(file).is_file():
+                kept.append(_spooled(file))
+                file = kept[-1].name
+            paths.append(Path(file))
+    looks = []
+    for place, path in enumerate(paths):
+        with told(name if len(paths) == 1 else str(path), ()):
+            found = look(path, **options)
+        if found.kind != "parquet" and (found.encoding != "utf-8" or found.mixed_ends):
+            temporary = _recoded(path, found)
+            kept.append(temporary)
+            paths[place] = Path(temporary.name)
+            found = replace(found, compression=None, encoding="utf-8", mixed_ends=False)
+        looks.append(found)
+    if len({found.kind for found in looks}) > 1:
+        raise UsageError(
+            f"{name}: the files are of several kinds ({', '.join(found.kind for found in looks)}); choose one"
+        )
+    make = {"parquet": _parquet, "json": _json, "csv": _csv}[looks[0].kind]
+    made = make(name, paths, looks, missing)
+    return replace(made, files=tuple(paths), kept=tuple(kept))
+
+
+def _paths(source: str) -> list[str]:
+    """The files that are meant."""
+    if source == STANDARD_INPUT:
+        return [source]
+    path = Path(source).expanduser()
+    if path.is_dir():
+        inside = sorted(
+            str(file) for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
+        )
+        for endings in ENDINGS.values():
+            if files := [file for file in inside if file.lower().endswith(endings)]:
+                return files
+        raise DataError(f"{source}: the folder holds no CSV, JSON or Parquet files; give a file")
+    if not path.exists() and any(mark in source for mark in "*?["):
+        if files := sorted(file for file in glob.glob(str(path), recursive=True) if not Path(file).is_dir()):
+            return files
+        raise FileNotFoundError(f"{source}: no file matches; check the pattern")
+    if not path.exists():
+        raise FileNotFoundError(f"{source}: there is no such file; check the name")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"{source}: you may not read this file; ask its owner")
+    return [str(path)]
+
+
+def _spooled(path: str) -> Any:
+    """Standard input or a pipe as a file on disk, so that it can be read twice."""
+    if path != STANDARD_INPUT and not stat.S_ISFIFO(os.stat(path).st_mode) and not stat.S_ISCHR(os.stat(path).st_mode):
+        raise DataError(f"{path}: this is no file; give a file, a folder or a pipe")
+    temporary = tempfile.NamedTemporaryFile(prefix="deciban-", suffix=".table")  # noqa: SIM115 - open as long as it is needed
+    if path == STANDARD_INPUT:
+        shutil.copyfileobj(sys.stdin.buffer, temporary, 1 << 20)
+    else:
+        with open(path, "rb") as pipe:
+            shutil.copyfileobj(pipe, temporary, 1 << 20)
+    temporary.flush()
+    return temporary
+
+
+def _recoded(path: Path, found: Look) -> Any:
+    """The file as UTF-8 with lines that all end alike."""
+    import pyarrow as pa
+
+    temporary = tempfile.NamedTemporaryFile(prefix="deciban-", suffix=".table")  # noqa: SIM115
+    encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
+    line = 1
+    with pa.input_stream(str(path), compression=found.compression) as stream:
+        while block := stream.read(1 << 20):
+            try:
+                text = decoder.decode(block)
+            except UnicodeDecodeError as problem:
+                raise DataError(
+                    f"{path}, after line {line}: {problem.reason} for {encoding}; give its encoding"
+                ) from None
+            line += text.count("\n")
+            temporary.write(text.encode())
+        temporary.write(decoder.decode(b"", final=True).encode())
+    temporary.flush()
+    return temporary
+
+
+def _parquet(name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str]) -> Scan:
+    call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true, "
+    call += f"file_row_number={str(len(paths) == 1).lower()})"
+    columns = _described(f"SELECT * FROM {call}", name)
+    columns.pop("file_row_number", None)
+    return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
+
+
+def _json(name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str]) -> Scan:
+    """All of the file is looked at for its keys and types; then it is read by these."""
+    packed = f", compression='{looks[0].compression}'" if looks[0].compression else ""
+    options = f"{packed}, map_inference_threshold=-1, hive_partitioning=true"
+    columns = _described(f"SELECT * FROM read_json({_list(paths)}, sample_size=-1, union_by_name=true{options})", name)
+    types = {column: "VARCHAR" if kind in ("JSON", '"NULL"') else kind for column, kind in columns.items()}
+    given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
+    call = f"read_json({_list(paths)}, columns={{{given}}}{options})"
+    return Scan(name, tuple(types), (Reading(call, tuple((column, column) for column in types)),), found=types)
+
+
+def _csv(name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str]) -> Scan:
+    """Files with the same header are read together; the columns of others are united by name."""
+    alike: dict[Any, list[Path]] = {}
+    for path, found in zip(paths, looks, strict=True):
+        key = found.header, found.delimiter, found.decimal, found.skipped, found.compression
+        alike.setdefault(key, []).append(path)
+    empty = ", ".join(literal(cell) for cell in ("", *missing))
+    readings = []
+    for (header, delimiter, decimal, skipped, compression), files in alike.items():
+        packed = f", compression='{compression}'" if compression else ""
+        call = (
+            f"read_csv({_list(files)}, auto_detect=false, columns={{%COLUMNS%}}, header={str(looks[0].named).lower()}, "
+            f"delim={literal(delimiter)}, quote='\"', escape='\"', decimal_separator='{decimal}', skip={skipped}, "
+            f"comment='', nullstr=[{empty}], strict_mode=true{packed})"
+        )
+        readings.append(Reading(call, tuple((f"d{j}", column) for j, column in enumerate(header)), csv=True))
+    names = tuple(dict.fromkeys(column for found in looks for column in found.header))
+    row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
+    scan = Scan(name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal)
+    head = scan.head(HEAD_ROWS)
+    types = {column: text_type(head[column], scan.decimal) for column in names}
+    known = {column: kind for column, kind in types.items() if kind is not None}
+    return replace(scan, types=known, unsure=frozenset(names) - set(known))
+
+
+def _list(paths: Sequence[Path]) -> str:
+    return "[" + ", ".join(literal(str(path)) for path in paths) + "]"

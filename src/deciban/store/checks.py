@@ -1,0 +1,161 @@
+"""Whether what a model file holds can have been learned."""
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.arrays import Floats
+from deciban.data.schema import Schema
+from deciban.fitted import Fitted
+from deciban.model import Counts
+from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples
+from deciban.statistics.cells import MOST_CELLS
+from deciban.tune.tuning import Tuning
+
+
+def require(fact: Any, what: str) -> None:
+    if not fact:
+        raise ValueError(what)
+
+
+def check(fitted: Fitted) -> None:
+    """A ValueError that names the first thing that cannot be."""
+    check_counts(fitted.counts)
+    if fitted.tuning is not None:
+        check_tuning(fitted.tuning, fitted.counts)
+    require(np.isfinite(fitted.log_prior[fitted.counts.class_weight > 0.0]).any(), "no class has a prior")
+    require(all(len(shard) == 64 and not shard.strip("0123456789abcdef") for shard in fitted.origin.shards), "shards")
+
+
+def check_counts(counts: Counts) -> None:
+    check_schema(counts.schema)
+    classes = counts.classes
+    require(classes.ndim == 1 and classes.size, "there are no classes")
+    require(classes.dtype.kind != "f" or np.isfinite(classes).all(), "a class is not a number")
+    require((classes[:-1] < classes[1:]).all(), "its classes are not in order")
+    require(counts.class_weight.shape == classes.shape, "its classes and their weights are not as many")
+    _not_negative(counts.class_weight, "a class")
+    require(counts.class_weight.any(), "nothing was learned")
+    require(counts.declared or (counts.class_weight > 0.0).all(), "a class has no rows")
+    require(counts.rows >= 0 and counts.unlabelled >= 0, "its numbers of rows are negative")
+    require(len(counts.statistics) == len(counts.schema.parts), "its parts and their statistics are not as many")
+    for part, statistic in zip(counts.schema.parts, counts.statistics, strict=True):
+        template = part.family.empty(classes.size, len(part.columns))
+        require(type(statistic) is type(template), f"{part.family} has a {type(statistic).__name__}")
+        check_statistic(statistic, template, classes.size)
+
+
+def check_schema(schema: Schema) -> None:
+    names = schema.names
+    require(schema.width >= 0, "its width is negative")
+    require(names is None or (len(names) == schema.width == len(set(names))), "its column names are not one a column")
+    require(schema.types is None or len(schema.types) == schema.width, "its column types are not one a column")
+    taken: set[int] = set()
+    for part in schema.parts:
+        columns = set(part.columns)
+        require(columns and len(columns) == len(part.columns) == len(part.why), "a part has not one reason a column")
+        require(min(columns) >= 0 and max(columns) < schema.width, "a part has a column that is not there")
+        if not part.beside:
+            require(not columns & taken, "a column is in two parts")
+            taken |= columns
+
+
+def check_tuning(tuning: Tuning, counts: Counts) -> None:
+    check_schema(tuning.schema)
+    require(tuning.schema.names == counts.schema.names, "it was tuned for other columns")
+    require(tuning.schema.width == counts.schema.width, "it was tuned for another number of columns")
+    require(all(counts.schema.find(part) is not None for part in tuning.schema.parts), "a part was not counted")
+    require(tuning.weights.shape == (len(tuning.schema.block_names),), "its weights are not one a block")
+    _not_negative(tuning.weights, "the weight of a block")
+    require(tuning.bias.shape == counts.classes.shape and np.isfinite(tuning.bias).all(), "its bias is not one a class")
+
+
+def _not_negative(numbers: Floats, what: str) -> None:
+    require(np.isfinite(numbers).all() and (numbers >= 0.0).all(), f"{what} is negative, infinite or not a number")
+
+
+@singledispatch
+def check_statistic(statistic: Any, template: Any, classes: int) -> None:
+    """Whether a statistic is shaped like the one of no rows, and its numbers can be."""
+    raise ValueError(f"{type(statistic).__name__} is no statistic")
+
+
+@check_statistic.register
+def _(statistic: Moments, template: Moments, classes: int) -> None:
+    require(statistic.array.shape == template.array.shape, "moments are not one a class and column")
+    require(np.isfinite(statistic.array).all(), "a moment is infinite or not a number")
+    _not_negative(statistic.array[[0, 3, 5]], "a variance")
+
+
+@check_statistic.register
+def _(statistic: Scatter, template: Scatter, classes: int) -> None:
+    for name in ("weight", "mean", "mean_low", "scatter", "scatter_low", "doubt"):
+        array = getattr(statistic, name)
+        require(array.shape == getattr(template, name).shape, f"the {name} of a block is not one a class and column")
+        require(np.isfinite(array).all(), f"the {name} of a block is infinite or not a number")
+    for array in (statistic.weight, statistic.doubt, np.diagonal(statistic.scatter, axis1=1, axis2=2)):
+        _not_negative(array, "a variance")
+    crossed = np.swapaxes(statistic.scatter, 1, 2)
+    require(np.allclose(statistic.scatter, crossed, rtol=1e-9, atol=0.0), "a covariance matrix is not symmetric")
+
+
+@check_statistic.register
+def _(statistic: Totals, template: Totals, classes: int) -> None:
+    for array in (statistic.present, statistic.total):
+        require(array.shape == template.present.shape, "totals are not one a class and column")
+        _not_negative(array, "a total")
+
+
+@check_statistic.register
+def _(statistic: Levels, template: Levels, classes: int) -> None:
+    require(len(statistic.levels) == len(statistic.tables) == len(template.levels), "levels are not one a column")
+    for levels, table in zip(statistic.levels, statistic.tables, strict=True):
+        _check_levels(levels)
+        require(table.shape == (classes, len(levels)), "counts are not one a class and level")
+        _not_negative(table, "a count")
+
+
+@check_statistic.register
+def _(statistic: Tuples, template: Tuples, classes: int) -> None:
+    require(len(statistic.levels) == len(template.levels), "levels are not one a column")
+    require(
+        statistic.tuples.ndim == 2 and statistic.tuples.shape[1] == len(statistic.levels), "tuples of another width"
+    )
+    require(statistic.table.shape == (classes, len(statistic.tuples)), "counts are not one a class and tuple")
+    _not_negative(statistic.table, "a count")
+    for j, levels in enumerate(statistic.levels):
+        _check_levels(levels)
+        codes = statistic.tuples[:, j]
+        require((codes >= 0).all() and (codes < max(len(levels), 0)).all(), "a tuple has a level that is not there")
+    require(len(np.unique(statistic.tuples, axis=0)) == len(statistic.tuples), "a tuple is there twice")
+
+
+@check_statistic.register
+def _(statistic: Cells, template: Cells, classes: int) -> None:
+    require(len(statistic.columns) == len(template.columns), "cells are not those of each column")
+    for column in statistic.columns:
+        require(-1100 <= column.exponent <= 1100, "cells have no such width")
+        require(column.cells.ndim == 1 and column.cells.size <= MOST_CELLS, "there are too many cells")
+        require(np.isfinite(column.cells).all() and (np.diff(column.cells) > 0.0).all(), "cells are not in order")
+        require((column.cells == np.floor(column.cells)).all(), "a cell has no number")
+        require(column.table.shape == (classes, column.cells.size), "counts are not one a class and cell")
+        _not_negative(column.table, "a count")
+
+
+@check_statistic.register
+def _(statistic: Several, template: Several, classes: int) -> None:
+    require(len(statistic.parts) == len(template.parts), "a statistic is missing")
+    for part, model in zip(statistic.parts, template.parts, strict=True):
+        require(type(part) is type(model), f"a {type(part).__name__} stands for a {type(model).__name__}")
+        check_statistic(part, model, classes)
+
+
+def _check_levels(levels: pa.Array) -> None:
+    require(not levels.null_count, "a level is missing")
+    require(not pa.types.is_floating(levels.type) or not pc.any(pc.is_nan(levels)).as_py(), "a level is not a number")
+    order = pc.array_sort_indices(levels).to_numpy()
+    require(np.array_equal(order, np.arange(order.size)), "levels are not in order")
+    require(pc.count_distinct(levels).as_py() == len(levels), "a level is there twice")

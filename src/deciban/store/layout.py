@@ -1,0 +1,148 @@
+"""The bytes of a model file: a header in JSON, numbers behind it, and a checksum. `docs/model-file.md` describes it.
+
+    magic     8 bytes   "deciban" and a newline
+    length    8 bytes   of the header, little-endian
+    header    JSON in UTF-8, filled up with spaces to a multiple of 8 bytes
+    arrays    doubles and 64-bit integers, little-endian, rows first, in the order in which the header names them
+    checksum  32 bytes  SHA-256 of all that stands before
+
+Nothing is left between the arrays, before or after them, so that every byte has one meaning and there are no offsets
+that could be wrong.
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from deciban.errors import ModelFileError
+
+MAGIC = b"deciban\n"
+CHECKSUM_BYTES = 32
+ARRAY_TYPES = {"float64": np.dtype("<f8"), "int64": np.dtype("<i8")}
+
+
+def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
+    """The whole file."""
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    body = [MAGIC, len(text).to_bytes(8, "little"), text]
+    body += [np.ascontiguousarray(array, dtype=ARRAY_TYPES[array.dtype.name]).tobytes() for array in arrays]
+    content = b"".join(body)
+    return content + hashlib.sha256(content).digest()
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Any, memoryview]:
+    """The header and the bytes of the arrays of a file that is whole; a ModelFileError for any other."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if file.read(len(MAGIC)) != MAGIC:
+            raise ModelFileError(f"{path}: this is not a model file; one is written by `deciban fit` or clf.save()")
+        header = _header(path, file, size)
+        content = bytearray(size)
+        file.seek(0)
+        if file.readinto(content) != size:
+            raise ModelFileError(f"{path}: the file became shorter while it was read; try again")
+    if hashlib.sha256(content[:-CHECKSUM_BYTES]).digest() != bytes(content[-CHECKSUM_BYTES:]):
+        raise ModelFileError(
+            f"{path}: the file is damaged: its checksum is not that of its content; restore it from a copy"
+        )
+    length = int.from_bytes(content[8:16], "little")
+    return header, memoryview(content)[16 + length : -CHECKSUM_BYTES]
+
+
+def _header(path: Any, file: BinaryIO, size: int) -> Any:
+    length = int.from_bytes(file.read(8), "little")
+    if length % 8 or 16 + length + CHECKSUM_BYTES > size:
+        raise ModelFileError(
+            f"{path}: the file is damaged: it has {size} bytes, which is too few; restore it from a copy"
+        )
+    try:
+        return json.loads(
+            file.read(length).decode(),
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_refuse_constant,
+        )
+    except (ValueError, RecursionError) as problem:
+        reason = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
+        raise ModelFileError(
+            f"{path}: the file is damaged: its header cannot be read ({reason}); restore it from a copy"
+        ) from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("it names something twice")
+    return found
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not a number")
+
+
+class ArrayReader:
+    """The arrays behind a header, taken one after the other."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content = content
+        self._at = 0
+
+    def take(self, kind: Any, shape: Any) -> npt.NDArray[Any]:
+        """The next array."""
+        if kind not in ARRAY_TYPES or not isinstance(shape, list):
+            raise ValueError(f"an array of type {kind!r} and shape {shape!r}")
+        if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > 8:
+            raise ValueError(f"an array of shape {shape!r}")
+        stop = self._at + 8 * math.prod(shape)
+        if stop > len(self._content):
+            raise ValueError("its arrays are longer than the file")
+        array = np.frombuffer(self._content[self._at : stop], ARRAY_TYPES[kind]).reshape(shape)
+        self._at = stop
+        return array.astype(array.dtype.newbyteorder("="))
+
+    def finish(self) -> None:
+        """Nothing may be left over."""
+        if self._at != len(self._content):
+            raise ValueError(f"{len(self._content) - self._at} bytes are left over behind its arrays")
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Put a file in place as a whole: written beside it, synced, renamed. If that fails the old one is untouched."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)  # a device or a pipe cannot be replaced
+        return
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(beside, "wb") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """That the new name outlives a power failure, where the system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,119 @@
+"""Saving and loading classifiers, and telling whether two of them learned the same rows."""
+
+import hashlib
+import json
+import os
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import deciban
+from deciban.arrays import Floats
+from deciban.decide.priors import log_prior
+from deciban.errors import DecibanError, ModelFileError
+from deciban.fitted import Fitted
+from deciban.model import Counts
+from deciban.statistics import Moments, Scatter
+from deciban.store import layout
+from deciban.store.checks import check
+from deciban.store.values import pack, unpack
+
+FORMAT = 1
+
+# What reading a header raises that is well-formed and makes no sense.
+IMPOSSIBLE = (
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
+    *(pa.ArrowException, DecibanError),
+)
+KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
+
+
+def save(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: Fitted) -> None:
+    """Write a classifier to a file; whatever goes wrong, the file that was there before is left whole."""
+    layout.write(path, content(parameters, fitted))
+
+
+def content(parameters: dict[str, Any], fitted: Fitted) -> bytes:
+    """The bytes of the file: the same for the same classifier."""
+    arrays: list[Any] = []
+    header: dict[str, Any] = {"format": FORMAT, "deciban": deciban.__version__}
+    origin = fitted.origin.with_shards(fitted.origin.shards or (identity(fitted.counts),))
+    for key, value in zip(KEYS[2:], ({**parameters}, fitted.counts, fitted.tuning, origin), strict=True):
+        header[key] = pack(value, arrays)
+    return layout.packed(header, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
+    """The parameters of a classifier and what it knows; a ModelFileError where the file is not one or is damaged."""
+    header, rest = layout.read(path)
+    try:
+        if not isinstance(header, dict) or tuple(header)[:1] != KEYS[:1]:
+            raise ValueError("it has no format")
+        if header["format"] != FORMAT:
+            version = header.get("deciban", "another version")
+            raise ModelFileError(
+                f"{path}: the file has format {header['format']!r} of deciban {version!s:.20}, this deciban reads "
+                f"format {FORMAT}; install a newer version"
+            )
+        if tuple(header) != KEYS:
+            raise ValueError(f"it has {', '.join(header)[:80]} where {', '.join(KEYS)} were expected")
+        arrays = layout.ArrayReader(rest)
+        parameters, counts, tuning, origin = (unpack(header[key], arrays) for key in KEYS[2:])
+        arrays.finish()
+        if not isinstance(parameters, dict) or not isinstance(counts, Counts):
+            raise ValueError("it has no counts")
+        prior = log_prior(parameters.get("prior"), counts.classes, counts.class_weight)
+        fitted = Fitted(counts, prior, tuning, origin)
+        check(fitted)
+    except ModelFileError:
+        raise
+    except IMPOSSIBLE as problem:
+        reason = str(problem) or type(problem).__name__
+        raise ModelFileError(
+            f"{path}: the file cannot be a model of deciban: {reason}; restore it from a copy"
+        ) from problem
+    return parameters, fitted
+
+
+def identity(counts: Counts) -> str:
+    """A name for the rows that were counted: the same for the same rows, however they came.
+
+    Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
+    """
+    plain = counts.heard(counts.schema.plain)
+    digest = hashlib.sha256()
+    _feed(digest, (plain.schema.names, plain.classes, plain.class_weight, plain.rows, plain.statistics))
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """What counts of equal rows have in common."""
+    if isinstance(value, tuple):
+        digest.update(b"(%d" % len(value))
+        for item in value:
+            _feed(digest, item)
+    elif isinstance(value, Moments):
+        _feed_moments(digest, value.weight, value.mean, value.scatter)
+    elif isinstance(value, Scatter):
+        _feed_moments(digest, value.weight[:, None], value.mean, np.diagonal(value.scatter, axis1=1, axis2=2))
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        _feed(digest, value.shape)
+        mantissa, exponent = np.frexp(value)
+        digest.update(np.round(mantissa * 2.0**24).tobytes() + exponent.tobytes())
+    elif isinstance(value, np.ndarray):
+        _feed(digest, tuple(value.tolist()))
+    elif isinstance(value, pa.Array):
+        _feed(digest, tuple(value.to_pylist()))
+    elif is_dataclass(value):
+        for field in fields(value):
+            _feed(digest, getattr(value, field.name))
+    else:
+        digest.update(json.dumps(value, default=str).encode())
+
+
+def _feed_moments(digest: Any, weight: Floats, mean: Floats, scatter: Floats) -> None:
+    """A mean that is nothing beside the spread is nothing but rounding."""
+    spread = np.sqrt(np.maximum(scatter, 0.0) / np.maximum(weight, 1e-300))
+    _feed(digest, (weight, np.where(np.abs(mean) > 1e-6 * spread, mean, 0.0) + 0.0, scatter + 0.0))

@@ -1,0 +1,225 @@
+"""What a classifier is made of, as JSON and arrays: only the types that are named here, never code.
+
+A record is {"is": its type, and its fields by name}; {"map": [[key, value], ...]}; {"array": [type, shape]} stands for
+the next array behind the header; {"levels": type, "values": [...]} are the values of a column, {"labels": type,
+"values": [...]} labels of any other type than those of arrays. Lists are tuples, and the rest is what JSON has.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from datetime import date, datetime, time
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deciban import families
+from deciban.data.schema import Part, Schema
+from deciban.decide.priors import Empirical, Uniform
+from deciban.errors import UsageError
+from deciban.fitted import Origin
+from deciban.model import Counts
+from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Statistic, Totals, Tuples
+from deciban.statistics.cells import Column
+from deciban.store.layout import ARRAY_TYPES, ArrayReader
+from deciban.tune.families import Choice
+from deciban.tune.tuning import Tuning
+
+FAMILIES = (
+    *(families.Bernoulli, families.Binned, families.Categorical, families.Complement, families.Gamma),
+    *(families.Gaussian, families.JointGaussian, families.JointTable, families.LogNormal, families.Multinomial),
+    families.Poisson,
+)
+STATISTICS = (Cells, Levels, Moments, Scatter, Several, Totals, Tuples)
+
+# Everything that a model file may hold besides numbers, text, lists and arrays.
+RECORDS: dict[str, type[Any]] = {
+    record.__name__: record
+    for record in (
+        *FAMILIES,
+        *(families.PerClass, families.Pooled, families.Shrunk),
+        *(Column, *STATISTICS),
+        *(Part, Schema, Counts, Choice, Tuning, Origin, Empirical, Uniform),
+    )
+}
+
+# How dates and times that stand alone are written.
+MOMENTS: dict[str, Any] = {"datetime": datetime, "date": date, "time": time}
+
+# Arrow types of levels that are written as they are; dates and times are written as integers.
+PLAIN_LEVELS = {
+    "string": pa.string(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+    "null": pa.null(),
+}
+INTEGER_LEVELS = {
+    "date32[day]": pa.date32(),
+    "date64[ms]": pa.date64(),
+    "time32[s]": pa.time32("s"),
+    "time32[ms]": pa.time32("ms"),
+    **{f"time64[{unit}]": pa.time64(unit) for unit in ("us", "ns")},
+    **{f"duration[{unit}]": pa.duration(unit) for unit in ("s", "ms", "us", "ns")},
+}
+TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=([\w/+:-]{1,64}))?\]")
+
+# Types of labels, by how they are written.
+LABEL_TYPES = re.compile(r"bool|u?int(8|16|32|64)|float(16|32)|text|object|(datetime64|timedelta64)\[\w{1,2}\]")
+
+
+def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
+    """`value` as JSON; the arrays in it are added to `arrays` in their order."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else {"number": repr(float(value))}
+    if isinstance(value, np.generic):
+        return pack(value.item(), arrays)
+    if isinstance(value, list | tuple):
+        return [pack(item, arrays) for item in value]
+    if isinstance(value, np.ndarray):
+        return _packed_array(value, arrays)
+    if isinstance(value, pa.Array):
+        return _packed_levels(value)
+    if RECORDS.get(type(value).__name__) is type(value):
+        stored = {field.name: pack(getattr(value, field.name), arrays) for field in fields(value) if field.init}
+        return {"is": type(value).__name__, **stored}
+    if hasattr(value, "to_dict"):  # a pandas Series speaks by its index
+        value = value.to_dict()
+    if isinstance(value, Mapping):
+        return {"map": [[pack(key, arrays), pack(item, arrays)] for key, item in value.items()]}
+    for name, kind in MOMENTS.items():
+        if isinstance(value, kind):
+            return {name: value.isoformat()}
+    if isinstance(value, set | frozenset):
+        return pack(sorted(value), arrays)
+    raise UsageError(
+        f"a model file cannot hold {value!r} ({type(value).__name__}); use deciban's families and plain data"
+    )
+
+
+def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> Any:
+    if array.dtype.name in ARRAY_TYPES and array.ndim:
+        arrays.append(array)
+        return {"array": [array.dtype.name, list(array.shape)]}
+    kind = array.dtype.kind
+    if array.ndim != 1 or (kind == "O" and not all(isinstance(label, str) for label in array)) or kind in "SVc":
+        raise UsageError(f"a model file cannot hold labels of type {array.dtype}; use text or whole numbers")
+    if kind in "Mm":
+        return {"labels": array.dtype.name, "values": array.view(np.int64).tolist()}
+    return {"labels": {"U": "text", "O": "object"}.get(kind, array.dtype.name), "values": array.tolist()}
+
+
+def _packed_levels(levels: pa.Array) -> Any:
+    name = str(levels.type)
+    if name in PLAIN_LEVELS:
+        return {"levels": name, "values": levels.to_pylist()}
+    if name in INTEGER_LEVELS or TIMESTAMP.fullmatch(name):
+        width = pa.int32() if levels.type.bit_width == 32 else pa.int64()
+        return {"levels": name, "values": levels.cast(width).to_pylist()}
+    raise UsageError(f"a model file cannot hold values of type {name}; turn the column into text")
+
+
+def unpack(stored: Any, arrays: ArrayReader) -> Any:
+    """The value that `pack` has written; a ValueError or TypeError where it cannot have been."""
+    if stored is None or isinstance(stored, bool | int | float | str):
+        return stored
+    if isinstance(stored, list):
+        return tuple(unpack(item, arrays) for item in stored)
+    kind = next(iter(stored), None)
+    if kind == "is":
+        return _record(stored, arrays)
+    if kind == "levels" and set(stored) == {"levels", "values"}:
+        return _levels(stored["levels"], stored["values"])
+    if kind == "labels" and set(stored) == {"labels", "values"}:
+        return _labels(stored["labels"], stored["values"])
+    if len(stored) == 1:
+        content = stored[kind]
+        if kind == "array":
+            return arrays.take(*content)
+        if kind == "map":
+            return {unpack(key, arrays): unpack(item, arrays) for key, item in content}
+        if kind == "number" and content in ("inf", "-inf", "nan"):
+            return float(content)
+        if kind in MOMENTS:
+            return MOMENTS[kind].fromisoformat(content)
+    raise ValueError(f"it holds {str(stored)[:60]}, which stands for nothing")
+
+
+def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
+    name = stored["is"]
+    if not isinstance(name, str) or name not in RECORDS:
+        raise ValueError(f"it holds a record {str(name)[:40]!r}, which this version does not know")
+    record = RECORDS[name]
+    known = {field.name: field for field in fields(record) if field.init}
+    given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
+    if strange := [key for key in given if key not in known]:
+        raise ValueError(f"{name} has no {strange[0]!r}")
+    if missing := [key for key, field in known.items() if key not in given and field.default is MISSING]:
+        raise ValueError(f"{name} lacks {missing[0]!r}")
+    hints = get_type_hints(record)
+    for key, item in given.items():
+        if not conforms(item, hints[key]):
+            raise ValueError(f"{name} has {str(item)[:40]!r} as {key!r}")
+    return record(**given)
+
+
+def conforms(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type that a field is declared with."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(conforms(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if len(inner) == 2 and inner[1] is ...:
+            return all(conforms(item, inner[0]) for item in value)
+        return len(value) == len(inner) and all(conforms(*pair) for pair in zip(value, inner, strict=True))
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray) and (
+            "Any" in str(hint) or value.dtype == get_args(inner[1])[0]  # any labels, or numbers of one type
+        )
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint is families.Family:
+        return isinstance(value, FAMILIES)
+    if hint is Statistic:
+        return isinstance(value, STATISTICS)
+    return isinstance(value, type(None) if hint is None else hint)
+
+
+def _levels(kind: Any, values: Any) -> pa.Array:
+    if kind in PLAIN_LEVELS:
+        return pa.array(values, PLAIN_LEVELS[kind])
+    if kind in INTEGER_LEVELS:
+        typed = INTEGER_LEVELS[kind]
+    else:
+        found = TIMESTAMP.fullmatch(kind)
+        if found is None:
+            raise ValueError(f"it holds levels of type {str(kind)[:40]!r}")
+        typed = pa.timestamp(found[1], found[2])
+    return pa.array(values, pa.int32() if typed.bit_width == 32 else pa.int64()).cast(typed)
+
+
+def _labels(kind: Any, values: Any) -> npt.NDArray[Any]:
+    if not isinstance(kind, str) or not LABEL_TYPES.fullmatch(kind) or not isinstance(values, list):
+        raise ValueError(f"it holds labels of type {str(kind)[:40]!r}")
+    if kind in ("text", "object"):
+        if not all(isinstance(value, str) for value in values):
+            raise ValueError("it holds a label that is no text")
+        return np.array(values, dtype=str if kind == "text" else object)
+    if not all(isinstance(value, bool | int | float) for value in values):
+        raise ValueError("it holds a label that is no number")
+    if "64[" in kind:
+        return np.array(values, dtype=np.int64).view(kind)
+    return np.array(values, dtype=kind)
