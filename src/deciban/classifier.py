@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -21,7 +21,9 @@ from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
 from deciban.data.open import open_rows, open_table
 from deciban.data.scan import Scan
 from deciban.data.schema import Schema
+from deciban.data.stream import Stream
 from deciban.data.tables import Frame, Table
+from deciban.data.write import written
 from deciban.decide.bayes_error import mean_with_interval
 from deciban.decide.loss import Loss
 from deciban.decide.policy import CoverageCurve, Decisions, decided, incurred, risks
@@ -38,7 +40,8 @@ from deciban.fit import Finish, batches, fold, scored
 from deciban.fitted import Fitted, Origin, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
-from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized
+from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized, posteriors
+from deciban.progress import progress
 from deciban.store import model_file
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning, most_rows, retuned, tuned
@@ -116,7 +119,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         known = self._known()
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
-            self.fitted_ = self._changed(known.counts - self._counted(known.counts.schema, examples), known)
+            rows = self._counted(known.counts.schema, examples)
+            left = self._changed(known.counts - rows, known)
+        self.fitted_ = replace(left, origin=left.origin.without(model_file.identity(rows)))
         self._training = None
         return self
 
@@ -142,7 +147,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """A classifier that has learned the rows of both."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
-        return self._with(self._known().counts + other._known().counts, self._known())
+        both = self._with(self._known().counts + other._known().counts, self._known())
+        both.fitted_ = replace(both.fitted_, origin=both.fitted_.origin.with_shards((*self.shards_, *other.shards_)))
+        return both
 
     def __radd__(self, other: object) -> Self:
         """0 + classifier, so that sum() adds classifiers up."""
@@ -153,6 +160,24 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not isinstance(other, BayesClassifier):
             return NotImplemented
         return self._with(self._known().counts - other._known().counts, self._known())
+
+    def shard(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """A classifier that knows these rows alone, counted as this one counts: add it, or send it to be added.
+
+        `clf + clf.shard(X, y)` has learned what `clf.partial_fit(X, y)` learns.
+        """
+        self._check_parameters()
+        known = self._known()
+        examples = self._opened(X, y, sample_weight)
+        with examples.naming():
+            schema = self._extended(known.counts.schema, examples, Defaults(self.alpha, self.unseen))
+            counts = self._counted(schema, examples)
+            refuse_nothing_learned(counts)
+        alone = copy.copy(self)
+        prior = log_prior("empirical", counts.classes, counts.class_weight)
+        alone.fitted_ = Fitted(counts, prior, origin=known.origin.with_shards(()))
+        alone._training = None
+        return alone
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are."""
@@ -174,9 +199,36 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         model = self._known().model
         return np.asarray(model.classes[self._scored(X, most_probable, model=model)])
 
+    def predicted(self, X: Any, *, probabilities: bool = False) -> Iterator[pa.Table]:  # noqa: N803
+        """Tables of the rows of X, piece by piece, with what is predicted beside: `predicted` and its `probability`.
+
+        probabilities: also those of every class. Memory does not grow with a file.
+        """
+        model = self._known().model
+
+        def finish(joint: Floats, prior: Floats) -> Floats:
+            return np.column_stack([normalized(joint, prior)[0], most_probable(joint, prior)])
+
+        for table, first_row in self._pieces(X, others_as_text=True):
+            found = scored(model, model.schema.fitting(table), finish, False, self.threads, first_row)
+            posterior, best = found[:, :-1], found[:, -1].astype(np.int64)
+            added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
+            if probabilities:
+                added |= {f"P({label})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
+            yield _beside(table, added)
+
+    def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
+        """Write the tables of `predicted` to a .csv, .jsonl or .parquet file; the number of rows."""
+        rows = 0
+        with written(path) as write:
+            for table in self.predicted(X, probabilities=probabilities):
+                write(table)
+                rows += table.num_rows
+        return rows
+
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The posterior probability of each class, in the order of `classes_`."""
-        return self._scored(X, lambda joint, prior: normalized(joint, prior)[0])
+        return self._scored(X, posteriors)
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithm of the posterior."""
@@ -279,10 +331,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         loss: whatever `Loss.of` takes, decision first, truth second; None is zero-one, whose decisions are `predict`.
         reject: what it costs to leave a row undecided.
         """
-        table = self._open(X)
-        given = self._loss(loss)
-        fitting = given if reject is None else given.with_reject(reject)
-        return self._decided(table, fitting)
+        return self._decided(self._open(X), self._loss(loss, reject))
+
+    def decided(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Iterator[pa.Table]:  # noqa: N803
+        """Tables of the rows of X, piece by piece, with the decision beside, its risk, and the next best one."""
+        fitting = self._loss(loss, reject)
+        for table, first_row in self._pieces(X):
+            found = self._decided(table, fitting, first_row)
+            chosen = {"decision": found.decision, "risk": found.risk}
+            yield _beside(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
 
     def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
         """The expected loss of every decision, row by decision, in the order of the loss."""
@@ -332,7 +389,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
         drawn, _ = self.sample(rows, random_state)
         table = known.plain.schema.fitting(open_table(drawn))
-        posterior = scored(known.plain, table, lambda joint, prior: normalized(joint, prior)[0], False, self.threads)
+        posterior = scored(known.plain, table, posteriors, False, self.threads)
         mean, interval = mean_with_interval((posterior @ fitting.matrix.T).min(axis=1))
         left_out = None
         if vars(self).get("_training") is not None:
@@ -376,6 +433,17 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     @property
     def model_(self) -> Model:
         return self._known().model
+
+    @property
+    def shards_(self) -> tuple[str, ...]:
+        """Names of the sets of rows that were added up, the same for the same rows: to see that none is there twice."""
+        known = self._known()
+        return known.origin.shards or (model_file.identity(known.counts),)
+
+    @property
+    def target_(self) -> str | None:
+        """The name of the column that held the labels, if it was given by name."""
+        return self._known().origin.target
 
     @property
     def n_features_in_(self) -> int:
@@ -433,12 +501,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError("only the rows of a fit are remembered, and not in a file; give X and y")
         return kept
 
-    def _loss(self, loss: Any) -> Loss:
+    def _loss(self, loss: Any, reject: float | None = None) -> Loss:
         labels = list(self.classes_)
-        return (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
+        given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
+        return given if reject is None else given.with_reject(reject)
 
-    def _decided(self, table: Table, loss: Loss) -> Decisions:
-        found = decided(self.predict_proba(table), loss, _column_of(table))
+    def _decided(self, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
+        model = self._known().model
+        fitting = model.schema.fitting(table)
+        posterior = scored(
+            model, fitting, lambda joint, prior: normalized(joint, prior)[0], False, self.threads, first_row
+        )
+        found = decided(posterior, loss, _column_of(table))
         if not loss.is_zero_one:
             return found
         best = self._scored(table, most_probable).astype(np.int32)  # the same ties as predict
@@ -533,7 +607,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> Examples:  # noqa: N803
         """Rows with their labels and weights, which files hold in columns of their own."""
         source = open_rows(X, self._types(y))
-        if isinstance(source, Scan):
+        if isinstance(source, Stream):
             return LabelledStream.of(source, y, sample_weight)
         return Labelled.of(source, y, sample_weight)
 
@@ -553,14 +627,50 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
         source = open_rows(X, self._types())
-        if not isinstance(source, Scan):
+        if not isinstance(source, Stream):
             return scored(fitted, fitted.schema.fitting(source), finish, full, self.threads)
-        with source.naming():
-            parts, first = [], 1
-            for table in source.tables():
-                parts.append(scored(fitted, fitted.schema.fitting(Frame(table)), finish, full, self.threads, first))
-                first += table.num_rows
+        parts = [
+            scored(fitted, fitted.schema.fitting(table), finish, full, self.threads, first_row)
+            for table, first_row in self._pieces(source)
+        ]
         return np.concatenate(parts)
+
+    def _pieces(self, X: Any, others_as_text: bool = False) -> Iterator[tuple[Table, int]]:  # noqa: N803
+        """Tables with the number of their first rows: one in memory, or those of a stream.
+
+        others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
+        """
+        source = open_rows(X, self._types())
+        if others_as_text and isinstance(source, Scan):
+            source = source.as_text([name for name in source.names if name not in self._types()])
+        if not isinstance(source, Stream):
+            yield source, 0
+            return
+        with source.naming(), progress("reading", "rows", source.expected) as advance:
+            first_row = 1  # as people count the rows of a file
+            for table in source.tables():
+                yield Frame(table), first_row
+                first_row += table.num_rows
+                advance(table.num_rows)
+
+
+def _beside(table: Table, added: dict[str, Any]) -> pa.Table:
+    """The columns of a table with more behind, which get other names where theirs are taken."""
+    if isinstance(table, Frame):
+        found = table.table
+    else:
+        cells = table.numbers(range(table.width))
+        found = pa.table(
+            [pa.array(cells[:, j]) for j in range(table.width)], names=[f"x{j}" for j in range(table.width)]
+        )
+    for name, cells in added.items():
+        while name in found.column_names:
+            name += "_"
+        if cells.dtype.kind == "O" and not all(isinstance(cell, str) for cell in cells):
+            cells = np.array([str(cell) for cell in cells])
+        kind = pa.string() if cells.dtype.kind in "OU" else None
+        found = found.append_column(name, pa.array(cells.tolist() if kind else cells, kind))
+    return found
 
 
 def _column_of(table: Table) -> Callable[[str], Any]:

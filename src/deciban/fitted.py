@@ -23,6 +23,9 @@ class Origin:
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))
 
+    def without(self, shard: str) -> "Origin":
+        return replace(self, shards=tuple(known for known in self.shards if known != shard))
+
 
 @dataclass(frozen=True)
 class Fitted:

@@ -233,6 +233,11 @@ def normalized(log_joint: Floats, log_prior: Floats, logarithm: bool = False) ->
     return posterior, log_density
 
 
+def posteriors(log_joint: Floats, log_prior: Floats) -> Floats:
+    """The posterior of each row."""
+    return normalized(log_joint, log_prior)[0]
+
+
 def interval(log_joint: Floats, doubt: Floats, width: float, log_prior: Floats) -> tuple[Floats, Floats]:
     """The least and the highest posterior of each class at `width` deviations of its log-odds against all others.
 

@@ -11,9 +11,10 @@ from deciban.arrays import Floats
 from deciban.data.drawing import drawn
 from deciban.data.labels import Labels, check_weights, encode_labels
 from deciban.data.schema import listed
+from deciban.data.stream import Stream
 from deciban.data.tables import Frame, Table
 from deciban.errors import UsageError
-from deciban.progress import Advance, progress
+from deciban.progress import progress
 
 # What columns are is inferred, and tuning is done, on no more rows and cells than these.
 SAMPLE_ROWS = 1 << 14
@@ -94,26 +95,6 @@ class Labelled:
 
     def naming(self) -> AbstractContextManager[None]:
         return nullcontext()
-
-
-class Stream(Protocol):
-    """Tables that come one after the other, as often as they are asked for."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    @property
-    def expected(self) -> int | None: ...
-
-    def tables(self) -> Iterator[pa.Table]: ...
-
-    def table(self) -> pa.Table: ...
-
-    def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]: ...
-
-    def settled(self, sample: pa.Table) -> tuple["Stream", pa.Table]: ...
-
-    def naming(self) -> AbstractContextManager[None]: ...
 
 
 @dataclass(frozen=True)

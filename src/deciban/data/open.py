@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from deciban.data.scan import Scan
 from deciban.data.sources import scan
+from deciban.data.stream import Stream
 from deciban.data.tables import Frame, Matrix, SparseMatrix, Table, sparse_rows
 from deciban.errors import DataError, UsageError
 
@@ -18,11 +18,11 @@ from deciban.errors import DataError, UsageError
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def open_rows(data: Any, types: Mapping[str, str]) -> Table | Scan:
+def open_rows(data: Any, types: Mapping[str, str]) -> Table | Stream:
     """A table in memory, or a stream of files or a query; `types` are Arrow's, of columns that are known already."""
     if isinstance(data, str | os.PathLike):
         data = scan(data)
-    return data.reading_as(types) if isinstance(data, Scan) else open_table(data)
+    return data.reading_as(types) if isinstance(data, Stream) else open_table(data)
 
 
 def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
@@ -34,9 +34,9 @@ def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
         return _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
-    if isinstance(data, str | os.PathLike | Scan):
+    if isinstance(data, str | os.PathLike | Stream):
         source = open_rows(data, types or {})
-        return Frame(source.table()) if isinstance(source, Scan) else source
+        return Frame(source.table()) if isinstance(source, Stream) else source
     if isinstance(data, bytes):
         raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")
     if sparse.issparse(data):

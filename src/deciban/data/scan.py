@@ -6,7 +6,7 @@ first rows must not change later ones. Numbers are read as doubles, so that 3.5 
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,9 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.data.complaints import told
-from deciban.data.drawing import Drawing, drawn
+from deciban.data.drawing import drawn
+from deciban.data.stream import Stream
 from deciban.data.text_types import converted, kind_of, text_type
 from deciban.errors import DecibanError, UsageError
+from deciban.progress import Advance
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,15 +57,15 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Scan:
+class Scan(Stream):
     """A table that is streamed from files or a query, as often as it is asked for.
 
-    name: what the user calls it. names: of the columns. types: DuckDB's, of columns of text that is to be converted, or
+    name: what the user calls it. columns: their names. types: DuckDB's, of columns of text that is to be converted, or
     of others that are to be cast. unsure: columns of a CSV file that had no cell where its types were looked up.
     """
 
     name: str
-    names: tuple[str, ...]
+    columns: tuple[str, ...]
     readings: tuple[Reading, ...]
     types: Mapping[str, str] = field(default_factory=dict)
     found: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +74,10 @@ class Scan:
     row_bytes: float | None = None
     decimal: str = "."
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.columns
 
     @cached_property
     def expected(self) -> int | None:
@@ -94,14 +100,17 @@ class Scan:
             raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
         return replace(self, types={**self.types, **types}, unsure=self.unsure - set(types))
 
+    def as_text(self, columns: Sequence[str]) -> "Scan":
+        """Leave some columns of a CSV file as they are written."""
+        return self.with_types(dict.fromkeys(columns, "VARCHAR")) if self.is_text else self
+
     def without(self, columns: Sequence[str]) -> "Scan":
         """Leave some columns out."""
         if strange := [name for name in columns if name not in self.names]:
             raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
-        return replace(self, names=tuple(name for name in self.names if name not in columns))
+        return replace(self, columns=tuple(name for name in self.columns if name not in columns))
 
     def reading_as(self, types: Mapping[str, str]) -> "Scan":
-        """Read the columns as a model has learned them (Arrow's types), where they look like something else here."""
         wanted = {}
         for name in self.names:
             kind = kind_of(types.get(name, "null"))
@@ -111,7 +120,6 @@ class Scan:
         return self.with_types(wanted) if wanted else self
 
     def tables(self) -> Iterator[pa.Table]:
-        """The table, piece by piece; one empty piece where it has no rows."""
         empty = True
         with self._reader(self._union(self.names)) as reader:
             for batch in reader:
@@ -119,10 +127,6 @@ class Scan:
                 yield self._named(pa.Table.from_batches([batch]))
             if empty:
                 yield self._named(reader.schema.empty_table())
-
-    def table(self) -> pa.Table:
-        """All of it in memory."""
-        return self.tidied(pa.concat_tables(self.tables()))
 
     def head(self, rows: int) -> pa.Table:
         """At least so many of the first rows, if there are."""
@@ -134,19 +138,14 @@ class Scan:
                 break
         return pa.concat_tables(pieces)
 
-    def sample(self, most: int, advance: Callable[[int], None]) -> tuple[pa.Table, int]:
-        """Rows drawn by lot, at most so many, and how many rows there are; the same that a table in memory draws."""
+    def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if self._numbered and self.expected is not None:
             rows = pa.table({"place": drawn(self.expected, most)})
             query = f"{self._union(self.names)} WHERE file_row_number IN (SELECT place FROM drawn)"
             query += " ORDER BY file_row_number"
             with self._reader(query, drawn=rows) as reader:
                 return self._named(reader.read_all()), self.expected
-        drawing = Drawing(most)
-        for table in self.tables():
-            drawing.add(table)
-            advance(table.num_rows)
-        return drawing.table(), drawing.rows
+        return super().sample(most, advance)
 
     @property
     def _numbered(self) -> bool:
@@ -154,15 +153,14 @@ class Scan:
         return len(self.files) == 1 and self.readings[0].call.startswith("read_parquet")
 
     def settled(self, sample: pa.Table) -> tuple["Scan", pa.Table]:
-        """The scan and rows of it, when these have said what the columns are of which nothing was known."""
         types = {name: kind for name in self.unsure if (kind := text_type(sample[name], self.decimal)) is not None}
         scan = self.with_types(types) if types else self
         for name, kind in types.items():
             place = sample.column_names.index(name)
             sample = sample.set_column(place, name, converted(sample[name], kind))
-        return scan, self.tidied(sample)
+        return scan, self._tidied(sample)
 
-    def tidied(self, table: pa.Table) -> pa.Table:
+    def _tidied(self, table: pa.Table) -> pa.Table:
         """Of a CSV file, doubles that are whole numbers as integers, and times that are all midnight as dates."""
         if not self.is_text:
             return table
@@ -180,7 +178,6 @@ class Scan:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """While it lasts, errors about rows name the files."""
         try:
             yield
         except DecibanError as problem:

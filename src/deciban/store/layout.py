@@ -15,8 +15,6 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -112,37 +110,3 @@ class ArrayReader:
         """Nothing may be left over."""
         if self._at != len(self._content):
             raise ValueError(f"{len(self._content) - self._at} bytes are left over behind its arrays")
-
-
-def write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put a file in place as a whole: written beside it, synced, renamed. If that fails the old one is untouched."""
-    target = Path(os.path.realpath(path))  # a link stays a link
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
-    if target.exists() and not target.is_file():
-        target.write_bytes(content)  # a device or a pipe cannot be replaced
-        return
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "wb") as file:
-            if target.exists():
-                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """That the new name outlives a power failure, where the system can do that."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

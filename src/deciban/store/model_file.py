@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import deciban
 from deciban.arrays import Floats
+from deciban.data.write import replacing
 from deciban.decide.priors import log_prior
 from deciban.errors import DecibanError, ModelFileError
 from deciban.fitted import Fitted
@@ -32,14 +33,16 @@ KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
 
 def save(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: Fitted) -> None:
     """Write a classifier to a file; whatever goes wrong, the file that was there before is left whole."""
-    layout.write(path, content(parameters, fitted))
+    data = content(parameters, fitted)
+    with replacing(path) as file:
+        file.write(data)
 
 
 def content(parameters: dict[str, Any], fitted: Fitted) -> bytes:
     """The bytes of the file: the same for the same classifier."""
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": deciban.__version__}
-    origin = fitted.origin.with_shards(fitted.origin.shards or (identity(fitted.counts),))
+    origin = fitted.origin if fitted.origin.shards else fitted.origin.with_shards([identity(fitted.counts)])
     for key, value in zip(KEYS[2:], ({**parameters}, fitted.counts, fitted.tuning, origin), strict=True):
         header[key] = pack(value, arrays)
     return layout.packed(header, arrays)

@@ -1,0 +1,162 @@
+"""Tables written piece by piece: CSV, JSON lines or Parquet, whole or not at all."""
+
+import gzip
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.data.scan import connect
+from deciban.errors import UsageError
+
+Write = Callable[[pa.Table], None]
+
+KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
+
+# A spreadsheet takes text that starts like this for a formula; a number may start with a sign.
+FORMULA = r"^[=@\t\r]|^[+\-]."
+NUMBER = r"^[+\-]?[0-9]*[.,]?[0-9]+([eE][+\-]?[0-9]+)?$"
+
+
+def kind_of_file(path: str | os.PathLike[str]) -> str:
+    """What a file of this name holds."""
+    name = os.fspath(path).lower()
+    ending = Path(name.removesuffix(".gz")).suffix
+    if ending not in KINDS or (KINDS[ending] == "parquet" and name.endswith(".gz")):
+        raise UsageError(
+            f"{path}: the name does not say what to write; end it with .csv, .jsonl or .parquet (or .csv.gz)"
+        )
+    return KINDS[ending]
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file that takes the place of the old one when all is written and synced; until then the old one is whole."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
+    if target.exists() and not target.is_file():
+        with open(target, "wb") as device:  # a device or a pipe cannot be replaced
+            yield device
+        return
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(beside, "wb") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def written(path: str | os.PathLike[str], *, safe: bool = True) -> Iterator[Write]:
+    """A function that writes one table after the other to a file, whose name says how."""
+    kind = kind_of_file(path)
+    with replacing(path) as file:
+        compressed = os.fspath(path).lower().endswith(".gz")
+        packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else nullcontext(file)
+        with packed as stream, to_stream(stream, kind, safe=safe) as write:
+            yield write
+
+
+@contextmanager
+def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
+    """A function that writes one table after the other to an open file.
+
+    safe: in CSV, text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    makers = {"csv": _csv, "tsv": _csv, "json": _json, "parquet": _parquet}
+    writer: Any = None
+    schema: pa.Schema | None = None
+
+    def write(table: pa.Table) -> None:
+        nonlocal writer, schema
+        if kind in ("csv", "tsv"):
+            table = without_formulas(_flat(table)) if safe else _flat(table)
+        if writer is None:
+            schema = table.schema
+            writer = makers[kind](file, schema, kind)
+        writer.write_table(table if table.schema == schema else table.cast(schema))
+
+    yield write
+    if writer is not None:
+        writer.close()
+
+
+def _csv(file: Any, schema: pa.Schema, kind: str) -> Any:
+    from pyarrow import csv
+
+    options = csv.WriteOptions(delimiter="\t" if kind == "tsv" else ",", quoting_style="needed")
+    return csv.CSVWriter(file, schema, write_options=options)
+
+
+def _parquet(file: Any, schema: pa.Schema, kind: str) -> Any:
+    from pyarrow import parquet
+
+    return parquet.ParquetWriter(file, schema)
+
+
+class _json:  # noqa: N801 - a maker like the others
+    """Lines of JSON; numbers that JSON does not have are null."""
+
+    def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
+        self._file = file
+        self._connection = connect()
+
+    def write_table(self, table: pa.Table) -> None:
+        for place, name in enumerate(table.column_names):
+            if pa.types.is_floating(table.schema.types[place]):
+                column = table.column(place)
+                nothing = pa.scalar(None, column.type)
+                table = table.set_column(place, name, pc.if_else(pc.is_finite(column), column, nothing))
+        self._connection.register("deciban rows", table)
+        found = self._connection.sql('SELECT to_json("deciban rows") AS line FROM "deciban rows"')
+        for batch in found.to_arrow_reader(1 << 14):
+            lines = batch.column(0).to_pylist()
+            self._file.write(("\n".join(lines) + "\n").encode() if lines else b"")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Lists and records as text, for files that have none."""
+    import json
+
+    for place, name in enumerate(table.column_names):
+        if pa.types.is_nested(table.schema.types[place]):
+            cells = [
+                None if cell is None else json.dumps(cell, default=str) for cell in table.column(place).to_pylist()
+            ]
+            table = table.set_column(place, name, pa.array(cells, pa.string()))
+    return table
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """Text that a spreadsheet would run, with an apostrophe in front: it is shown as it is and does nothing."""
+    for place, name in enumerate(table.column_names):
+        if pa.types.is_string(table.schema.types[place]):
+            table = table.set_column(place, name, _guarded(table.column(place)))
+    names = _guarded(pa.array(table.column_names, pa.string())).to_pylist()
+    return table.rename_columns(names)
+
+
+def _guarded(cells: Any) -> Any:
+    formula = pc.and_not(pc.match_substring_regex(cells, FORMULA), pc.match_substring_regex(cells, NUMBER))
+    return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells)
