@@ -63,7 +63,7 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier().fit(X, np.array(["a", 1, {}], dtype=object)), ["the labels mix", "one type"]),
         (lambda: BayesClassifier().fit(X, Y[:2]), ["3 rows but 2 labels"]),
         (lambda: BayesClassifier().fit(X, "play"), ["no names", "give an array"]),
-        (lambda: BayesClassifier().fit(FRAME, "play"), ["'play' is not in the table", "'age', 'town'"]),
+        (lambda: BayesClassifier().fit(FRAME, "play"), ["no column 'play'", "'age', 'town'"]),
         (lambda: BayesClassifier().fit(FRAME, None), ["y", "None"]),
         (lambda: BayesClassifier({"agee": Gaussian()}).fit(FRAME, Y), ["'agee'", "'age', 'town'"]),
         (lambda: BayesClassifier({"age": Gaussian}).fit(FRAME, Y), ["instance: Gaussian()"]),

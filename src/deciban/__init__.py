@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from deciban.version import __version__
+
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier, load
     from deciban.data.sources import scan
@@ -30,10 +32,9 @@ if TYPE_CHECKING:
         Shrunk,
     )
     from deciban.leave_one_out import LeaveOneOut
+    from deciban.merging import merge
     from deciban.model import Counts, Evidence, Model
     from deciban.selector import EvidenceSelector
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BayesClassifier",
@@ -72,12 +73,14 @@ __all__ = [
     "cost_scorer",
     "load",
     "mean_cost",
+    "merge",
     "scan",
 ]
 
 _HOMES = {
     "BayesClassifier": "classifier",
     "load": "classifier",
+    "merge": "merging",
     "scan": "data.sources",
     "EvidenceSelector": "selector",
     "LeaveOneOut": "leave_one_out",

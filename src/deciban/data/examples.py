@@ -108,11 +108,14 @@ class LabelledStream:
     @classmethod
     def of(cls, stream: Stream, y: Any, sample_weight: Any) -> "LabelledStream":
         """A UsageError where labels or weights are not named, or the names are not there."""
-        for role, name in (("y", y), ("sample_weight", sample_weight)):
-            if not isinstance(name, str) and (role == "y" or name is not None):
-                raise UsageError(f"{role}: the rows of a file have theirs in a column of it; give the column's name")
-            if isinstance(name, str):
-                _find(stream.names, name, role)
+        with stream.naming():
+            for role, name in (("y", y), ("sample_weight", sample_weight)):
+                if not isinstance(name, str) and (role == "y" or name is not None):
+                    raise UsageError(
+                        f"{role}: the rows of a file have theirs in a column of it; give the column's name"
+                    )
+                if isinstance(name, str):
+                    _find(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
         return cls(stream, y, sample_weight)
 
     @property
@@ -149,12 +152,12 @@ def _sample_rows(width: int) -> int:
 
 def _find(names: tuple[str, ...], name: str, role: str) -> None:
     if name not in names:
-        raise UsageError(f"{role}={name!r} is not in the table; its columns are {listed(names)}")
+        raise UsageError(f"{role}: there is no column {name!r} in the table; its columns are {listed(names)}")
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
     """The table without the column of this name, and that column."""
     if not isinstance(table, Frame) or table.names is None:
         raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
-    _find(table.names, name, role)
+    _find(table.names, name, f"{role}={name!r}")
     return Frame(table.table.drop_columns([name])), table.table[name]

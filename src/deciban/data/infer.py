@@ -17,6 +17,10 @@ from deciban.families.base import Unseen
 # Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
 MOST_CODES = 10
 
+# So many cells or more, no two of which are alike, may be identifiers: text, or whole numbers if they look like it.
+FEWEST_NAMES = 50
+LONG_NUMBER = 10**8
+
 ColumnSpec = Mapping[Any, Family] | Family | None
 
 
@@ -129,11 +133,18 @@ def _inferred(table: Table, columns: list[int], defaults: Defaults) -> list[tupl
 
 def _of_integers(cells: np.ndarray, defaults: Defaults) -> tuple[Family, str]:
     values = np.unique(cells)
+    if values.size == cells.size >= FEWEST_NAMES and _like_names(values):
+        return Gaussian(), f"{values.size} distinct integers in {cells.size} rows, which looks like an identifier"
     if values.size <= min(MOST_CODES, cells.size // 2):
         return Categorical(
             defaults.alpha, unseen=defaults.unseen
         ), f"{values.size} distinct integers in {cells.size} rows"
     return Gaussian(), f"{values.size} distinct integers in {cells.size} rows"
+
+
+def _like_names(values: np.ndarray) -> bool:
+    """Whether distinct whole numbers number things: one after the other, or of many digits."""
+    return bool(values[-1] - values[0] == values.size - 1 or np.abs(values).min() >= LONG_NUMBER)
 
 
 def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
@@ -158,5 +169,7 @@ def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
         return Gaussian(), "durations, in seconds"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         distinct = pc.count_distinct(array.cast(pa.string())).as_py()
-        return categorical, f"text, {distinct} distinct in {len(array)} rows"
+        why = f"text, {distinct} distinct in {len(array)} rows"
+        named = distinct == len(array) >= FEWEST_NAMES
+        return categorical, why + (", which looks like an identifier" if named else "")
     return categorical, str(kind)

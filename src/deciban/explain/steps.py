@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +28,17 @@ class Steps:
         return cls(model.evidence(table, first_row), model, table)
 
     def __str__(self) -> str:
-        return "\n\n".join(self._row(row) for row in range(self.table.rows))
+        return "\n\n".join(self.calculation(row) for row in range(self.table.rows))
 
-    def _row(self, row: int) -> str:
+    def calculation(self, row: int) -> str:
+        """The calculation as in a lecture, and the evidence in decibans."""
         evidence = self.evidence
         log_joint, log_posterior = evidence.log_joint[row], evidence.log_posterior[row]
         order = np.argsort(-log_posterior, kind="stable")
         shown = np.sort(order[:MOST_CLASSES])
         names = [str(label) for label in evidence.classes]
         lines = [("", *(names[c] for c in shown)), ("prior", *(_number(evidence.log_prior[c]) for c in shown))]
-        one = self.table.slice(row, row + 1)
-        blocks = [self.model.schema.locate(b) for b in range(len(evidence.blocks))]
-        cells = [_cell(one, self.model, *block) for block in blocks]
+        one, blocks, cells = self._cells(row)
         read = [part.family.read(one, part.columns) for part in self.model.schema.parts]
         for b, (part, place) in enumerate(blocks):
             found = []
@@ -60,23 +60,52 @@ class Steps:
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
         if len(order) > 1 and not evidence.impossible[row]:
-            text += "\n" + self._decibans(row, order[0], order[1], names, cells)
+            text += "\n" + self._decibans(row)
         return text
 
-    def _decibans(self, row: int, best: int, other: int, names: list[str], cells: list[str]) -> str:
-        """The evidence for the best class against the next, as terms of a sum."""
+    def summary(self, row: int) -> str:
+        """What is predicted, and the evidence for it in decibans."""
+        found = self.reasons(row)
+        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MOST_CLASSES]
+        text = f"predicted: {found['predicted']} (" + ", ".join(f"P({name}) = {p:.4f}" for name, p in chances) + ")"
+        return text if found["against"] is None else f"{text}\n{self._decibans(row, short=True)}"
+
+    def reasons(self, row: int) -> dict[str, Any]:
+        """What is predicted, the posterior of each class, and the evidence against the next best: terms of a sum."""
         evidence = self.evidence
+        posterior = evidence.log_posterior[row]
+        order = np.argsort(-posterior, kind="stable")
+        labels = evidence.classes.tolist()
+        chances = {str(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
+        found = {"predicted": labels[order[0]], "posterior": chances, "against": None, "decibans": []}
+        if len(order) == 1 or evidence.impossible[row]:
+            return found
+        best, other = order[:2]
         with np.errstate(invalid="ignore"):
             terms = [("prior", evidence.log_prior[best] - evidence.log_prior[other])]
             if evidence.bias.any():
                 terms.append(("bias", evidence.bias[best] - evidence.bias[other]))
             each = evidence.weighted[row, :, best] - evidence.weighted[row, :, other]
-        terms += list(zip(cells, each, strict=True))
+        terms += list(zip(self._cells(row)[2], each, strict=True))
         shown = sorted(terms, key=lambda term: -abs(np.nan_to_num(term[1])))
-        lines = [(name, f"{DECIBANS * value:+.2f}") for name, value in shown]
-        total = DECIBANS * sum(value for _, value in terms)
-        lines.append(("sum", f"{total:+.2f}"))
-        return f"evidence for {names[best]} against {names[other]}, in decibans:\n" + _aligned(lines)
+        found["decibans"] = [(name, float(DECIBANS * value)) for name, value in shown]
+        return {**found, "against": labels[other], "sum": float(DECIBANS * sum(value for _, value in terms))}
+
+    def _cells(self, row: int) -> tuple[Table, list[tuple[int, int]], list[str]]:
+        """The row alone, where its blocks are in the model, and each block as people write it."""
+        one = self.table.slice(row, row + 1)
+        blocks = [self.model.schema.locate(b) for b in range(len(self.evidence.blocks))]
+        return one, blocks, [_cell(one, self.model, *block) for block in blocks]
+
+    def _decibans(self, row: int, short: bool = False) -> str:
+        """The evidence for the best class against the next, as terms of a sum; `short`: without those that are 0."""
+        found = self.reasons(row)
+        terms = [term for term in found["decibans"] if not short or term[1] != 0.0]
+        lines = [(name, f"{value:+.2f}") for name, value in terms]
+        if silent := len(found["decibans"]) - len(terms):
+            lines.append((f"{silent} others", "+0.00"))
+        lines.append(("sum", f"{found['sum']:+.2f}"))
+        return f"evidence for {found['predicted']} against {found['against']}, in decibans:\n" + _aligned(lines)
 
 
 def _cell(row: Table, model: Model, part: int, block: int) -> str:
@@ -85,7 +114,7 @@ def _cell(row: Table, model: Model, part: int, block: int) -> str:
     if not model.schema.parts[part].family.joint:
         columns = columns[block : block + 1]
     if len(columns) > 4:
-        return f"{len(columns)} columns together"
+        return f"{len(columns)} columns as {model.schema.parts[part].family}"
     return ", ".join(f"{model.schema.column_name(column)} = {_value(row, column)}" for column in columns)
 
 
@@ -94,7 +123,7 @@ def _value(row: Table, column: int) -> str:
     value = cells[0][0].as_py() if isinstance(cells, list) else cells[0, 0].item()
     if value is None or value != value:
         return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("\n", "\\n")
 
 
 def _number(log_value: float) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-import deciban
 from deciban.arrays import Floats
 from deciban.data.write import replacing
 from deciban.decide.priors import log_prior
@@ -20,6 +19,7 @@ from deciban.statistics import Moments, Scatter
 from deciban.store import layout
 from deciban.store.checks import check
 from deciban.store.values import pack, unpack
+from deciban.version import __version__
 
 FORMAT = 1
 
@@ -41,7 +41,7 @@ def save(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: Fitte
 def content(parameters: dict[str, Any], fitted: Fitted) -> bytes:
     """The bytes of the file: the same for the same classifier."""
     arrays: list[Any] = []
-    header: dict[str, Any] = {"format": FORMAT, "deciban": deciban.__version__}
+    header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin if fitted.origin.shards else fitted.origin.with_shards([identity(fitted.counts)])
     for key, value in zip(KEYS[2:], ({**parameters}, fitted.counts, fitted.tuning, origin), strict=True):
         header[key] = pack(value, arrays)

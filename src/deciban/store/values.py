@@ -33,6 +33,7 @@ FAMILIES = (
     *(families.Gaussian, families.JointGaussian, families.JointTable, families.LogNormal, families.Multinomial),
     families.Poisson,
 )
+SPREADS = (families.PerClass, families.Pooled, families.Shrunk)
 STATISTICS = (Cells, Levels, Moments, Scatter, Several, Totals, Tuples)
 
 # Everything that a model file may hold besides numbers, text, lists and arrays.
@@ -40,7 +41,7 @@ RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
         *FAMILIES,
-        *(families.PerClass, families.Pooled, families.Shrunk),
+        *SPREADS,
         *(Column, *STATISTICS),
         *(Part, Schema, Counts, Choice, Tuning, Origin, Empirical, Uniform),
     )

@@ -1,0 +1,101 @@
+"""The command `deciban`. Nothing heavy is imported before a command needs it: --help answers at once."""
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from deciban.cli import judging, learning, scoring, theorem, tour
+from deciban.cli.common import complain, flush
+from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
+from deciban.version import __version__
+
+# What the exit codes mean: 0 fine, 2 usage, 3 data, 4 model file, 5 input and output, 130 interrupted; 1 is a fault.
+CODES = {UsageError: 2, DataError: 3, ModelFileError: 4, DecibanError: 3, OSError: 5, MemoryError: 3}
+
+EPILOG = """\b
+Examples:
+  deciban demo                                             a tour that needs no data
+  deciban fit wine.csv --target kind --output wine.dcb     learn a table
+  deciban predict wine.dcb new.csv --output predicted.csv  classify rows
+  deciban explain wine.dcb new.csv                         why, in decibans
+  deciban evaluate wine.csv --target kind --folds 5        how good it is
+  deciban bayes --prior 0.05 --sensitivity 0.9 --false-positive 0.08
+\b
+Exit codes: 0 fine, 2 usage, 3 data, 4 model file, 5 input or output, 130 interrupted.
+"""
+
+
+class App(click.Group):
+    """The group of commands, in the order in which people need them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            flush()
+        except BrokenPipeError:  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        return result
+
+
+@click.group(cls=App, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="deciban %(version)s")
+def app() -> None:
+    """A Bayes classifier for the table people really have: probabilities you can believe, decisions you can defend."""
+
+
+for command in (
+    *(learning.fit, scoring.predict, scoring.explain, scoring.decide, judging.evaluate, judging.diagnose),
+    *(learning.learn, learning.forget, learning.merge, judging.inspect, scoring.sample, theorem.bayes),
+    *(tour.demo, tour.completion),
+):
+    app.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of one command; every error is one line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = lambda message, *rest, **more: complain("warning", str(message))
+        try:
+            result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
+            return result if isinstance(result, int) else 0
+        except click.exceptions.Exit as done:
+            return done.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            complain("interrupted", "nothing was changed")
+            return 130
+        except click.ClickException as problem:
+            context = getattr(problem, "ctx", None)
+            hint = f" (see {context.command_path} --help)" if context is not None else ""
+            complain("error", " ".join(problem.format_message().split()) + hint)
+            return 2
+        except Exception as problem:
+            if "--debug" in arguments:
+                traceback.print_exc()
+            code = next((code for kind, code in CODES.items() if isinstance(problem, kind)), 1)
+            complain("error", described(problem) if code != 1 else f"this is a fault of deciban: {described(problem)}")
+            return code
+
+
+def described(problem: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
+    if isinstance(problem, MemoryError):
+        return "there is not enough memory for this"
+    text = " ".join(str(problem).split())
+    return text or type(problem).__name__

@@ -1,0 +1,166 @@
+"""What all commands share: their options, what they print, and how they open tables and models."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from deciban.errors import UsageError
+
+if TYPE_CHECKING:
+    from deciban.classifier import BayesClassifier
+    from deciban.data.examples import LabelledStream
+    from deciban.data.scan import Scan
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Characters that a terminal would obey: all controls but the end of a line and the tabulator, and changes of direction.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+TABLE = click.argument("table", nargs=-1, required=True)
+MODEL = click.argument("model", type=click.Path(dir_okay=False))
+
+
+def clean(text: str) -> str:
+    """Text that a terminal shows and does not obey."""
+    return CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def say(text: Any = "") -> None:
+    """Print for people."""
+    click.echo(clean(str(text)))
+
+
+def heading(text: str) -> None:
+    click.secho(clean(text), bold=True)
+
+
+def complain(kind: str, text: str) -> None:
+    """One line on standard error."""
+    colour = {"error": "red", "warning": "yellow"}.get(kind)
+    click.echo(f"deciban: {click.style(kind, fg=colour, bold=True)}: {clean(text)}", err=True)
+
+
+def flush() -> None:
+    sys.stdout.flush()
+
+
+def say_json(result: Any) -> None:
+    """Print for programs: one line of JSON, in which numbers that JSON does not have are null."""
+    click.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # of NumPy
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None  # NaN is not below either
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def common(command: Command) -> Command:
+    """The options that every command has."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+    return click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")(command)
+
+
+def reading(command: Command) -> Command:
+    """The options of commands that read a table."""
+    for option in reversed(
+        (
+            click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", help="Read a column as text, number, "
+                         "bool, date or time."),
+            click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out."),
+            click.option("--missing", multiple=True, metavar="TEXT", help="A cell of a CSV file that means a missing "
+                         "one, such as '?'."),
+            click.option("--encoding", metavar="NAME", help="Of a CSV file, such as latin-1; UTF-8 unless given."),
+            click.option("--delimiter", metavar="SIGN", help="Of a CSV file; found by itself unless given."),
+            click.option("--no-header", is_flag=True, help="The first line of a CSV file is a row, not the names."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+READING = ("types", "ignore", "missing", "encoding", "delimiter", "no_header")
+
+
+def opened(table: Sequence[str], options: dict[str, Any]) -> "Scan":
+    """The table that is meant, from the options of `reading`, which are taken out of `options`."""
+    from deciban.data.sources import MISSING, scan
+
+    given = {name: options.pop(name) for name in READING}
+    types = dict(pair(text, "--type", "COLUMN=TYPE") for text in given["types"])
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
+    if delimiter is not None and len(delimiter) != 1:
+        raise UsageError(f"--delimiter {delimiter!r}: give one sign, or tab")
+    return scan(
+        table[0] if len(table) == 1 else list(table),
+        types=types,
+        ignore=given["ignore"],
+        missing=(*MISSING, *given["missing"]),
+        encoding=given["encoding"],
+        delimiter=delimiter,
+        header=not given["no_header"],
+    )
+
+
+def pair(text: str, option: str, form: str) -> tuple[str, str]:
+    name, sign, value = text.rpartition("=")
+    if not sign or not name:
+        raise UsageError(f"{option} {text}: write it as {form}")
+    return name, value
+
+
+def loaded(path: str) -> "BayesClassifier":
+    from deciban.classifier import load
+
+    return load(path)
+
+
+def labelled(clf: "BayesClassifier", scan: "Scan", target: str | None) -> "LabelledStream":
+    """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
+    from deciban.data.examples import LabelledStream
+
+    name = target if target is not None else clf.target_
+    if name is None:
+        raise UsageError("the model does not know the name of the column with the labels; give --target")
+    types = clf._types(name)
+    return LabelledStream.of(scan.reading_as(types), name, clf.fitted_.origin.weight)
+
+
+def check_output(path: str | None, inputs: Sequence[str]) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would overwrite an input."""
+    if path is None:
+        return
+    target = Path(path)
+    folder = target.parent
+    if target.is_dir():
+        raise IsADirectoryError(f"{path}: this is a folder; give the name of a file in it")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {folder}; make it first")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"{path}: you may not write this file")
+    if not target.exists() and not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path}: you may not write into the folder {folder}")
+    for name in inputs:
+        if Path(name).exists() and target.exists() and os.path.samefile(name, target):
+            raise UsageError(f"{path}: the output is an input; give it another name")
+
+
+def missing_columns(clf: "BayesClassifier", scan: "Scan") -> None:
+    """Say which columns of the model a table does not have."""
+    names = clf.schema_.names or ()
+    if absent := [name for name in names if name not in scan.names]:
+        shown = ", ".join(repr(name) for name in absent[:5]) + (", …" if len(absent) > 5 else "")
+        complain("warning", f"{scan.name} has no {shown}: taken as missing, which is no evidence")

@@ -1,0 +1,177 @@
+"""evaluate, diagnose, inspect: how good a model is, where it fails, and what is in its file."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deciban.cli.common import MODEL, TABLE, common, heading, labelled, loaded, opened, reading, say, say_json
+
+if TYPE_CHECKING:
+    from deciban.classifier import BayesClassifier
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban evaluate wine.csv --target kind --folds 5        from the table alone, each row judged by the others
+  deciban evaluate wine.csv --target kind --hold-out 0.2   a fifth of the rows judged by the rest
+  deciban evaluate wine.dcb new.csv                        a model on rows that it has not learned
+  deciban evaluate wine.dcb wine.csv --leave-one-out       a model on rows that it has learned, exactly
+  deciban evaluate cancer.dcb new.csv --costs costs.csv    what its decisions cost
+""")  # fmt: skip
+@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...")
+@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes.")
+@click.option("--weight", metavar="COLUMN", help="The column with the weight of each row, of a table without a model.")
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    help="Judge each of so many parts of the table by the others; 5 for a table without a model.",
+)
+@click.option(
+    "--hold-out", type=click.FloatRange(0.0, 0.5, min_open=True), help="Judge this share of the rows by the rest."
+)
+@click.option("--leave-one-out", is_flag=True, help="The rows are those the model has learned: leave each out in turn.")
+@click.option("--costs", metavar="FILE", help="What each decision costs when each class is true; see deciban decide.")
+@click.option("--plain", is_flag=True, help="Textbook Bayes, of a table without a model.")
+@reading
+@common
+def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
+    """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
+    from deciban.cli.scoring import costs
+    from deciban.judge import judge, judge_folds, judge_left_out
+
+    loss = costs(options["costs"])
+    first_is_model = _is_model(sources[0])
+    from_scratch = not first_is_model or options["folds"] is not None or options["hold_out"] is not None
+    if first_is_model and len(sources) == 1:
+        raise click.UsageError("give the table too: deciban evaluate MODEL TABLE")
+    if options["leave_one_out"] and from_scratch:
+        raise click.UsageError("--leave-one-out is for a model and the rows that it has learned; see --folds")
+    clf = loaded(sources[0]) if first_is_model else _unfitted(options["plain"])
+    scan = opened(sources[1:] if first_is_model else sources, options)
+    if first_is_model:
+        rows = labelled(clf, scan, target)
+    else:
+        from deciban.data.examples import LabelledStream
+
+        if target is None:
+            raise click.UsageError("give --target, the column with the classes")
+        rows = LabelledStream.of(scan, target, options["weight"])
+    if from_scratch:
+        share = options["hold_out"]
+        folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
+        how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
+        found = judge_folds(clf, rows, folds, loss, only=1 if share is not None else None)
+    elif options["leave_one_out"]:
+        how, found = "leave-one-out, exact", judge_left_out(clf, rows, loss)
+    else:
+        how, found = "rows that are taken as new", judge(clf, rows, loss)
+    if as_json:
+        return say_json({"how": how, **found.as_dict()})
+    heading(how)
+    say(found)
+    return None
+
+
+def _is_model(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(8) == b"deciban\n"
+    except OSError:
+        return path.endswith(".dcb")
+
+
+def _unfitted(plain: bool) -> "BayesClassifier":
+    from deciban.classifier import BayesClassifier
+
+    return BayesClassifier(tune=None if plain else "auto")
+
+
+@click.command(epilog="""\b
+Example:
+  deciban diagnose wine.dcb wine.csv
+""")  # fmt: skip
+@MODEL
+@TABLE
+@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name here.")
+@reading
+@common
+def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
+    """Say where the assumptions of MODEL fail on the rows it has learned, what that costs, and the remedy."""
+    clf = loaded(model)
+    rows = labelled(clf, opened(table, options), target)
+    with rows.naming():
+        found = clf.diagnose(rows.stream, rows.target, rows.weight)
+    if as_json:
+        before, after = found.before, found.after
+        return say_json(
+            {
+                "plain": {"accuracy": before.accuracy, "log_loss": before.log_loss},
+                "tuned": {"accuracy": after.accuracy, "log_loss": after.log_loss},
+                "saved_bits": found.saved_bits,
+                "dependent": [vars(one) for one in found.dependences],
+                "misfits": [vars(one) for one in found.misfits],
+            }
+        )
+    say(found)
+    return None
+
+
+@click.command(epilog="""\b
+Example:
+  deciban inspect wine.dcb
+""")  # fmt: skip
+@MODEL
+@common
+def inspect(model: str, as_json: bool) -> None:
+    """Say what is in a model file: what it has learned, from how many rows, and how it was tuned."""
+    import os
+
+    from deciban.cli.learning import rows_of
+
+    clf = loaded(model)
+    if as_json:
+        return say_json({"model": model, "bytes": os.path.getsize(model), **contents(clf)})
+    heading(f"{model}: {rows_of(clf)}")
+    shards = ", ".join(shard[:12] for shard in clf.shards_[:4]) + (", …" if len(clf.shards_) > 4 else "")
+    say(f"{os.path.getsize(model):,} bytes; sets of rows: {len(clf.shards_)} ({shards})")
+    say(f"labels: {clf.target_ or 'given apart'}")
+    say()
+    counts = clf.counts_
+    shown = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
+    width = max(len("class"), *(len(str(label)) for label, _ in shown[:20]))
+    say(f"{'class':{width}}  rows")
+    for label, weight in shown[:20]:
+        say(f"{label!s:{width}}  {weight:,.6g}")
+    if len(shown) > 20:
+        say(f"… ({len(shown) - 20} more)")
+    say()
+    say(clf.schema_)
+    if clf.tuning_ is not None:
+        say()
+        say(clf.tuning_)
+    return None
+
+
+def contents(clf: "BayesClassifier") -> dict[str, Any]:
+    """What a classifier has learned, for programs."""
+    from deciban.version import __version__
+
+    counts, tuning = clf.counts_, clf.tuning_
+    names = [counts.schema.column_name(column) for column in range(counts.schema.width)]
+    types = dict(zip(names, counts.schema.types or (), strict=False))
+    weights = None if tuning is None else dict(zip(tuning.schema.block_names, tuning.weights.tolist(), strict=True))
+    return {
+        "deciban": __version__,
+        "rows": counts.rows,
+        "unlabelled": counts.unlabelled,
+        "target": clf.target_,
+        "classes": dict(zip(map(str, counts.classes.tolist()), counts.class_weight.tolist(), strict=True)),
+        "columns": [
+            {"column": name, "type": types.get(name), "family": family, "why": why}
+            for name, family, why in clf.schema_.rows()
+        ],
+        "tuned_rows": None if tuning is None else tuning.rows,
+        "stale": None if tuning is None else tuning.stale,
+        "weights": weights,
+        "shards": list(clf.shards_),
+    }

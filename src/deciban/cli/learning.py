@@ -1,0 +1,238 @@
+"""fit, learn, forget, merge: the commands that make and change model files."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deciban.cli.common import (
+    MODEL,
+    TABLE,
+    check_output,
+    common,
+    complain,
+    heading,
+    labelled,
+    loaded,
+    opened,
+    pair,
+    reading,
+    say,
+    say_json,
+)
+
+if TYPE_CHECKING:
+    from deciban.classifier import BayesClassifier
+
+OUTPUT = click.option("--output", "-o", metavar="FILE", help="The model file to write, such as wine.dcb.")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  deciban fit wine.csv --target kind --output wine.dcb
+  deciban fit 'sales/*.parquet' -t churn -o churn.dcb --ignore customer_id
+  deciban fit "sql: select * from 'a.csv' join 'b.parquet' using (id)" -t bought -o bought.dcb
+  zcat big.csv.gz | deciban fit - -t kind -o big.dcb --family "height,weight=JointGaussian"
+"""
+)
+@TABLE
+@click.option("--target", "-t", required=True, metavar="COLUMN", help="The column with the classes.")
+@click.option("--output", "-o", required=True, metavar="FILE", help="The model file to write, such as wine.dcb.")
+@click.option("--weight", metavar="COLUMN", help="The column with the weight (the number of repetitions) of each row.")
+@click.option(
+    "--family",
+    multiple=True,
+    metavar="COLUMN=FAMILY",
+    help="What a column is, or several together: age=Gaussian, 'size=Binned(bins=32)', 'a,b=JointGaussian'.",
+)
+@click.option(
+    "--prior",
+    default="empirical",
+    metavar="PRIOR",
+    show_default=True,
+    help="empirical, smoothed, uniform, or probabilities: 'ill=0.01,well=0.99'.",
+)
+@click.option("--alpha", type=float, default=1.0, show_default=True, help="Added to every count of a category.")
+@click.option(
+    "--unseen",
+    type=click.Choice(["ignore", "smooth", "error"]),
+    default="ignore",
+    show_default=True,
+    help="What a category never seen is worth.",
+)
+@click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks and weights.")
+@click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
+@reading
+@common
+def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **options: Any) -> None:
+    """Learn TABLE and write a model file.
+
+    TABLE is a file (CSV, JSON lines, Parquet; also compressed), several files, a glob, a folder, - for standard input,
+    or "sql: select ...". It need not fit into memory.
+    """  # fmt: skip
+    check_output(output, table)
+    from deciban.classifier import BayesClassifier
+
+    scan = opened(table, options)
+    clf = BayesClassifier(
+        _families(options["family"]),
+        prior=_prior(options["prior"]),
+        alpha=options["alpha"],
+        unseen=options["unseen"],
+        threads=options["threads"],
+        tune=None if options["plain"] else "auto",
+    )
+    clf.fit(scan, target, options["weight"])
+    clf.save(output)
+    _warn(clf)
+    if as_json:
+        from deciban.cli.judging import contents
+
+        return say_json({"model": output, **contents(clf)})
+    heading(f"{output}: {rows_of(clf)}")
+    say(clf.schema_)
+    if clf.tuning_ is not None:
+        say()
+        say(clf.tuning_.note or f"tuned on {clf.tuning_.rows:,} rows")
+    return None
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban learn wine.dcb more.csv
+  deciban learn wine.dcb more.csv --output newer.dcb --retune
+""")  # fmt: skip
+@MODEL
+@TABLE
+@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name here.")
+@OUTPUT
+@click.option("--retune", is_flag=True, help="Learn the weights of the evidence anew from these rows.")
+@click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
+@reading
+@common
+def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+    """Add the rows of TABLE to MODEL (or write the result to --output)."""
+    check_output(output or model, table)
+    from deciban.merging import merge as merged
+
+    clf = loaded(model)
+    scan = opened(table, options)
+    rows = labelled(clf, scan, options["target"])
+    shard = clf.shard(rows.stream, rows.target, rows.weight)
+    learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
+    if options["retune"]:
+        learned.retune(rows.stream, rows.target, rows.weight)
+    learned.save(output or model)
+    _tell(output or model, learned, f"{shard.counts_.rows:,} rows learned", as_json)
+
+
+@click.command(epilog="""\b
+Example:
+  deciban forget wine.dcb withdrawn.csv
+""")  # fmt: skip
+@MODEL
+@TABLE
+@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name here.")
+@OUTPUT
+@reading
+@common
+def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+    """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
+    check_output(output or model, table)
+    clf = loaded(model)
+    before = clf.counts_.rows
+    rows = labelled(clf, opened(table, options), options["target"])
+    clf.forget(rows.stream, rows.target, rows.weight)
+    clf.save(output or model)
+    _tell(output or model, clf, f"{before - clf.counts_.rows:,} rows forgotten", as_json)
+
+
+@click.command(epilog="""\b
+Example:
+  deciban merge monday.dcb tuesday.dcb --output week.dcb
+""")  # fmt: skip
+@click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option("--output", "-o", required=True, metavar="FILE", help="The model file to write.")
+@click.option("--force", is_flag=True, help="Also models that have learned the same rows.")
+@common
+def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
+    """Add up MODELS that were trained apart into the one that was trained on all their rows."""
+    check_output(output, models)
+    from deciban.merging import merge as merged
+
+    clf = merged(list(models), force=force)
+    clf.save(output)
+    _tell(output, clf, f"{len(models)} models merged", as_json)
+
+
+def rows_of(clf: "BayesClassifier") -> str:
+    counts = clf.counts_
+    text = f"{counts.rows:,} rows, {counts.classes.size:,} classes, {counts.schema.width:,} columns"
+    return text + (f", {counts.unlabelled:,} rows without a label left out" if counts.unlabelled else "")
+
+
+def _tell(path: str, clf: "BayesClassifier", what: str, as_json: bool) -> None:
+    _warn(clf)
+    if as_json:
+        from deciban.cli.judging import contents
+
+        return say_json({"model": path, **contents(clf)})
+    heading(f"{path}: {what}; now {rows_of(clf)}")
+    if clf.tuning_ is not None and clf.tuning_.stale:
+        say("the weights of the evidence are those of before; `deciban learn --retune` or a new fit learns them anew")
+    return None
+
+
+def _warn(clf: "BayesClassifier") -> None:
+    """Say what is probably not meant."""
+    if clf.classes_.size == 1:
+        complain("warning", f"there is only one class, {clf.classes_.tolist()[0]!r}: it will always be predicted")
+    for name, _, why in clf.counts_.schema.plain.rows():
+        if "identifier" in why:
+            complain("warning", f"column {name!r} looks like an identifier; --ignore {name} leaves it out")
+
+
+def _prior(text: str) -> Any:
+    if "=" not in text:
+        return text
+    shares = dict(pair(part, "--prior", "CLASS=PROBABILITY,…") for part in text.split(","))
+    try:
+        return {name: float(share) for name, share in shares.items()}
+    except ValueError:
+        raise click.UsageError(f"--prior {text}: give a number for each class") from None
+
+
+def _families(texts: tuple[str, ...]) -> dict[Any, Any] | None:
+    """{"a": Gaussian(), ("b", "c"): JointGaussian()} of "a=Gaussian" and "b,c=JointGaussian"."""
+    found: dict[Any, Any] = {}
+    for text in texts:
+        columns, sign, family = text.partition("=")
+        if not sign:
+            raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
+        names = tuple(name.strip() for name in columns.split(","))
+        found[names if len(names) > 1 else names[0]] = _family(family, text)
+    return found or None
+
+
+def _family(text: str, option: str) -> Any:
+    """A family from its name, or from a call with plain values: data, never code."""
+    import ast
+
+    from deciban.store.values import FAMILIES, SPREADS
+
+    known = {kind.__name__: kind for kind in (*FAMILIES, *SPREADS)}
+
+    def made(node: ast.AST) -> Any:
+        if isinstance(node, ast.Name) and node.id in known:
+            return known[node.id]()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in known:
+            return known[node.func.id](
+                *(made(item) for item in node.args), **{item.arg or "": made(item.value) for item in node.keywords}
+            )
+        return ast.literal_eval(node)
+
+    try:
+        return made(ast.parse(text.strip(), mode="eval").body)
+    except (ValueError, SyntaxError, TypeError) as problem:
+        names = ", ".join(kind.__name__ for kind in FAMILIES)
+        raise click.UsageError(f"--family {option}: {problem}; choose {names}, such as 'Binned(bins=32)'") from None

@@ -1,0 +1,185 @@
+"""predict, explain, decide, sample: what a model says of rows."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deciban.cli.common import (
+    MODEL,
+    TABLE,
+    check_output,
+    clean,
+    common,
+    complain,
+    loaded,
+    missing_columns,
+    opened,
+    reading,
+    say,
+    say_json,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OUTPUT = click.option("--output", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet file; standard output "
+                      "(CSV, or JSON lines with --json) unless given.")  # fmt: skip
+KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name'; all "
+                    "unless given, '' for none.")  # fmt: skip
+RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban predict wine.dcb new.csv --output predicted.csv
+  deciban predict wine.dcb new.parquet --probabilities --keep id | head
+""")  # fmt: skip
+@MODEL
+@TABLE
+@OUTPUT
+@click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
+@KEEP
+@RAW
+@reading
+@common
+def predict(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+    """Write the rows of TABLE with their most probable class and its probability."""
+    check_output(output, (model, *table))
+    clf = loaded(model)
+    scan = opened(table, options)
+    missing_columns(clf, scan)
+    tables = clf.predicted(scan, probabilities=options["probabilities"])
+    _write(output, tables, scan.names, as_json, options)
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban decide cancer.dcb new.csv --costs costs.csv
+  deciban decide cancer.dcb new.csv --costs costs.csv --reject 0.4 --output decided.csv
+\b
+costs.csv names the true classes in its first line and the decisions in its first column:
+  ,benign,malignant
+  benign,0,100
+  malignant,1,0
+""")  # fmt: skip
+@MODEL
+@TABLE
+@click.option("--costs", metavar="FILE", help="What each decision (line) costs when each class (column) is true.")
+@click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
+@OUTPUT
+@KEEP
+@RAW
+@reading
+@common
+def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+    """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
+    check_output(output, (model, *table))
+    clf = loaded(model)
+    scan = opened(table, options)
+    missing_columns(clf, scan)
+    tables = clf.decided(scan, costs(options["costs"]), reject=options["reject"])
+    _write(output, tables, scan.names, as_json, options)
+
+
+def costs(path: str | None) -> Any:
+    from deciban.decide.loss import Loss
+
+    return None if path is None else Loss.from_csv(path)
+
+
+def _write(
+    output: str | None, tables: Iterable["pa.Table"], names: Sequence[str], as_json: bool, options: dict[str, Any]
+) -> None:
+    from deciban.data.write import to_stream, written
+
+    kept = None if options["keep"] is None else [name for name in options["keep"].split(",") if name]
+    if kept is not None and (strange := [name for name in kept if name not in names]):
+        raise click.UsageError(f"--keep {strange[0]}: there is no such column; there are {', '.join(names)}")
+    dropped = [] if kept is None else [name for name in names if name not in kept]
+    rows = 0
+    if output is None:
+        with to_stream(_Screen() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
+                       safe=not options["raw"]) as write:  # fmt: skip
+            for table in tables:
+                write(table.drop_columns(dropped))
+        return
+    with written(output, safe=not options["raw"]) as write:
+        for table in tables:
+            write(table.drop_columns(dropped))
+            rows += table.num_rows
+    if as_json:
+        say_json({"output": output, "rows": rows})
+    else:
+        say(f"{output}: {rows:,} rows")
+
+
+class _Screen:
+    """Standard output as a terminal, which must not obey what stands in the data."""
+
+    closed = False
+
+    def write(self, text: bytes) -> int:
+        sys.stdout.write(clean(bytes(text).decode(errors="replace")))
+        return len(text)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban explain wine.dcb new.csv
+  deciban explain wine.dcb new.csv --row 3 --steps
+""")  # fmt: skip
+@MODEL
+@TABLE
+@click.option("--row", type=click.IntRange(1), multiple=True, help="Only this row, counted from 1; may be repeated.")
+@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="How many of the first rows.")
+@click.option("--steps", is_flag=True, help="Show the calculation, as in a lecture.")
+@reading
+@common
+def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int, as_json: bool, **options: Any) -> None:
+    """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
+    clf = loaded(model)
+    scan = opened(table, options)
+    missing_columns(clf, scan)
+    head = scan.reading_as(clf._types()).head(max(row, default=rows + 1))
+    wanted = [number - 1 for number in row] or list(range(min(rows, head.num_rows)))
+    if strange := [number + 1 for number in wanted if number >= head.num_rows]:
+        raise click.UsageError(f"--row {strange[0]}: the table has {head.num_rows} rows")
+    with scan.naming():
+        found = clf.explain(head.take(wanted) if wanted else head.slice(0, 0))
+    if as_json:
+        return say_json([{"row": number + 1, **found.reasons(k)} for k, number in enumerate(wanted)])
+    for k, number in enumerate(wanted):
+        click.secho(f"row {number + 1}", bold=True)
+        say(found.calculation(k) if options["steps"] else found.summary(k))
+        say()
+    if not row and head.num_rows > rows:
+        complain("note", f"the first {rows} rows are shown; --rows or --row shows others")
+    return None
+
+
+@click.command(epilog="""\b
+Example:
+  deciban sample wine.dcb --rows 1000 --seed 1 --output made-up.csv
+""")  # fmt: skip
+@MODEL
+@click.option("--rows", type=click.IntRange(0), default=10, show_default=True, help="How many rows to draw.")
+@click.option("--seed", type=click.IntRange(0), help="Draw the same rows each time.")
+@OUTPUT
+@RAW
+@common
+def sample(model: str, rows: int, seed: int | None, output: str | None, as_json: bool, raw: bool) -> None:
+    """Draw rows from the model: what it thinks the world looks like."""
+    check_output(output, (model,))
+    import pyarrow as pa
+
+    clf = loaded(model)
+    drawn, labels = clf.sample(rows, random_state=seed)
+    if not isinstance(drawn, pa.Table):
+        drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
+    table = drawn.append_column(clf.target_ or "class", pa.array(labels.tolist()))
+    _write(output, [table], table.column_names, as_json, {"keep": None, "raw": raw})
