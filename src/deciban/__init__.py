@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from deciban.version import __version__
+from deciban.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier, load
