@@ -139,6 +139,22 @@ def labelled(clf: "BayesClassifier", scan: "Scan", target: str | None) -> "Label
     return LabelledStream.of(scan.reading_as(types), name, clf.fitted_.origin.weight)
 
 
+def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") -> str:
+    """What each column is: its type in the table, the family it speaks by, and why; at most so many lines."""
+    schema = clf.schema_
+    types = dict(zip(schema.names or (), schema.types or (), strict=False))
+    lines = [("column", "type", "family", "why")]
+    for name, family, why in schema.rows():
+        short = name if len(name) <= 32 else name[:31] + "…"
+        lines.append((short, types.get(name, ""), family, why if len(why) <= 50 else why[:49] + "…"))
+    shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
+    widths = [max(len(line[k]) for line in shown) for k in range(3)]
+    text = [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(line, [*widths, 0], strict=True)).rstrip() for line in shown
+    ]
+    return "\n".join(text if len(shown) == len(lines) else [*text, f"… ({len(lines) - len(shown)} more: {more})"])
+
+
 def check_output(path: str | None, inputs: Sequence[str]) -> None:
     """Refuse, before any work is done, an output that cannot be written or would overwrite an input."""
     if path is None:

@@ -4,7 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.common import MODEL, TABLE, common, heading, labelled, loaded, opened, reading, say, say_json
+from deciban.cli.common import (
+    MODEL,
+    TABLE,
+    columns_of,
+    common,
+    heading,
+    labelled,
+    loaded,
+    opened,
+    reading,
+    say,
+    say_json,
+)
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
@@ -145,7 +157,7 @@ def inspect(model: str, as_json: bool) -> None:
     if len(shown) > 20:
         say(f"… ({len(shown) - 20} more)")
     say()
-    say(clf.schema_)
+    say(columns_of(clf))
     if clf.tuning_ is not None:
         say()
         say(clf.tuning_)

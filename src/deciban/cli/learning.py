@@ -8,6 +8,7 @@ from deciban.cli.common import (
     MODEL,
     TABLE,
     check_output,
+    columns_of,
     common,
     complain,
     heading,
@@ -90,7 +91,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
 
         return say_json({"model": output, **contents(clf)})
     heading(f"{output}: {rows_of(clf)}")
-    say(clf.schema_)
+    say(columns_of(clf, most=12, more=f"deciban inspect {output}"))
     if clf.tuning_ is not None:
         say()
         say(clf.tuning_.note or f"tuned on {clf.tuning_.rows:,} rows")
@@ -178,7 +179,7 @@ def _tell(path: str, clf: "BayesClassifier", what: str, as_json: bool) -> None:
 
         return say_json({"model": path, **contents(clf)})
     heading(f"{path}: {what}; now {rows_of(clf)}")
-    if clf.tuning_ is not None and clf.tuning_.stale:
+    if clf.tuning_ is not None and clf.tuning_.stale and clf.tuning_.rows:
         say("the weights of the evidence are those of before; `deciban learn --retune` or a new fit learns them anew")
     return None
 

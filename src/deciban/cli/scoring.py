@@ -154,9 +154,10 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     if as_json:
         return say_json([{"row": number + 1, **found.reasons(k)} for k, number in enumerate(wanted)])
     for k, number in enumerate(wanted):
+        if k:
+            say()
         click.secho(f"row {number + 1}", bold=True)
         say(found.calculation(k) if options["steps"] else found.summary(k))
-        say()
     if not row and head.num_rows > rows:
         complain("note", f"the first {rows} rows are shown; --rows or --row shows others")
     return None
