@@ -26,11 +26,15 @@ def test_a_line_is_shown_and_wiped(monkeypatch) -> None:
         for _ in range(4):
             advance(20)
     shown = stream.getvalue().split("\r")
-    assert shown[1] == "counting: 40 of 100 rows (40 %), 16 a second, 4 s left"
-    assert shown[2].startswith("counting: 80 of 100 rows (80 %)")
+    assert shown[1] == "counting ████████░░░░░░░░░░░░ 40 %: 40 of 100 rows, 16 a second, 4 s left"
+    assert shown[2].startswith("counting ████████████████░░░░ 80 %: 80 of 100 rows")
     assert shown[3].strip() == ""
     assert len(shown) == 5
 
 
 def test_without_a_total_the_number_is_shown() -> None:
-    assert described("tuning", "candidates", 12, None, 3.2) == "tuning: 12 candidates, 3 s"
+    assert described("tuning", "candidates", 12, None, 3.2) == "tuning: 12 candidates, 4 a second, 3 s"
+
+
+def test_an_estimate_that_was_too_low_is_forgotten() -> None:
+    assert described("counting", "rows", 120, 100, 3.0) == "counting: 120 rows, 40 a second, 3 s"

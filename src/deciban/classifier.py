@@ -22,7 +22,7 @@ from deciban.data.open import open_rows, open_table
 from deciban.data.scan import Scan
 from deciban.data.schema import Schema
 from deciban.data.stream import Stream
-from deciban.data.tables import Frame, Table
+from deciban.data.tables import Frame, Table, from_numbers
 from deciban.data.write import written
 from deciban.decide.bayes_error import mean_with_interval
 from deciban.decide.loss import Loss
@@ -277,7 +277,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
             return np.stack(columns, axis=1), model.classes[labels]
         names = [model.schema.column_name(column) for column in range(model.schema.width)]
-        return pa.table([pa.array(column) for column in columns], names=names), model.classes[labels]
+        types = model.schema.types or ("",) * len(names)
+        cells = [
+            from_numbers(column, kind)
+            if isinstance(column, np.ndarray) and column.dtype.kind == "f"
+            else pa.array(column)
+            for column, kind in zip(columns, types, strict=True)
+        ]
+        return pa.table(cells, names=names), model.classes[labels]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """The share of the labelled rows whose class is predicted rightly. `y` is as for `fit`."""

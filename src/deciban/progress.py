@@ -8,6 +8,7 @@ from typing import TextIO
 
 PATIENCE = 2.0
 INTERVAL = 0.2
+BAR = 20
 
 Advance = Callable[[int], None]
 
@@ -16,7 +17,7 @@ Advance = Callable[[int], None]
 def progress(what: str, unit: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[Advance]:
     """Yields a function to call with the number of units done. Quiet where nobody watches; wiped in the end.
 
-    With a total it shows the share and the time left, without one the number and the rate.
+    With a total it shows the share and the time left, without one the number, the rate and the time.
     """
     screen = sys.stderr if stream is None else stream
     if not screen.isatty():
@@ -46,9 +47,11 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
 def described(what: str, unit: str, done: int, total: int | None, seconds: float) -> str:
     """What is done so far, in one line."""
     rate = done / max(seconds, 1e-9)
-    if total:
-        left = max(total - done, 0) / max(rate, 1e-9)
-        return (
-            f"{what}: {done:,} of {total:,} {unit} ({100 * done // total} %), {rate:,.0f} a second, {left:.0f} s left"
-        )
-    return f"{what}: {done:,} {unit}, {seconds:.0f} s"
+    if not total or done > total:  # a total may be an estimate
+        return f"{what}: {done:,} {unit}, {rate:,.0f} a second, {seconds:.0f} s"
+    left = (total - done) / max(rate, 1e-9)
+    bar = "█" * (BAR * done // total)
+    return (
+        f"{what} {bar:░<{BAR}} {100 * done // total} %: {done:,} of {total:,} {unit}, {rate:,.0f} a second, "
+        f"{left:.0f} s left"
+    )

@@ -245,6 +245,21 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def from_numbers(numbers: Floats, kind: str) -> pa.Array:
+    """Numbers as cells of the type that they were read from, where that is a date or a time."""
+    array = pa.array(numbers, from_pandas=True)
+    if kind.startswith("date"):
+        return pc.floor(array).cast(pa.int32()).cast(pa.date32())
+    if kind.startswith("timestamp"):
+        return pc.round(pc.multiply(array, 86_400e6)).cast(pa.int64()).cast(pa.timestamp("us"))
+    if kind.startswith("time"):
+        inside = pc.min_element_wise(pc.max_element_wise(array, 0.0), 86_399.999999)
+        return pc.round(pc.multiply(inside, 1e6)).cast(pa.int64()).cast(pa.time64("us"))
+    if kind.startswith("duration"):
+        return pc.round(pc.multiply(array, 1e6)).cast(pa.int64()).cast(pa.duration("us"))
+    return array
+
+
 def _ticks(array: pa.Array) -> Floats:
     """The integers behind dates and times, NaN where one is missing."""
     return np.asarray(array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
