@@ -170,8 +170,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         known = self._known()
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
-            schema = self._extended(known.counts.schema, examples, Defaults(self.alpha, self.unseen))
-            counts = self._counted(schema, examples)
+            counts = self._counted(*self._extended(known.counts.schema, examples, Defaults(self.alpha, self.unseen)))
             refuse_nothing_learned(counts)
         alone = copy.copy(self)
         prior = log_prior("empirical", counts.classes, counts.class_weight)
@@ -570,9 +569,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
             if before is not None:
-                known = before.counts.under(self._extended(before.counts.schema, examples, defaults))
+                schema, everything = self._extended(before.counts.schema, examples, defaults)
+                known = before.counts.under(schema)
                 known = known if declared is None else known.declaring(_declared(declared))
-                return self._changed(known + self._counted(known.schema, examples), before)
+                return self._changed(known + self._counted(schema, everything), before)
             sample, everything = examples.sample()
             refuse_empty(sample.table)
             base = settle(sample.table, self.columns, defaults, partly)
@@ -593,11 +593,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             counts, tuning = tuned(table, sample.labels, sample.weights, base, count, self.threads)
             return replace(self._fitted(counts, origin), tuning=tuning)
 
-    def _extended(self, schema: Schema, examples: Examples, defaults: Defaults) -> Schema:
-        """The schema with the columns of these rows that it does not know yet."""
+    def _extended(self, schema: Schema, examples: Examples, defaults: Defaults) -> tuple[Schema, Examples]:
+        """The schema with the columns of these rows that it does not know yet, and the rows to be counted by it."""
         if schema.names is None or examples.names is None or set(examples.names) <= schema.settled:
-            return schema
-        return extended(schema, examples.sample()[0].table, self.columns, defaults)
+            return schema, examples
+        sample, everything = examples.sample()
+        return extended(schema, sample.table, self.columns, defaults), everything
 
     def _check_parameters(self) -> None:
         check_amount("alpha", self.alpha)

@@ -191,6 +191,8 @@ def _warn(clf: "BayesClassifier") -> None:
     for name, _, why in clf.counts_.schema.plain.rows():
         if "identifier" in why:
             complain("warning", f"column {name!r} looks like an identifier; --ignore {name} leaves it out")
+        if "numbers" in why:
+            complain("warning", f"column {name!r} is {why}; --type {name}=number finds the cells that are none")
 
 
 def _prior(text: str) -> Any:

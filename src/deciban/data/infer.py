@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from deciban.data.schema import GIVEN, Part, Schema, listed
 from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table
+from deciban.data.text_types import LEADING_ZERO, NUMBER
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial
 from deciban.families.base import Unseen
@@ -20,6 +21,9 @@ MOST_CODES = 10
 # So many cells or more, no two of which are alike, may be identifiers: text, or whole numbers if they look like it.
 FEWEST_NAMES = 50
 LONG_NUMBER = 10**8
+
+# A column of text is probably meant as numbers if this share of its values are.
+MOSTLY = 0.9
 
 ColumnSpec = Mapping[Any, Family] | Family | None
 
@@ -142,6 +146,21 @@ def _of_integers(cells: np.ndarray, defaults: Defaults) -> tuple[Family, str]:
     return Gaussian(), f"{values.size} distinct integers in {cells.size} rows"
 
 
+def _as_numbers(array: pa.Array) -> str | None:
+    """What is to be said of text of which nearly all cells are numbers."""
+    values = pc.unique(array.cast(pa.string()).drop_null())
+    if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
+        return None  # codes
+    numbers = pc.match_substring_regex(values, NUMBER.replace("POINT", "[.,]"))
+    others = values.filter(pc.invert(numbers))
+    if len(others) > (1.0 - MOSTLY) * len(values):
+        return None
+    if not len(others):
+        return ", numbers written as text"
+    word = others[0].as_py()
+    return f", numbers but for cells like {word if len(word) <= 20 else word[:19] + '…'!r}"
+
+
 def _like_names(values: np.ndarray) -> bool:
     """Whether distinct whole numbers number things: one after the other, or of many digits."""
     return bool(values[-1] - values[0] == values.size - 1 or np.abs(values).min() >= LONG_NUMBER)
@@ -170,6 +189,9 @@ def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         distinct = pc.count_distinct(array.cast(pa.string())).as_py()
         why = f"text, {distinct} distinct in {len(array)} rows"
-        named = distinct == len(array) >= FEWEST_NAMES
-        return categorical, why + (", which looks like an identifier" if named else "")
+        if distinct >= FEWEST_NAMES and (numbers := _as_numbers(array)) is not None:
+            why += numbers
+        elif distinct == len(array) >= FEWEST_NAMES:
+            why += ", which looks like an identifier"
+        return categorical, why
     return categorical, str(kind)

@@ -129,14 +129,14 @@ class Scan(Stream):
                 yield self._named(reader.schema.empty_table())
 
     def head(self, rows: int) -> pa.Table:
-        """At least so many of the first rows, if there are."""
+        """The first rows, so many if there are."""
         pieces, held = [], 0
         for piece in self.tables():
             pieces.append(piece)
             held += piece.num_rows
             if held >= rows:
                 break
-        return pa.concat_tables(pieces)
+        return pa.concat_tables(pieces).slice(0, rows)
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if self._numbered and self.expected is not None:
