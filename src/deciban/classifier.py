@@ -462,6 +462,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise AttributeError("feature_names_in_: the columns have no names")
         return np.array(names, dtype=object)
 
+    def column_types(self, target: str | None = None) -> dict[str, str]:
+        """As what Arrow type each named column was learned; with `target`, its labels too. So are files read."""
+        if not self.__sklearn_is_fitted__():
+            return {}
+        counts = self._known().counts
+        types = dict(zip(counts.schema.names or (), counts.schema.types or (), strict=False))
+        return {**types, target: label_type(counts.classes)} if target is not None else types
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the training rows."""
         return {name: value for name, value in super().__getstate__().items() if name != "_training"}
@@ -614,27 +622,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> Examples:  # noqa: N803
         """Rows with their labels and weights, which files hold in columns of their own."""
-        source = open_rows(X, self._types(y))
+        source = open_rows(X, self.column_types(y if isinstance(y, str) else None))
         if isinstance(source, Stream):
             return LabelledStream.of(source, y, sample_weight)
         return Labelled.of(source, y, sample_weight)
 
     def _open(self, X: Any) -> Table:  # noqa: N803
         """All rows in memory."""
-        return open_table(X, self._types())
-
-    def _types(self, target: Any = None) -> dict[str, str]:
-        """As what the columns of a file are to be read, by what was learned so far."""
-        if not self.__sklearn_is_fitted__():
-            return {}
-        counts = self._known().counts
-        types = dict(zip(counts.schema.names or (), counts.schema.types or (), strict=False))
-        return {**types, target: label_type(counts.classes)} if isinstance(target, str) else types
+        return open_table(X, self.column_types())
 
     def _scored(self, X: Any, finish: Finish, full: bool = False, model: Model | None = None) -> npt.NDArray[Any]:  # noqa: N803
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
-        source = open_rows(X, self._types())
+        source = open_rows(X, self.column_types())
         if not isinstance(source, Stream):
             return scored(fitted, fitted.schema.fitting(source), finish, full, self.threads)
         parts = [
@@ -648,9 +648,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
         """
-        source = open_rows(X, self._types())
+        source = open_rows(X, self.column_types())
         if others_as_text and isinstance(source, Scan):
-            source = source.as_text([name for name in source.names if name not in self._types()])
+            source = source.as_text([name for name in source.names if name not in self.column_types()])
         if not isinstance(source, Stream):
             yield source, 0
             return

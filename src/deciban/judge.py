@@ -19,8 +19,6 @@ from deciban.decide.loss import Loss
 from deciban.errors import DataError
 from deciban.leave_one_out import LEAST_PROBABILITY, Calibration
 
-BINS = 15
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -32,7 +30,7 @@ class Judgement:
     classes: LabelArray
     confusion: Floats
     losses: float
-    bins: Floats  # weight, sum of claims, sum of hits: each by bin
+    calibration: Calibration
     cost: float | None
     strange: float = 0.0
 
@@ -42,9 +40,6 @@ class Judgement:
     ) -> "Judgement":
         """labels: the place of the true class of each row among `classes`."""
         size, best = classes.size, posterior.argmax(axis=1)
-        top = posterior[np.arange(best.size), best]
-        place = np.minimum((top * BINS).astype(np.int64), BINS - 1)
-        sums = [np.bincount(place, weights * part, BINS) for part in (np.ones(best.size), top, best == labels)]
         confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
         chance = np.maximum(posterior[np.arange(best.size), labels], LEAST_PROBABILITY)
         losses = float(weights @ -np.log(chance)) - strange * np.log(LEAST_PROBABILITY)
@@ -52,7 +47,7 @@ class Judgement:
         if loss is not None:
             costs = loss.matrix
             cost = float(weights @ costs[(posterior @ costs.T).argmin(axis=1), labels])
-        return cls(classes, confusion, losses, np.array(sums), cost, strange)
+        return cls(classes, confusion, losses, Calibration.of(posterior, labels, weights), cost, strange)
 
     def __add__(self, other: "Judgement") -> "Judgement":
         """Both together; their classes may differ."""
@@ -62,8 +57,8 @@ class Judgement:
             at = np.searchsorted(classes, one.classes)
             confusion[np.ix_(at, at)] += one.confusion
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        strange = self.strange + other.strange
-        return Judgement(classes, confusion, self.losses + other.losses, self.bins + other.bins, cost, strange)
+        losses, calibration = self.losses + other.losses, self.calibration + other.calibration
+        return Judgement(classes, confusion, losses, calibration, cost, self.strange + other.strange)
 
     @property
     def weight(self) -> float:
@@ -81,11 +76,6 @@ class Judgement:
     def mean_cost(self) -> float | None:
         """What the decisions of least risk cost a row on average."""
         return None if self.cost is None else self.cost / self.weight
-
-    @property
-    def calibration(self) -> Calibration:
-        weight, claimed, right = self.bins[:, self.bins[0] > 0.0]
-        return Calibration(claimed / weight, right / weight, weight)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for programs."""

@@ -33,23 +33,37 @@ MOST_EVIDENCE = 1 << 26
 class Calibration:
     """How often the most probable class was right, by how probable it was said to be.
 
-    `claimed` and `right` are means over the rows of each bin, `weight` is their number; bins without rows are left out.
+    `sums` has for each bin the number of its rows, and the sums of what was claimed of them and of what was right, so
+    that the calibrations of several sets of rows add. Bins without rows are left out of what is shown.
     """
 
-    claimed: Floats
-    right: Floats
-    weight: Floats
+    sums: Floats
 
     @classmethod
     def of(cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = 15) -> "Calibration":
         best = posterior.argmax(axis=1)
         top = posterior[np.arange(len(best)), best]
         place = np.minimum((top * bins).astype(np.int64), bins - 1)
-        weight = np.bincount(place, weights, bins).astype(np.float64)
-        used = weight > 0.0
-        claimed = np.bincount(place, weights * top, bins)[used] / weight[used]
-        right = np.bincount(place, weights * (best == labels), bins)[used] / weight[used]
-        return cls(claimed, right, weight[used])
+        parts = (weights, weights * top, weights * (best == labels))
+        return cls(np.stack([np.bincount(place, part, bins).astype(np.float64) for part in parts]))
+
+    def __add__(self, other: "Calibration") -> "Calibration":
+        """That of both sets of rows."""
+        return Calibration(self.sums + other.sums)
+
+    @property
+    def weight(self) -> Floats:
+        return np.asarray(self.sums[0][self.sums[0] > 0.0])
+
+    @property
+    def claimed(self) -> Floats:
+        """The mean of what was claimed in each bin."""
+        return np.asarray(self.sums[1][self.sums[0] > 0.0] / self.weight)
+
+    @property
+    def right(self) -> Floats:
+        """The share of the rows of each bin that was right."""
+        return np.asarray(self.sums[2][self.sums[0] > 0.0] / self.weight)
 
     @property
     def error(self) -> float:

@@ -135,7 +135,7 @@ def labelled(clf: "BayesClassifier", scan: "Scan", target: str | None) -> "Label
     name = target if target is not None else clf.target_
     if name is None:
         raise UsageError("the model does not know the name of the column with the labels; give --target")
-    types = clf._types(name)
+    types = clf.column_types(name)
     return LabelledStream.of(scan.reading_as(types), name, clf.fitted_.origin.weight)
 
 

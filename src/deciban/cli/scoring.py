@@ -145,7 +145,7 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     clf = loaded(model)
     scan = opened(table, options)
     missing_columns(clf, scan)
-    head = scan.reading_as(clf._types()).head(max(row, default=rows + 1))
+    head = scan.reading_as(clf.column_types()).head(max(row, default=rows + 1))
     wanted = [number - 1 for number in row] or list(range(min(rows, head.num_rows)))
     if strange := [number + 1 for number in wanted if number >= head.num_rows]:
         raise click.UsageError(f"--row {strange[0]}: the table has {head.num_rows} rows")
