@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from deciban.arrays import Floats
 from deciban.data.schema import Schema
+from deciban.families import Bernoulli
 from deciban.fitted import Fitted
 from deciban.model import Counts
 from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples
@@ -46,6 +47,9 @@ def check_counts(counts: Counts) -> None:
         template = part.family.empty(classes.size, len(part.columns))
         require(type(statistic) is type(template), f"{part.family} has a {type(statistic).__name__}")
         check_statistic(statistic, template, classes.size)
+        if isinstance(part.family, Bernoulli):
+            possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
+            require((statistic.total <= possible).all(), "more rows have a flag than there are")
 
 
 def check_schema(schema: Schema) -> None:
@@ -155,6 +159,8 @@ def _(statistic: Several, template: Several, classes: int) -> None:
 
 def _check_levels(levels: pa.Array) -> None:
     require(not levels.null_count, "a level is missing")
+    if pa.types.is_null(levels.type):
+        return  # Arrow cannot sort what has no type; there are none
     require(not pa.types.is_floating(levels.type) or not pc.any(pc.is_nan(levels)).as_py(), "a level is not a number")
     order = pc.array_sort_indices(levels).to_numpy()
     require(np.array_equal(order, np.arange(order.size)), "levels are not in order")
