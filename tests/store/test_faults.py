@@ -491,6 +491,8 @@ def test_schemas_that_cannot_be(tmp_path: Path) -> None:
         refused(tmp_path, put_together(changed(header, (*at, "width"), width), arrays))
         nameless = changed(changed(header, (*at, "width"), width), (*at, "names"), None)
         predicts(put_together(changed(nameless, (*at, "types"), None), arrays), X, tmp_path)
+    flags = next(k for k, part in enumerate(node(header, (*at, "parts"))) if part["family"]["is"] == "Bernoulli")
+    refused(tmp_path, put_together(changed(header, (*at, "parts", flags, "family", "alpha"), [1.0, 2.0, 3.0]), arrays))
     for columns in ([-1], [14], [0, 0], [], [10**18], [1.0], [0, 1]):
         refused(tmp_path, put_together(changed(header, (*at, "parts", 0, "columns"), columns), arrays))
 

@@ -322,6 +322,22 @@ def test_a_loaded_model_learns_on_as_the_one_that_was_saved(tune: Any, tmp_path:
             raise AssertionError(f"{name}: {problem}") from problem
 
 
+@pytest.mark.parametrize("case", [*CASES, *MORE], ids=lambda case: case.name)
+def test_whatever_was_learned_forgotten_and_scaled_can_be_loaded(case: Case, tmp_path: Path) -> None:
+    rng = np.random.default_rng(12)
+    X, y, weights = case.draw(rng, 60), np.arange(60) % 3, rng.integers(1, 5, 60) / 2.0
+    clf = BayesClassifier(case.spec, tune=None, prior="uniform").fit(X, y, weights)
+    order = rng.permutation(60)
+    for k in (0, 20, 40):
+        some = order[k : k + 19]
+        clf.forget(rows_of(X, some), y[some], weights[some])
+        assert_kept(clf, X, tmp_path)
+        for factor in (1e-9, 1e-200, 1e250):
+            assert_kept(copy.copy(clf).decay(factor), X, tmp_path)
+    clf.partial_fit(X, y, sample_weight=weights)
+    assert_kept(clf, X, tmp_path)
+
+
 # the golden file
 
 
