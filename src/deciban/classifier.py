@@ -159,7 +159,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """A classifier that has not learned the rows of the other."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
-        return self._with(self._known().counts - other._known().counts, self._known())
+        left = self._with(self._known().counts - other._known().counts, self._known())
+        left.fitted_ = replace(left.fitted_, origin=left.fitted_.origin.without(*other.shards_))
+        return left
 
     def shard(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """A classifier that knows these rows alone, counted as this one counts: add it, or send it to be added.
@@ -173,7 +175,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             counts = self._counted(*self._extended(known.counts.schema, examples, Defaults(self.alpha, self.unseen)))
             refuse_nothing_learned(counts)
         alone = copy.copy(self)
-        prior = log_prior("empirical", counts.classes, counts.class_weight)
+        try:
+            prior = log_prior(self.prior, counts.classes, counts.class_weight)
+        except UsageError:  # it speaks of classes that are not in these rows
+            alone.prior = "empirical"
+            prior = log_prior("empirical", counts.classes, counts.class_weight)
         alone.fitted_ = Fitted(counts, prior, origin=known.origin.with_shards(()))
         alone._training = None
         return alone
@@ -558,8 +564,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return changed
 
     def _changed(self, counts: Counts, before: Fitted) -> Fitted:
-        """What is known when the counts have changed: what was tuned is kept, and stale."""
-        fitted = self._fitted(counts, before.origin)
+        """What is known when the counts have changed: what was tuned is kept, and stale; so are the names of shards."""
+        known = (
+            before.origin if before.origin.shards else before.origin.with_shards([model_file.identity(before.counts)])
+        )
+        fitted = self._fitted(counts, known)
         if before.tuning is None:
             return fitted
         return replace(fitted, tuning=before.tuning.after(counts, before.counts.classes))
@@ -716,7 +725,7 @@ def load(path: str | os.PathLike[str]) -> BayesClassifier:
     try:
         loaded = BayesClassifier(**parameters)
         loaded._check_parameters()
-    except (TypeError, UsageError) as problem:
+    except (TypeError, OverflowError, UsageError) as problem:
         raise ModelFileError(f"{path}: the file cannot be a model of deciban: {problem}") from problem
     loaded.fitted_ = fitted
     return loaded

@@ -23,8 +23,8 @@ class Origin:
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))
 
-    def without(self, shard: str) -> "Origin":
-        return replace(self, shards=tuple(known for known in self.shards if known != shard))
+    def without(self, *shards: str) -> "Origin":
+        return replace(self, shards=tuple(known for known in self.shards if known not in shards))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Models that were trained apart, added up: each set of rows once."""
 
+import copy
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -29,8 +30,10 @@ def merge(models: Sequence[Named], *, force: bool = False, names: Sequence[str] 
     if not models or isinstance(models, str):
         raise UsageError("give the models that are to be merged in a list")
     called = list(names) if names is not None else [_called(model, place) for place, model in enumerate(models)]
+    if len(called) != len(models):
+        raise UsageError(f"names= has {len(called)} names for {len(models)} models; give one for each")
     loaded = [model if isinstance(model, BayesClassifier) else load(model) for model in models]
-    total, owners = loaded[0], dict.fromkeys(loaded[0].shards_, called[0])
+    total, owners = copy.copy(loaded[0]), dict.fromkeys(loaded[0].shards_, called[0])
     for name, model in zip(called[1:], loaded[1:], strict=True):
         twice = [shard for shard in model.shards_ if shard in owners]
         if twice and not force:
@@ -38,7 +41,7 @@ def merge(models: Sequence[Named], *, force: bool = False, names: Sequence[str] 
         owners.update(dict.fromkeys(model.shards_, name))
         try:
             total = total + model
-        except (SchemaError, DataError) as problem:
+        except (SchemaError, DataError, UsageError) as problem:
             raise type(problem)(f"{called[0]} and {name} do not fit together: {problem}") from problem
     return total
 

@@ -143,7 +143,7 @@ def _floats(array: npt.NDArray[Any]) -> Labels:
             "Unknown label type: continuous. The labels are fractions, which looks like a quantity to be predicted "
             "and not a class; turn them into classes (text or whole numbers) first"
         )
-    if np.abs(values).max(initial=0.0) >= 2.0**53:
+    if float(np.abs(values).max(initial=0.0)) >= 2.0**53:
         return _sorted(array, known)
     found = _integers(values.astype(np.int64), array.dtype)
     codes = np.full(array.size, -1, dtype=np.int32)

@@ -45,9 +45,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(target, "wb") as device:  # a device or a pipe cannot be replaced
             yield device
         return
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # no other thread has it
     try:
-        with open(beside, "wb") as file:
+        with open(beside, "xb") as file:
             if target.exists():
                 os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
             yield file

@@ -12,6 +12,7 @@ def smoothed(counts: Floats, alpha: float | Floats, levels: float | None = None)
 
     Where that is 0 / 0 (no smoothing and nothing counted in a class), the class takes the shares of all classes.
     """
+    counts = np.ascontiguousarray(counts)  # sums depend on the layout, in their last digit
     size = counts.shape[-1] if levels is None else levels
     added = np.broadcast_to(alpha, counts.shape).sum(axis=-1, keepdims=True) if np.ndim(alpha) else alpha * size
     bottom = counts.sum(axis=-1, keepdims=True) + added

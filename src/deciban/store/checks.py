@@ -9,11 +9,15 @@ import pyarrow.compute as pc
 
 from deciban.arrays import Floats
 from deciban.data.schema import Schema
+from deciban.families import Bernoulli
 from deciban.fitted import Fitted
 from deciban.model import Counts
 from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples
 from deciban.statistics.cells import MOST_CELLS
 from deciban.tune.tuning import Tuning
+
+# No variance is larger: it is that of numbers up to TOO_LARGE.
+VAST = 1e290
 
 
 def require(fact: Any, what: str) -> None:
@@ -46,6 +50,9 @@ def check_counts(counts: Counts) -> None:
         template = part.family.empty(classes.size, len(part.columns))
         require(type(statistic) is type(template), f"{part.family} has a {type(statistic).__name__}")
         check_statistic(statistic, template, classes.size)
+        if isinstance(part.family, Bernoulli):
+            possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
+            require((statistic.total <= possible).all(), "more rows have a flag than there are")
 
 
 def check_schema(schema: Schema) -> None:
@@ -58,6 +65,8 @@ def check_schema(schema: Schema) -> None:
         columns = set(part.columns)
         require(columns and len(columns) == len(part.columns) == len(part.why), "a part has not one reason a column")
         require(min(columns) >= 0 and max(columns) < schema.width, "a part has a column that is not there")
+        alpha = getattr(part.family, "alpha", 0.0)
+        require(not isinstance(alpha, tuple) or len(alpha) == len(columns), "a smoothing is not one a column")
         if not part.beside:
             require(not columns & taken, "a column is in two parts")
             taken |= columns
@@ -77,6 +86,14 @@ def _not_negative(numbers: Floats, what: str) -> None:
     require(np.isfinite(numbers).all() and (numbers >= 0.0).all(), f"{what} is negative, infinite or not a number")
 
 
+def _not_vast(scatter: Floats, weight: Floats) -> None:
+    """A variance can be counted with."""
+    with np.errstate(over="ignore"):
+        require(
+            (scatter <= VAST * weight)[np.broadcast_to(weight, scatter.shape) > 0.0].all(), "a variance is too large"
+        )
+
+
 @singledispatch
 def check_statistic(statistic: Any, template: Any, classes: int) -> None:
     """Whether a statistic is shaped like the one of no rows, and its numbers can be."""
@@ -88,6 +105,7 @@ def _(statistic: Moments, template: Moments, classes: int) -> None:
     require(statistic.array.shape == template.array.shape, "moments are not one a class and column")
     require(np.isfinite(statistic.array).all(), "a moment is infinite or not a number")
     _not_negative(statistic.array[[0, 3, 5]], "a variance")
+    _not_vast(statistic.array[3], statistic.array[0])
 
 
 @check_statistic.register
@@ -98,6 +116,12 @@ def _(statistic: Scatter, template: Scatter, classes: int) -> None:
         require(np.isfinite(array).all(), f"the {name} of a block is infinite or not a number")
     for array in (statistic.weight, statistic.doubt, np.diagonal(statistic.scatter, axis1=1, axis2=2)):
         _not_negative(array, "a variance")
+    own = np.diagonal(statistic.scatter, axis1=1, axis2=2)
+    _not_vast(own, statistic.weight[:, None])
+    most = own.max(axis=1, initial=0.0)[:, None, None]
+    require(
+        (np.abs(statistic.scatter_low) <= 1e-3 * most + 1e-290).all(), "the last digits of a variance are too large"
+    )
     crossed = np.swapaxes(statistic.scatter, 1, 2)
     require(np.allclose(statistic.scatter, crossed, rtol=1e-9, atol=0.0), "a covariance matrix is not symmetric")
 
@@ -155,6 +179,8 @@ def _(statistic: Several, template: Several, classes: int) -> None:
 
 def _check_levels(levels: pa.Array) -> None:
     require(not levels.null_count, "a level is missing")
+    if pa.types.is_null(levels.type):
+        return  # Arrow cannot sort what has no type; there are none
     require(not pa.types.is_floating(levels.type) or not pc.any(pc.is_nan(levels)).as_py(), "a level is not a number")
     order = pc.array_sort_indices(levels).to_numpy()
     require(np.array_equal(order, np.arange(order.size)), "levels are not in order")

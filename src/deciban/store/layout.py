@@ -15,7 +15,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,10 @@ from deciban.errors import ModelFileError
 
 MAGIC = b"deciban\n"
 CHECKSUM_BYTES = 32
+
+# How every header begins.
+FIRST = b'{"format":'
+
 ARRAY_TYPES = {"float64": np.dtype("<f8"), "int64": np.dtype("<i8")}
 
 
@@ -41,30 +45,31 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, memoryview]:
     """The header and the bytes of the arrays of a file that is whole; a ModelFileError for any other."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        if file.read(len(MAGIC)) != MAGIC:
+        start = file.read(16 + len(FIRST))
+        if not start.startswith(MAGIC):
             raise ModelFileError(f"{path}: this is not a model file; one is written by `deciban fit` or clf.save()")
-        header = _header(path, file, size)
+        length = int.from_bytes(start[8:16], "little")
+        if start[16:] != FIRST or length % 8 or 16 + length + CHECKSUM_BYTES > size:  # before much is read
+            raise ModelFileError(
+                f"{path}: the file is damaged: {size} bytes do not hold the header it begins with; "
+                f"restore it from a copy"
+            )
         content = bytearray(size)
         file.seek(0)
         if file.readinto(content) != size:
             raise ModelFileError(f"{path}: the file became shorter while it was read; try again")
-    if hashlib.sha256(content[:-CHECKSUM_BYTES]).digest() != bytes(content[-CHECKSUM_BYTES:]):
+    whole = memoryview(content)
+    if hashlib.sha256(whole[:-CHECKSUM_BYTES]).digest() != whole[-CHECKSUM_BYTES:]:
         raise ModelFileError(
             f"{path}: the file is damaged: its checksum is not that of its content; restore it from a copy"
         )
-    length = int.from_bytes(content[8:16], "little")
-    return header, memoryview(content)[16 + length : -CHECKSUM_BYTES]
+    return _header(path, bytes(whole[16 : 16 + length])), whole[16 + length : -CHECKSUM_BYTES]
 
 
-def _header(path: Any, file: BinaryIO, size: int) -> Any:
-    length = int.from_bytes(file.read(8), "little")
-    if length % 8 or 16 + length + CHECKSUM_BYTES > size:
-        raise ModelFileError(
-            f"{path}: the file is damaged: it has {size} bytes, which is too few; restore it from a copy"
-        )
+def _header(path: Any, text: bytes) -> Any:
     try:
         return json.loads(
-            file.read(length).decode(),
+            text.decode(),
             object_pairs_hook=_without_duplicates,
             parse_constant=_refuse_constant,
         )

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,12 @@ FORMAT = 1
 
 # What reading a header raises that is well-formed and makes no sense.
 IMPOSSIBLE = (
-    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError),
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError, MemoryError),
     *(pa.ArrowException, DecibanError),
 )
+# Numbers are rounded up and down where no sum of round numbers lies, whose last digits would then decide.
+ODD_HALF = (3.0 - 5.0**0.5) / 2.0
+
 KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
 
 
@@ -57,7 +60,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
         if header["format"] != FORMAT:
             version = header.get("deciban", "another version")
             raise ModelFileError(
-                f"{path}: the file has format {header['format']!r} of deciban {version!s:.20}, this deciban reads "
+                f"{path}: the file has format {header['format']!s:.20} of deciban {version!s:.20}, this deciban reads "
                 f"format {FORMAT}; install a newer version"
             )
         if tuple(header) != KEYS:
@@ -85,7 +88,7 @@ def identity(counts: Counts) -> str:
 
     Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
     """
-    plain = counts.heard(counts.schema.plain)
+    plain = replace(counts.heard(counts.schema.plain), declared=False).without_empty_classes()
     digest = hashlib.sha256()
     _feed(digest, (plain.schema.names, plain.classes, plain.class_weight, plain.rows, plain.statistics))
     return digest.hexdigest()
@@ -103,8 +106,8 @@ def _feed(digest: Any, value: Any) -> None:
         _feed_moments(digest, value.weight[:, None], value.mean, np.diagonal(value.scatter, axis1=1, axis2=2))
     elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
         _feed(digest, value.shape)
-        mantissa, exponent = np.frexp(value)
-        digest.update(np.round(mantissa * 2.0**24).tobytes() + exponent.tobytes())
+        mantissa, exponent = np.frexp(value.astype(np.float64))
+        digest.update(np.ldexp(np.floor(mantissa * 2.0**24 + ODD_HALF), exponent - 24).tobytes())
     elif isinstance(value, np.ndarray):
         _feed(digest, tuple(value.tolist()))
     elif isinstance(value, pa.Array):

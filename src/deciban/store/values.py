@@ -6,7 +6,7 @@ the next array behind the header; {"levels": type, "values": [...]} are the valu
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime, time
 from types import UnionType
@@ -69,6 +69,7 @@ INTEGER_LEVELS = {
 TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=([\w/+:-]{1,64}))?\]")
 
 # Types of labels, by how they are written.
+LABEL_OBJECTS = (str, bool, int, float, *MOMENTS.values())
 LABEL_TYPES = re.compile(r"bool|u?int(8|16|32|64)|float(16|32)|text|object|(datetime64|timedelta64)\[\w{1,2}\]")
 
 
@@ -107,12 +108,20 @@ def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> An
     if array.dtype.name in ARRAY_TYPES and array.ndim:
         arrays.append(array)
         return {"array": [array.dtype.name, list(array.shape)]}
-    kind = array.dtype.kind
-    if array.ndim != 1 or (kind == "O" and not all(isinstance(label, str) for label in array)) or kind in "SVc":
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    strange = kind in "SVc" or (kind == "f" and size > 8) or (kind == "O" and not _is_plain(array.tolist()))
+    if array.ndim != 1 or strange:
         raise UsageError(f"a model file cannot hold labels of type {array.dtype}; use text or whole numbers")
     if kind in "Mm":
         return {"labels": array.dtype.name, "values": array.view(np.int64).tolist()}
-    return {"labels": {"U": "text", "O": "object"}.get(kind, array.dtype.name), "values": array.tolist()}
+    if kind == "O":
+        return {"labels": "object", "values": [pack(label, arrays) for label in array]}
+    return {"labels": "text" if kind == "U" else array.dtype.name, "values": array.tolist()}
+
+
+def _is_plain(labels: Sequence[Any]) -> bool:
+    """Whether all labels are of one type that a file can hold."""
+    return len({type(label) for label in labels}) <= 1 and type(next(iter(labels), "")) in LABEL_OBJECTS
 
 
 def _packed_levels(levels: pa.Array) -> Any:
@@ -127,6 +136,10 @@ def _packed_levels(levels: pa.Array) -> Any:
 
 def unpack(stored: Any, arrays: ArrayReader) -> Any:
     """The value that `pack` has written; a ValueError or TypeError where it cannot have been."""
+    if isinstance(stored, int) and abs(stored) >= 1 << 64:
+        raise ValueError("it holds a number that is too large")
+    if isinstance(stored, str):
+        stored.encode()  # half a character is a UnicodeError
     if stored is None or isinstance(stored, bool | int | float | str):
         return stored
     if isinstance(stored, list):
@@ -137,7 +150,7 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
     if kind == "levels" and set(stored) == {"levels", "values"}:
         return _levels(stored["levels"], stored["values"])
     if kind == "labels" and set(stored) == {"labels", "values"}:
-        return _labels(stored["labels"], stored["values"])
+        return _labels(stored["labels"], stored["values"], arrays)
     if len(stored) == 1:
         content = stored[kind]
         if kind == "array":
@@ -185,9 +198,8 @@ def conforms(value: Any, hint: Any) -> bool:
             return all(conforms(item, inner[0]) for item in value)
         return len(value) == len(inner) and all(conforms(*pair) for pair in zip(value, inner, strict=True))
     if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and (
-            "Any" in str(hint) or value.dtype == get_args(inner[1])[0]  # any labels, or numbers of one type
-        )
+        kind = get_args(inner[1])[0]  # any labels, or numbers of one type
+        return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
@@ -200,6 +212,8 @@ def conforms(value: Any, hint: Any) -> bool:
 
 
 def _levels(kind: Any, values: Any) -> pa.Array:
+    if not isinstance(kind, str) or not isinstance(values, list):
+        raise ValueError(f"it holds levels of type {str(kind)[:40]!r}")
     if kind in PLAIN_LEVELS:
         return pa.array(values, PLAIN_LEVELS[kind])
     if kind in INTEGER_LEVELS:
@@ -212,13 +226,18 @@ def _levels(kind: Any, values: Any) -> pa.Array:
     return pa.array(values, pa.int32() if typed.bit_width == 32 else pa.int64()).cast(typed)
 
 
-def _labels(kind: Any, values: Any) -> npt.NDArray[Any]:
+def _labels(kind: Any, values: Any, arrays: ArrayReader) -> npt.NDArray[Any]:
     if not isinstance(kind, str) or not LABEL_TYPES.fullmatch(kind) or not isinstance(values, list):
         raise ValueError(f"it holds labels of type {str(kind)[:40]!r}")
-    if kind in ("text", "object"):
+    if kind == "object":
+        labels = [unpack(value, arrays) for value in values]
+        if not _is_plain(labels):
+            raise ValueError("it holds labels that are no plain data of one type")
+        return np.array(labels, dtype=object)
+    if kind == "text":
         if not all(isinstance(value, str) for value in values):
             raise ValueError("it holds a label that is no text")
-        return np.array(values, dtype=str if kind == "text" else object)
+        return np.array(values, dtype=str)
     if not all(isinstance(value, bool | int | float) for value in values):
         raise ValueError("it holds a label that is no number")
     if "64[" in kind:
