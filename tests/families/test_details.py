@@ -154,3 +154,12 @@ def test_what_is_written_is_what_one_would_type() -> None:
     assert str(JointGaussian(Pooled(shrinkage="oas"))) == "JointGaussian(covariance=Pooled(shrinkage='oas'))"
     assert Complement() == Complement()
     assert hash(Gaussian(floor=0.0)) != hash(Gaussian())
+
+
+def test_cuts_go_to_the_columns_they_are_given_for_whatever_the_order_of_the_table() -> None:
+    p, q = [0.0, 0.4, 0.6, 1.0] * 5, [-5.0, 5.0, -5.0, 5.0] * 5
+    family = {("p", "q"): JointTable(cuts=((0.5,), (0.0,)))}
+    one = textbook(family).fit({"p": p, "q": q}, [0, 1] * 10)
+    other = textbook(family).fit({"q": q, "p": p}, [0, 1] * 10)
+    rows = [{"p": 0.45, "q": 1.0}, {"p": 0.7, "q": -1.0}]
+    np.testing.assert_array_equal(one.predict_proba(rows), other.predict_proba(rows))

@@ -40,7 +40,7 @@ from deciban import (
     load,
 )
 from deciban.datasets import weather
-from deciban.merge import merge
+from deciban.merging import merge
 from deciban.store.values import FAMILIES
 from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
 from tests.store.files import as_lists, assert_same_classifier, content, taken_apart
@@ -534,7 +534,6 @@ def test_rows_that_were_forgotten_lose_their_name(classes: Any) -> None:
     assert merge([merge([a, b, c]) - b, b]).counts_.rows == 90
 
 
-@pytest.mark.xfail(reason="the name of rows holds the columns they were counted with, not those they have", strict=True)
 def test_rows_that_were_forgotten_lose_their_name_among_more_columns() -> None:
     parts = parts_of(mixed(90), [30, 60])
     a, b = (plain().fit(part, "kind") for part in parts[:2])

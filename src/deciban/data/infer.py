@@ -66,7 +66,8 @@ def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = Fa
         whys += [why] * len(columns)
     parts = []
     for family, members, whys in groups.values():
-        order = np.argsort(members, kind="stable")
+        ordered = getattr(family, "cuts", None) is not None  # each cut belongs to a column, in the order given
+        order = np.arange(len(members)) if ordered else np.argsort(members, kind="stable")
         alone = family.absorbs and not isinstance(spec, Mapping)
         parts.append(Part(family, tuple(members[k] for k in order), tuple(whys[k] for k in order), alone))
     return Schema(names, table.width, tuple(parts), table.types if isinstance(table, Frame) else None)

@@ -16,6 +16,8 @@ from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals,
 from deciban.statistics.cells import MOST_CELLS
 from deciban.tune.tuning import Tuning
 
+MOST_COLUMNS = 1 << 24
+
 # No variance is larger: it is that of numbers up to TOO_LARGE.
 VAST = 1e290
 
@@ -57,7 +59,7 @@ def check_counts(counts: Counts) -> None:
 
 def check_schema(schema: Schema) -> None:
     names = schema.names
-    require(schema.width >= 0, "its width is negative")
+    require(0 <= schema.width <= MOST_COLUMNS, "it has too many columns")
     require(names is None or (len(names) == schema.width == len(set(names))), "its column names are not one a column")
     require(schema.types is None or len(schema.types) == schema.width, "its column types are not one a column")
     taken: set[int] = set()

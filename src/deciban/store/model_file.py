@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from deciban.decide.priors import log_prior
 from deciban.errors import DecibanError, ModelFileError
 from deciban.fitted import Fitted
 from deciban.model import Counts
-from deciban.statistics import Moments, Scatter
+from deciban.statistics import Moments, Scatter, Statistic
 from deciban.store import layout
 from deciban.store.checks import check
 from deciban.store.values import pack, unpack
@@ -89,8 +90,28 @@ def identity(counts: Counts) -> str:
     Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
     """
     plain = replace(counts.heard(counts.schema.plain), declared=False).without_empty_classes()
+    found = []
+    for part, statistic in zip(plain.schema.parts, plain.statistics, strict=True):
+        names = [plain.schema.column_name(column) for column in part.columns]
+        blocks = [(names, statistic)] if part.family.joint else _apart(names, statistic)
+        for block, one in blocks:
+            digest = _digest(one)
+            if digest != _digest(part.family.empty(plain.classes.size, len(block))):  # a column without cells is none
+                found.append((tuple(block), digest))
+    return _digest((plain.classes, plain.class_weight, plain.rows, tuple(sorted(found))))
+
+
+def _apart(names: list[str], statistic: Statistic) -> Iterator[tuple[list[str], Statistic]]:
+    """The statistic of each column by itself."""
+    for k, name in enumerate(names):
+        alone = np.full(len(names), -1)
+        alone[k] = 0
+        yield [name], statistic.place_columns(alone, 1)
+
+
+def _digest(value: Any) -> str:
     digest = hashlib.sha256()
-    _feed(digest, (plain.schema.names, plain.classes, plain.class_weight, plain.rows, plain.statistics))
+    _feed(digest, value)
     return digest.hexdigest()
 
 
