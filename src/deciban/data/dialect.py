@@ -113,7 +113,7 @@ def _csv(
     skipped = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     found = [(mark, list(islice(_records(body, mark), 200))) for mark in ([delimiter] if delimiter else DELIMITERS)]
     delimiter, rows = max(found, key=lambda one: len(one[1][0]) if one[1] else 0)  # the first of equals
-    if not rows:
+    if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
         raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
     names = tuple(name or f"column{j + 1}" for j, name in enumerate(names))

@@ -207,6 +207,11 @@ def _json(
     columns = _described(
         f"SELECT * FROM read_json({_list(paths)}, sample_size=-1, union_by_name=true{options})", name, called
     )
+    known = {column.lower() for column in columns}
+    for column in columns:  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
+        base, _, number = column.rpartition("_")
+        if number.isdigit() and base not in columns and base.lower() in known:
+            raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
     types = {column: "VARCHAR" if kind in ("JSON", '"NULL"') else kind for column, kind in columns.items()}
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     call = f"read_json({_list(paths)}, columns={{{given}}}{options})"
