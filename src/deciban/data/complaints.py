@@ -35,6 +35,8 @@ def told(name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, st
             raise  # of the system
         raise complaint(name, header, called, str(problem)) from None
     except Exception as problem:
+        if isinstance(problem, RuntimeError) and "Query interrupted" in str(problem):
+            raise KeyboardInterrupt from None  # so DuckDB calls it
         if type(problem).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
         raise complaint(name, header, called, str(problem)) from None
