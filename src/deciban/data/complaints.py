@@ -63,7 +63,7 @@ def complaint(name: str, header: Mapping[str, str], called: Mapping[str, str], t
         )
     if "GZIP" in text.upper() or "zstd" in text.lower():
         return DataError(f"{name}: the compressed file is damaged or cut off ({_first(text)}); write it anew")
-    if re.search("Parquet|magic bytes|footer|decompression|know what type|Thrift", text, re.IGNORECASE):
+    if re.search("Parquet|magic bytes|footer|decompression|know what type|Out of buffer|Thrift", text, re.IGNORECASE):
         return DataError(f"{name}: the Parquet file is damaged or cut off ({_first(text)}); write it anew")
     kind = UsageError if re.match(r"(Parser|Binder|Catalog) Error", text) else DataError
     return kind(f"{name}: {_first(text)}")

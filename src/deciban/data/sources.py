@@ -82,6 +82,8 @@ def _described(query: str, name: str, called: Mapping[str, str] = NOTHING) -> di
     connection = connect()
     try:
         with told(name, called=called):
+            if len(connection.extract_statements(query)) != 1:  # before any of them is run
+                raise UsageError(f"{name}: these are several statements; give one query")
             relation = connection.sql(query)
             names, types = relation.columns, [str(kind) for kind in relation.types]
     finally:
