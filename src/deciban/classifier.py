@@ -214,13 +214,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         def finish(joint: Floats, prior: Floats) -> Floats:
             return np.column_stack([normalized(joint, prior)[0], most_probable(joint, prior)])
 
-        for table, first_row in self._pieces(X, others_as_text=True):
+        def beside(table: Table, first_row: int) -> pa.Table:
             found = scored(model, model.schema.fitting(table), finish, False, self.threads, first_row)
             posterior, best = found[:, :-1], found[:, -1].astype(np.int64)
             added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
             if probabilities:
                 added |= {f"P({label})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
-            yield _beside(table, added)
+            return _beside(table, added)
+
+        yield from self._each(X, beside, others_as_text=True)
 
     def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
         """Write the tables of `predicted` to a .csv, .jsonl or .parquet file; the number of rows."""
@@ -348,10 +350,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def decided(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Iterator[pa.Table]:  # noqa: N803
         """Tables of the rows of X, piece by piece, with the decision beside, its risk, and the next best one."""
         fitting = self._loss(loss, reject)
-        for table, first_row in self._pieces(X):
+
+        def beside(table: Table, first_row: int) -> pa.Table:
             found = self._decided(table, fitting, first_row)
             chosen = {"decision": found.decision, "risk": found.risk}
-            yield _beside(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
+            return _beside(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
+
+        yield from self._each(X, beside)
 
     def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
         """The expected loss of every decision, row by decision, in the order of the loss."""
@@ -646,14 +651,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         source = open_rows(X, self.column_types())
         if not isinstance(source, Stream):
             return scored(fitted, fitted.schema.fitting(source), finish, full, self.threads)
-        parts = [
-            scored(fitted, fitted.schema.fitting(table), finish, full, self.threads, first_row)
-            for table, first_row in self._pieces(source)
-        ]
-        return np.concatenate(parts)
 
-    def _pieces(self, X: Any, others_as_text: bool = False) -> Iterator[tuple[Table, int]]:  # noqa: N803
-        """Tables with the number of their first rows: one in memory, or those of a stream.
+        def part(table: Table, first_row: int) -> npt.NDArray[Any]:
+            return scored(fitted, fitted.schema.fitting(table), finish, full, self.threads, first_row)
+
+        return np.concatenate(list(self._each(source, part)))
+
+    def _each(self, X: Any, what: Callable[[Table, int], Any], others_as_text: bool = False) -> Iterator[Any]:  # noqa: N803
+        """`what` of tables and the numbers of their first rows: of one in memory, or of those of a stream.
 
         others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
         """
@@ -661,12 +666,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if others_as_text and isinstance(source, Scan):
             source = source.as_text([name for name in source.names if name not in self.column_types()])
         if not isinstance(source, Stream):
-            yield source, 0
+            yield what(source, 0)
             return
         with source.naming(), progress("reading", "rows", source.expected) as advance:
             first_row = 1  # as people count the rows of a file
             for table in source.tables():
-                yield Frame(table), first_row
+                yield what(Frame(table), first_row)
                 first_row += table.num_rows
                 advance(table.num_rows)
 

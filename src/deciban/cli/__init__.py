@@ -1,7 +1,9 @@
 """The command `deciban`. Nothing heavy is imported before a command needs it: --help answers at once."""
 
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -62,7 +64,18 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without tidying up
+    sys.unraisablehook = once_more
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def once_more(problem: "sys.UnraisableHookArgs") -> None:
+    """Repeat a signal that came where nothing can be raised, such as while LLVM compiles."""
+    number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(problem.exc_type)
+    if number is None:
+        sys.__unraisablehook__(problem)
+    else:
+        threading.Timer(0.05, signal.raise_signal, (number,)).start()
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -27,8 +27,8 @@ MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
 def clean(text: str) -> str:
-    """Text that a terminal shows and does not obey."""
-    return CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    """Text that a terminal shows and does not obey; JSON stays JSON of the same."""
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def say(text: Any = "") -> None:
@@ -43,7 +43,7 @@ def heading(text: str) -> None:
 def complain(kind: str, text: str) -> None:
     """One line on standard error."""
     colour = {"error": "red", "warning": "yellow"}.get(kind)
-    click.echo(f"deciban: {click.style(kind, fg=colour, bold=True)}: {clean(text)}", err=True)
+    click.echo(f"deciban: {click.style(kind, fg=colour, bold=True)}: {clean(' '.join(text.splitlines()))}", err=True)
 
 
 def flush() -> None:
@@ -52,7 +52,7 @@ def flush() -> None:
 
 def say_json(result: Any) -> None:
     """Print for programs: one line of JSON, in which numbers that JSON does not have are null."""
-    click.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+    click.echo(clean(json.dumps(plain(result), ensure_ascii=False, allow_nan=False)))
 
 
 def plain(value: Any) -> Any:
@@ -95,8 +95,8 @@ def reading(command: Command) -> Command:
 READING = ("types", "ignore", "missing", "encoding", "delimiter", "no_header")
 
 
-def opened(table: Sequence[str], options: dict[str, Any]) -> "Scan":
-    """The table that is meant, from the options of `reading`, which are taken out of `options`."""
+def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Scan":
+    """The table that is meant, from the options of `reading`, which are taken out; a file of it is no `output`."""
     from deciban.data.sources import MISSING, scan
 
     given = {name: options.pop(name) for name in READING}
@@ -104,7 +104,7 @@ def opened(table: Sequence[str], options: dict[str, Any]) -> "Scan":
     delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
     if delimiter is not None and len(delimiter) != 1:
         raise UsageError(f"--delimiter {delimiter!r}: give one sign, or tab")
-    return scan(
+    found = scan(
         table[0] if len(table) == 1 else list(table),
         types=types,
         ignore=given["ignore"],
@@ -113,6 +113,8 @@ def opened(table: Sequence[str], options: dict[str, Any]) -> "Scan":
         delimiter=delimiter,
         header=not given["no_header"],
     )
+    check_output(output, [*map(str, found.files), *found.called.values()])  # of a folder or a glob too
+    return found
 
 
 def pair(text: str, option: str, form: str) -> tuple[str, str]:

@@ -74,7 +74,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     check_output(output, table)
     from deciban.classifier import BayesClassifier
 
-    scan = opened(table, options)
+    scan = opened(table, options, output)
     clf = BayesClassifier(
         _families(options["family"]),
         prior=_prior(options["prior"]),
@@ -117,7 +117,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
     from deciban.merging import merge as merged
 
     clf = loaded(model)
-    scan = opened(table, options)
+    scan = opened(table, options, output or model)
     rows = labelled(clf, scan, options["target"])
     shard = clf.shard(rows.stream, rows.target, rows.weight)
     learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
@@ -142,7 +142,7 @@ def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool
     check_output(output or model, table)
     clf = loaded(model)
     before = clf.counts_.rows
-    rows = labelled(clf, opened(table, options), options["target"])
+    rows = labelled(clf, opened(table, options, output or model), options["target"])
     clf.forget(rows.stream, rows.target, rows.weight)
     clf.save(output or model)
     _tell(output or model, clf, f"{before - clf.counts_.rows:,} rows forgotten", as_json)

@@ -48,7 +48,7 @@ def predict(model: str, table: tuple[str, ...], output: str | None, as_json: boo
     """Write the rows of TABLE with their most probable class and its probability."""
     check_output(output, (model, *table))
     clf = loaded(model)
-    scan = opened(table, options)
+    scan = opened(table, options, output)
     missing_columns(clf, scan)
     tables = clf.predicted(scan, probabilities=options["probabilities"])
     _write(output, tables, scan.names, as_json, options)
@@ -75,9 +75,9 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @common
 def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
-    check_output(output, (model, *table))
+    check_output(output, (model, *table, *filter(None, [options["costs"]])))
     clf = loaded(model)
-    scan = opened(table, options)
+    scan = opened(table, options, output)
     missing_columns(clf, scan)
     tables = clf.decided(scan, costs(options["costs"]), reject=options["reject"])
     _write(output, tables, scan.names, as_json, options)

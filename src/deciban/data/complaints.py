@@ -1,7 +1,7 @@
 """What DuckDB complains of, told in the terms of the user's file: where, what was found, what to do."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,9 +10,10 @@ from deciban.errors import DataError, UsageError
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 FILE = re.compile(r"^\s*file = (.+)$", re.MULTILINE)
 CELLS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
-CONVERTED = re.compile(r'converting column "d(\d+)"\. Could not convert string "(.*?)" to \'(\w+)\'', re.DOTALL)
-CONTENT = re.compile(r"^Original Line: ?(.*)$", re.MULTILINE)
+CONVERTED = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)" to \'(\w+)\'', re.DOTALL)
+CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that ends with CR LF begins with LF there
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
+NOTHING: Mapping[str, str] = {}
 WANTED = {
     "DOUBLE": "a number",
     "BIGINT": "a whole number",
@@ -23,8 +24,8 @@ WANTED = {
 
 
 @contextmanager
-def told(name: str, header: Sequence[str]) -> Iterator[None]:
-    """While it lasts, DuckDB's errors become ours. `header`: the columns of a CSV file, known there by number."""
+def told(name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, str] = NOTHING) -> Iterator[None]:
+    """While it lasts, DuckDB's errors become ours. `header`, `called`: what the user calls columns and files there."""
     try:
         yield
     except (DataError, UsageError):
@@ -32,15 +33,19 @@ def told(name: str, header: Sequence[str]) -> Iterator[None]:
     except OSError as problem:
         if problem.errno is not None or isinstance(problem, FileNotFoundError | PermissionError):
             raise  # of the system
-        raise complaint(name, header, str(problem)) from None
+        raise complaint(name, header, called, str(problem)) from None
     except Exception as problem:
+        if isinstance(problem, RuntimeError) and "Query interrupted" in str(problem):
+            raise KeyboardInterrupt from None  # so DuckDB calls it
         if type(problem).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        raise complaint(name, header, str(problem)) from None
+        raise complaint(name, header, called, str(problem)) from None
 
 
-def complaint(name: str, header: Sequence[str], text: str) -> Exception:
+def complaint(name: str, header: Mapping[str, str], called: Mapping[str, str], text: str) -> Exception:
     """The error that the user sees."""
+    for path, shown in called.items():
+        text = text.replace(path, shown)
     if found := re.search(r"Permission denied|Cannot open file", text):
         return PermissionError(f"{name}: the file cannot be read ({found[0].lower()}); check who may read it")
     if "No space left" in text or "Out of Memory" in text:
@@ -58,15 +63,15 @@ def complaint(name: str, header: Sequence[str], text: str) -> Exception:
         )
     if "GZIP" in text.upper() or "zstd" in text.lower():
         return DataError(f"{name}: the compressed file is damaged or cut off ({_first(text)}); write it anew")
-    if "Parquet" in text or "magic bytes" in text or "footer" in text.lower() or "decompression" in text:
+    if re.search("Parquet|magic bytes|footer|decompression|know what type|Out of buffer|Thrift", text, re.IGNORECASE):
         return DataError(f"{name}: the Parquet file is damaged or cut off ({_first(text)}); write it anew")
     kind = UsageError if re.match(r"(Parser|Binder|Catalog) Error", text) else DataError
     return kind(f"{name}: {_first(text)}")
 
 
-def _csv(name: str, header: Sequence[str], text: str, line: re.Match[str]) -> DataError:
+def _csv(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -> DataError:
     found = FILE.search(text)
-    place = f"{name if found is None or (',' not in name and '*' not in name) else found[1].strip()}, line {line[1]}"
+    place = f"{name if found is None else found[1].strip()}, line {line[1]}"
     content = CONTENT.search(text)
     shown = _cut(content[1]) if content is not None else ""
     if cells := CELLS.search(text):
@@ -79,7 +84,7 @@ def _csv(name: str, header: Sequence[str], text: str, line: re.Match[str]) -> Da
             f"{place}: a quote is opened and never closed ({shown!r}); close it, or double it inside a cell"
         )
     if bad := CONVERTED.search(text):
-        column = header[int(bad[1])] if int(bad[1]) < len(header) else bad[1]
+        column = header.get(bad[1], bad[1])
         return DataError(
             f"{place}, column {column!r}: found {_cut(bad[2])!r}, expected {WANTED.get(bad[3], bad[3])}; "
             f"correct the cell, leave it empty, or read the column as text"

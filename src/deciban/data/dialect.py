@@ -26,6 +26,8 @@ STRANGERS = {
     b"BZh": "compressed by bzip2; use gzip or zstd",
     b"\xfd7zXZ": "compressed by xz; use gzip or zstd",
     b"%PDF": "a PDF document; save the table as CSV",
+    b"\x80\x02": "a pickle; save the table as CSV or Parquet",
+    b"\x80\x03": "a pickle; save the table as CSV or Parquet",
     b"\x80\x04": "a pickle; save the table as CSV or Parquet",
     b"\x80\x05": "a pickle; save the table as CSV or Parquet",
 }
@@ -51,12 +53,12 @@ class Look:
     row_bytes: float | None = None  # of a row on average, where the whole file is not shorter
 
 
-def look(path: Path, encoding: str | None = None, delimiter: str | None = None, header: bool = True) -> Look:
-    """What the file is; a DataError where it is nothing that could be read as a table."""
+def look(path: Path, name: str, encoding: str | None = None, delimiter: str | None = None, header: bool = True) -> Look:
+    """What the file is, which the user calls `name`; a DataError where it is nothing that could be read as a table."""
     with open(path, "rb") as file:
         start = file.read(GLANCE_BYTES)
     if not start.strip():
-        raise DataError(f"{path}: the file is empty; give a table with a header and rows")
+        raise DataError(f"{name}: the file is empty; give a table with a header and rows")
     if start.startswith(b"PAR1"):
         return Look("parquet")
     compression = next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
@@ -65,19 +67,19 @@ def look(path: Path, encoding: str | None = None, delimiter: str | None = None, 
             with pa.input_stream(str(path), compression=compression) as stream:
                 start = stream.read(GLANCE_BYTES)
         except (OSError, pa.ArrowException) as problem:
-            raise DataError(f"{path}: the file cannot be decompressed ({problem}); write it anew") from None
+            raise DataError(f"{name}: the file cannot be decompressed ({problem}); write it anew") from None
     for magic, what in STRANGERS.items():
         if start.startswith(magic):
-            raise DataError(f"{path}: this is {what}")
+            raise DataError(f"{name}: this is {what}")
     marked = next((name for magic, name in MARKS.items() if start.startswith(magic)), None)
     encoding = encoding or marked or "utf-8"
-    text = _decoded(path, start, encoding)
+    text = _decoded(name, start, encoding)
     if text.lstrip()[:1] in ("{", "["):
-        return Look("json", compression)
-    return _csv(path, text, len(start), compression, encoding, delimiter, header)
+        return Look("json", compression, encoding)
+    return _csv(name, text, len(start), compression, encoding, delimiter, header)
 
 
-def _decoded(path: Path, start: bytes, encoding: str) -> str:
+def _decoded(name: str, start: bytes, encoding: str) -> str:
     """The text at the beginning of a file, without a byte order mark."""
     whole = len(start) < GLANCE_BYTES
     try:
@@ -88,18 +90,18 @@ def _decoded(path: Path, start: bytes, encoding: str) -> str:
     except UnicodeDecodeError as problem:
         line = start[: problem.start].count(b"\n") + 1
         raise DataError(
-            f"{path}, line {line}: the byte 0x{start[problem.start]:02x} is not {encoding} text; "
+            f"{name}, line {line}: the byte 0x{start[problem.start]:02x} is not {encoding} text; "
             f"say how the file is encoded, such as encoding latin-1 or utf-16"
         ) from None
     if text[:1024].count("\0") > len(text[:1024]) // 4:
         raise DataError(
-            f"{path}: this is no text (it is full of NUL bytes); give its encoding, or a CSV or Parquet file"
+            f"{name}: this is no text (it is full of NUL bytes); give its encoding, or a CSV or Parquet file"
         )
     return text
 
 
 def _csv(
-    path: Path,
+    called: str,
     text: str,
     size: int,
     compression: str | None,
@@ -111,13 +113,15 @@ def _csv(
     skipped = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     found = [(mark, list(islice(_records(body, mark), 200))) for mark in ([delimiter] if delimiter else DELIMITERS)]
     delimiter, rows = max(found, key=lambda one: len(one[1][0]) if one[1] else 0)  # the first of equals
-    if not rows:
-        raise DataError(f"{path}: the header cannot be read; is a quote not closed?")
+    if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
+        raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
     names = tuple(name or f"column{j + 1}" for j, name in enumerate(names))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{path}, line {skipped + 1}: column {twice!r} is there more than once; name every column once")
+        raise DataError(
+            f"{called}, line {skipped + 1}: column {twice!r} is there more than once; name every column once"
+        )
     cells = [cell for row in rows[1:] for cell in row]
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
     point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)
@@ -139,6 +143,6 @@ def _csv(
 def _records(text: str, delimiter: str) -> Iterator[list[str]]:
     csv.field_size_limit(GLANCE_BYTES)
     try:
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     except csv.Error:
         return

@@ -73,6 +73,7 @@ class Scan(Stream):
     files: tuple[Path, ...] = ()
     row_bytes: float | None = None
     decimal: str = "."
+    called: Mapping[str, str] = field(default_factory=dict)  # what the user calls files that are read elsewhere
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
 
     @property
@@ -200,7 +201,7 @@ class Scan(Stream):
         for name, table in tables.items():
             connection.register(name, table)
         try:
-            with told(self.name, [here for _, here in self.readings[0].columns]):
+            with told(self.name, {there: here for one in self.readings for there, here in one.columns}, self.called):
                 reader = connection.sql(query).to_arrow_reader(PIECE_ROWS)
                 yield reader
         finally:

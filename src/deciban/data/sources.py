@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deciban.data.complaints import told
+from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
 from deciban.data.scan import Reading, Scan, connect, literal
 from deciban.data.text_types import TYPES, text_type
@@ -77,11 +77,13 @@ def _query(source: str) -> Scan:
     return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
 
 
-def _described(query: str, name: str) -> dict[str, str]:
+def _described(query: str, name: str, called: Mapping[str, str] = NOTHING) -> dict[str, str]:
     """The names and types of the columns of a query."""
     connection = connect()
     try:
-        with told(name, ()):
+        with told(name, called=called):
+            if len(connection.extract_statements(query)) != 1:  # before any of them is run
+                raise UsageError(f"{name}: these are several statements; give one query")
             relation = connection.sql(query)
             names, types = relation.columns, [str(kind) for kind in relation.types]
     finally:
@@ -96,20 +98,25 @@ def _files(source: Any, options: Mapping[str, Any], missing: Sequence[str]) -> S
     several = isinstance(source, list | tuple)
     name = ", ".join(map(str, source)) if several else str(source)
     name = "standard input" if name == STANDARD_INPUT else name
-    paths, kept = [], []
+    paths: list[Path] = []
+    kept: list[Any] = []
+    called: dict[str, str] = {}  # what the user calls a file that is read elsewhere
     for one in source if several else [source]:
         for file in _paths(os.fspath(one)):
             if file == STANDARD_INPUT or not Path(file).is_file():
                 kept.append(_spooled(file))
+                called[kept[-1].name] = "standard input" if file == STANDARD_INPUT else file
                 file = kept[-1].name
             paths.append(Path(file))
     looks = []
     for place, path in enumerate(paths):
-        with told(name if len(paths) == 1 else str(path), ()):
-            found = look(path, **options)
+        shown = called.get(str(path), str(path))
+        with told(shown):
+            found = look(path, shown, **options)
         if found.kind != "parquet" and (found.encoding != "utf-8" or found.mixed_ends):
-            temporary = _recoded(path, found)
+            temporary = _recoded(path, shown, found)
             kept.append(temporary)
+            called[temporary.name] = shown
             paths[place] = Path(temporary.name)
             found = replace(found, compression=None, encoding="utf-8", mixed_ends=False)
         looks.append(found)
@@ -118,8 +125,8 @@ def _files(source: Any, options: Mapping[str, Any], missing: Sequence[str]) -> S
             f"{name}: the files are of several kinds ({', '.join(found.kind for found in looks)}); choose one"
         )
     make = {"parquet": _parquet, "json": _json, "csv": _csv}[looks[0].kind]
-    made = make(name, paths, looks, missing)
-    return replace(made, files=tuple(paths), kept=tuple(kept))
+    made = make(name, paths, looks, missing, called)
+    return replace(made, files=tuple(paths), kept=tuple(kept), called=called)
 
 
 def _paths(source: str) -> list[str]:
@@ -160,7 +167,7 @@ def _spooled(path: str) -> Any:
     return temporary
 
 
-def _recoded(path: Path, found: Look) -> Any:
+def _recoded(path: Path, name: str, found: Look) -> Any:
     """The file as UTF-8 with lines that all end alike."""
     import pyarrow as pa
 
@@ -174,7 +181,7 @@ def _recoded(path: Path, found: Look) -> Any:
                 text = decoder.decode(block)
             except UnicodeDecodeError as problem:
                 raise DataError(
-                    f"{path}, after line {line}: {problem.reason} for {encoding}; give its encoding"
+                    f"{name}, after line {line}: {problem.reason} for {encoding}; give its encoding"
                 ) from None
             line += text.count("\n")
             temporary.write(text.encode())
@@ -183,44 +190,57 @@ def _recoded(path: Path, found: Look) -> Any:
     return temporary
 
 
-def _parquet(name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str]) -> Scan:
+def _parquet(
+    name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
+) -> Scan:
     call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true, "
     call += f"file_row_number={str(len(paths) == 1).lower()})"
-    columns = _described(f"SELECT * FROM {call}", name)
+    columns = _described(f"SELECT * FROM {call}", name, called)
     columns.pop("file_row_number", None)
     return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
 
 
-def _json(name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str]) -> Scan:
+def _json(
+    name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
+) -> Scan:
     """All of the file is looked at for its keys and types; then it is read by these."""
-    packed = f", compression='{looks[0].compression}'" if looks[0].compression else ""
-    options = f"{packed}, map_inference_threshold=-1, hive_partitioning=true"
-    columns = _described(f"SELECT * FROM read_json({_list(paths)}, sample_size=-1, union_by_name=true{options})", name)
+    packed = f"compression='{looks[0].compression or 'none'}'"
+    options = f", {packed}, map_inference_threshold=-1, hive_partitioning=true"
+    columns = _described(
+        f"SELECT * FROM read_json({_list(paths)}, sample_size=-1, union_by_name=true{options})", name, called
+    )
+    known = {column.lower() for column in columns}
+    for column in columns:  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
+        base, _, number = column.rpartition("_")
+        if number.isdigit() and base not in columns and base.lower() in known:
+            raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
     types = {column: "VARCHAR" if kind in ("JSON", '"NULL"') else kind for column, kind in columns.items()}
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     call = f"read_json({_list(paths)}, columns={{{given}}}{options})"
     return Scan(name, tuple(types), (Reading(call, tuple((column, column) for column in types)),), found=types)
 
 
-def _csv(name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str]) -> Scan:
+def _csv(
+    name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
+) -> Scan:
     """Files with the same header are read together; the columns of others are united by name."""
     alike: dict[Any, list[Path]] = {}
     for path, found in zip(paths, looks, strict=True):
         key = found.header, found.delimiter, found.decimal, found.skipped, found.compression
         alike.setdefault(key, []).append(path)
     empty = ", ".join(literal(cell) for cell in ("", *missing))
+    names = tuple(dict.fromkeys(column for found in looks for column in found.header))
+    inner = {column: f"d{j}" for j, column in enumerate(names)}
     readings = []
     for (header, delimiter, decimal, skipped, compression), files in alike.items():
-        packed = f", compression='{compression}'" if compression else ""
         call = (
             f"read_csv({_list(files)}, auto_detect=false, columns={{%COLUMNS%}}, header={str(looks[0].named).lower()}, "
             f"delim={literal(delimiter)}, quote='\"', escape='\"', decimal_separator='{decimal}', skip={skipped}, "
-            f"comment='', nullstr=[{empty}], strict_mode=true{packed})"
+            f"comment='', nullstr=[{empty}], strict_mode=true, compression='{compression or 'none'}')"
         )
-        readings.append(Reading(call, tuple((f"d{j}", column) for j, column in enumerate(header)), csv=True))
-    names = tuple(dict.fromkeys(column for found in looks for column in found.header))
+        readings.append(Reading(call, tuple((inner[column], column) for column in header), csv=True))
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
-    scan = Scan(name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal)
+    scan = Scan(name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called)
     head = scan.head(HEAD_ROWS)
     types = {column: text_type(head[column], scan.decimal) for column in names}
     known = {column: kind for column, kind in types.items() if kind is not None}

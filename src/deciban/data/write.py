@@ -1,6 +1,7 @@
 """Tables written piece by piece: CSV, JSON lines or Parquet, whole or not at all."""
 
 import csv
+import errno
 import gzip
 import io
 import os
@@ -42,8 +43,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
     if target.exists() and not target.is_file():
-        with open(target, "wb") as device:  # a device or a pipe cannot be replaced
-            yield device
+        try:
+            with open(target, "wb") as device:  # a device or a pipe cannot be replaced
+                yield device
+        except OSError as problem:
+            _named(problem, path)
+            raise
         return
     beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # no other thread has it
     try:
@@ -54,9 +59,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as problem:
         with suppress(OSError):
             beside.unlink()
+        _named(problem, path)
         raise
     with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
         folder = os.open(target.parent, os.O_RDONLY)
@@ -64,6 +70,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _named(problem: BaseException, path: str | os.PathLike[str]) -> None:
+    """Let an error say which file the disk has no room for."""
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        problem.filename = problem.filename or os.fspath(path)
 
 
 @contextmanager

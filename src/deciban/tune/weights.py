@@ -79,9 +79,15 @@ def maximise(
         score = (flat @ (point[:blocks] * unit)).reshape(size, classes) + rows.log_prior + point[blocks:]
         odds = np.exp(score - score.max(axis=1, keepdims=True))
         chance = odds / odds.sum(axis=1, keepdims=True)
-        terms = np.concatenate([flat * unit, np.tile(np.eye(classes), (size, 1))], axis=1)
-        mean = np.einsum("nc,nck->nk", chance, terms.reshape(size, classes, -1))
-        curvature = terms.T @ (terms * (chance * share[:, None]).reshape(-1, 1)) - mean.T @ (mean * share[:, None])
+        scaled = (flat * unit).reshape(size, classes, blocks)
+        mean = np.einsum("nc,nck->nk", chance, scaled)
+        heavy = chance * share[:, None]
+        both = np.einsum("nc,nck->kc", heavy, scaled) - mean.T @ heavy
+        curvature = np.empty((point.size, point.size))
+        curvature[:blocks, :blocks] = flat.T @ (flat * heavy.reshape(-1, 1)) * np.outer(unit, unit)
+        curvature[:blocks, :blocks] -= mean.T @ (mean * share[:, None])
+        curvature[:blocks, blocks:], curvature[blocks:, :blocks] = both, both.T
+        curvature[blocks:, blocks:] = np.diag(heavy.sum(axis=0)) - chance.T @ heavy
         curvature[np.diag_indices(blocks)] += strength / total * unit**2
         lifts = np.arange(blocks, blocks + classes)
         curvature[lifts, lifts] += BIAS_ROWS / total
@@ -100,6 +106,7 @@ def maximise(
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     point = solved.x
-    for _ in range(POLISHING_STEPS if polish and size * classes * blocks**2 < MOST_POLISHING else 0):
+    work = size * classes * blocks**2 + (blocks + classes) ** 3
+    for _ in range(POLISHING_STEPS if polish and work < MOST_POLISHING else 0):
         point = newton_step(point)
     return point[:blocks] * unit, point[blocks:]

@@ -1,0 +1,65 @@
+"""The command line in this process, and small tables to give it."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from deciban.cli import run
+
+HEADER = "age,town,kind"
+
+
+class Answer(NamedTuple):
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Deciban = Callable[..., Answer]
+
+
+def rows(count: int, seed: int = 1) -> list[str]:
+    """Lines of a table whose columns tell something of the class."""
+    draw = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        yes = draw.random() < 0.5
+        town = draw.choice(["Ulm", "Bern"] if yes else ["Bern", "Graz"])
+        lines.append(f"{draw.gauss(50 if yes else 40, 8):.2f},{town},{'yes' if yes else 'no'}")
+    return lines
+
+
+def table(count: int = 200, seed: int = 1) -> str:
+    return "\n".join([HEADER, *rows(count, seed)]) + "\n"
+
+
+@pytest.fixture
+def deciban(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deciban:
+    """The command in an empty folder; a traceback is never fine, and an error is one line."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> Answer:
+        code = run([str(argument) for argument in arguments])
+        out, err = (text.decode() for text in capfdbinary.readouterr())
+        assert "Traceback" not in err
+        if code:
+            assert sum(line.startswith("deciban: error: ") for line in err.splitlines()) == 1, err
+            assert all(line.startswith("deciban: ") for line in err.splitlines()), err
+        else:
+            assert "error" not in err
+        return Answer(code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def model(deciban: Deciban) -> str:
+    """A small plain model of base.csv; both are in the folder."""
+    Path("base.csv").write_text(table())
+    assert deciban("fit", "base.csv", "-t", "kind", "-o", "m.dcb", "--plain").code == 0
+    return "m.dcb"
