@@ -25,6 +25,9 @@ STANDARD_INPUT = "-"
 # Cells of a CSV file that are missing, besides empty ones.
 MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 
+# What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
+JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
+
 # The rows that the types of CSV columns are first read off from.
 HEAD_ROWS = 20_000
 
@@ -196,7 +199,7 @@ def _json(name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequ
     packed = f", compression='{looks[0].compression}'" if looks[0].compression else ""
     options = f"{packed}, map_inference_threshold=-1, hive_partitioning=true"
     columns = _described(f"SELECT * FROM read_json({_list(paths)}, sample_size=-1, union_by_name=true{options})", name)
-    types = {column: "VARCHAR" if kind in ("JSON", '"NULL"') else kind for column, kind in columns.items()}
+    types = {column: JSON_TYPES.get(kind, kind) for column, kind in columns.items()}
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     call = f"read_json({_list(paths)}, columns={{{given}}}{options})"
     return Scan(name, tuple(types), (Reading(call, tuple((column, column) for column in types)),), found=types)
