@@ -166,6 +166,10 @@ class Fold(Stream):
         share = 1 / self.folds if self.inside else 1 - 1 / self.folds
         return None if whole is None else int(whole * share)
 
+    @property
+    def typed(self) -> bool:
+        return self.stream.typed
+
     def tables(self) -> Iterator[pa.Table]:
         dealt: dict[Any, int] = {}
         for table in self.stream.tables():

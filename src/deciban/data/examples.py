@@ -13,6 +13,7 @@ from deciban.data.labels import Labels, check_weights, encode_labels
 from deciban.data.schema import listed
 from deciban.data.stream import Stream
 from deciban.data.tables import Frame, Table
+from deciban.data.text_types import as_whole
 from deciban.errors import UsageError
 from deciban.progress import progress
 
@@ -129,18 +130,25 @@ class LabelledStream:
     def pieces(self) -> Iterator[Labelled]:
         first = 1
         for table in self.stream.tables():
-            yield Labelled.of(Frame(table), self.target, self.weight, first)
+            yield self._labelled(table, first)
             first += table.num_rows
 
     def sample(self) -> tuple[Labelled, Examples]:
         with progress("looking", "rows", self.expected) as advance:
             drawn, rows = self.stream.sample(_sample_rows(len(self.names)), advance)
         stream, table = self.stream.settled(drawn)
-        sample = Labelled.of(Frame(table), self.target, self.weight, 1)
+        sample = self._labelled(table)
         return sample, sample if table.num_rows == rows else replace(self, stream=stream)
 
     def whole(self) -> Labelled:
-        return Labelled.of(Frame(self.stream.table()), self.target, self.weight, 1)
+        return self._labelled(self.stream.table())
+
+    def _labelled(self, table: pa.Table, first_row: int = 1) -> Labelled:
+        """A piece; where a file has no types, labels that are whole numbers are integers in each."""
+        if not self.stream.typed:
+            place = table.column_names.index(self.target)
+            table = table.set_column(place, self.target, as_whole(table.column(place)))
+        return Labelled.of(Frame(table), self.target, self.weight, first_row)
 
     def naming(self) -> AbstractContextManager[None]:
         return self.stream.naming()

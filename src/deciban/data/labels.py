@@ -167,8 +167,9 @@ def _objects(array: LabelArray) -> Labels:
 def _encoded(encoded: Any, kind: np.dtype[Any]) -> Labels:
     """The labels of a dictionary, sorted."""
     values = np.array(encoded.dictionary.to_pylist(), dtype=kind)
-    if kind.kind == "O" and pa.types.is_integer(encoded.type.value_type):
-        values = values.astype(np.int64)
+    found = encoded.type.value_type
+    if kind.kind == "O" and (pa.types.is_integer(found) or pa.types.is_boolean(found)):
+        values = values.astype(np.int64 if pa.types.is_integer(found) else np.bool_)
     order = np.argsort(values, kind="stable")
     place = np.empty(order.size + 1, dtype=np.int32)
     place[order] = np.arange(order.size)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from deciban.data.complaints import told
 from deciban.data.drawing import drawn
 from deciban.data.stream import Stream
-from deciban.data.text_types import converted, kind_of, text_type
+from deciban.data.text_types import as_whole, converted, kind_of, text_type
 from deciban.errors import DecibanError, UsageError
 from deciban.progress import Advance
 
@@ -94,6 +94,10 @@ class Scan(Stream):
     def is_text(self) -> bool:
         """Whether the columns have no types of their own."""
         return any(reading.csv for reading in self.readings)
+
+    @property
+    def typed(self) -> bool:
+        return not self.is_text
 
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
@@ -170,9 +174,7 @@ class Scan(Stream):
             if not len(column) or column.null_count == len(column):
                 continue
             if pa.types.is_float64(column.type):
-                whole = pc.and_kleene(pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 2.0**53))
-                if pc.all(whole).as_py():
-                    table = table.set_column(place, name, column.cast(pa.int64()))
+                table = table.set_column(place, name, as_whole(column))
             elif column.type == pa.timestamp("us") and pc.all(pc.equal(column, pc.floor_temporal(column))).as_py():
                 table = table.set_column(place, name, column.cast(pa.date32()))
         return table

@@ -25,6 +25,9 @@ STANDARD_INPUT = "-"
 # Cells of a CSV file that are missing, besides empty ones.
 MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 
+# What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
+JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
+
 # The rows that the types of CSV columns are first read off from.
 HEAD_ROWS = 20_000
 
@@ -214,7 +217,7 @@ def _json(
         base, _, number = column.rpartition("_")
         if number.isdigit() and base not in columns and base.lower() in known:
             raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
-    types = {column: "VARCHAR" if kind in ("JSON", '"NULL"') else kind for column, kind in columns.items()}
+    types = {column: JSON_TYPES.get(kind, kind) for column, kind in columns.items()}
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     call = f"read_json({_list(paths)}, columns={{{given}}}{options})"
     return Scan(name, tuple(types), (Reading(call, tuple((column, column) for column in types)),), found=types)

@@ -23,6 +23,11 @@ class Stream(ABC):
     def expected(self) -> int | None:
         """About how many rows there are, if that is known."""
 
+    @property
+    def typed(self) -> bool:
+        """Whether the columns have types of their own; if not, whole numbers are read as doubles."""
+        return True
+
     @abstractmethod
     def tables(self) -> Iterator[pa.Table]:
         """All rows, piece by piece; at least one piece, which may be empty."""

@@ -61,3 +61,11 @@ def converted(cells: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
     if kind not in types:
         return cells
     return pc.utf8_trim_whitespace(cells).cast(types[kind])
+
+
+def as_whole(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Doubles that are all whole numbers as integers; other cells as they are."""
+    if not pa.types.is_float64(cells.type) or cells.null_count == len(cells):
+        return cells
+    whole = pc.and_kleene(pc.equal(cells, pc.floor(cells)), pc.less(pc.abs(cells), 2.0**53))
+    return cells.cast(pa.int64()) if pc.all(whole).as_py() else cells

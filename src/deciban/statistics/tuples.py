@@ -80,18 +80,26 @@ class Tuples:
 
 def _distinct(codes: Integers, sizes: Sequence[int]) -> tuple[Integers, Integers]:
     """The distinct rows, in order, and the place of each row among them."""
-    if float(np.prod(np.array(sizes, dtype=np.float64))) >= 2.0**62:
+    most = float(np.prod(np.array(sizes, dtype=np.float64)))
+    if most >= 2.0**62:
         tuples, place = np.unique(codes, axis=0, return_inverse=True)
         return tuples, place.ravel()
     keys = np.zeros(len(codes), dtype=np.int64)
     for j, size in enumerate(sizes):
         keys = keys * size + codes[:, j]
+    if most <= len(codes):  # a table of all that there may be
+        occurs = np.zeros(int(most), dtype=np.bool_)
+        occurs[keys] = True
+        tuples = np.stack(np.unravel_index(np.flatnonzero(occurs), tuple(sizes)), axis=1).astype(np.int64)
+        return tuples, (np.cumsum(occurs) - 1)[keys]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     return codes[first], place.ravel()
 
 
 def _aligned(mine: Tuples, theirs: Tuples) -> tuple[tuple[pa.Array, ...], Integers, Floats, Floats]:
     """The levels and tuples of both, and the counts of each at the places of these tuples."""
+    if np.array_equal(mine.tuples, theirs.tuples) and all(map(pa.Array.equals, mine.levels, theirs.levels)):
+        return mine.levels, mine.tuples, mine.table, theirs.table
     levels, recoded = [], ([], [])  # type: tuple[list[pa.Array], tuple[list[Integers], list[Integers]]]
     for j, (a, b) in enumerate(zip(mine.levels, theirs.levels, strict=True)):
         both = union(a, b, j)
