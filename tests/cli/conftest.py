@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from deciban import BayesClassifier
 from deciban.cli import run
 
 HEADER = "age,town,kind"
@@ -57,9 +58,17 @@ def deciban(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypat
     return call
 
 
+@pytest.fixture(scope="session")
+def model_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "base.csv").write_text(table())
+    BayesClassifier(tune=None).fit(folder / "base.csv", "kind").save(folder / "m.dcb")
+    return (folder / "m.dcb").read_bytes()
+
+
 @pytest.fixture
-def model(deciban: Deciban) -> str:
+def model(deciban: Deciban, model_bytes: bytes) -> str:
     """A small plain model of base.csv; both are in the folder."""
     Path("base.csv").write_text(table())
-    assert deciban("fit", "base.csv", "-t", "kind", "-o", "m.dcb", "--plain").code == 0
+    Path("m.dcb").write_bytes(model_bytes)
     return "m.dcb"

@@ -54,8 +54,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("form", SAME)
-@pytest.mark.parametrize("name", ["same.csv", "same.csv.gz"])
+@pytest.mark.parametrize(("form", "name"), [*((form, "same.csv") for form in SAME), ("tabs", "same.csv.gz")])
 def test_a_csv_file_is_read_alike_however_it_is_written(form: str, name: str, deciban: Deciban, model: str) -> None:
     """Fit and predict answer as for the plain file; what the file is, its first bytes say and not its name."""
     content, options = SAME[form]
@@ -418,7 +417,8 @@ def test_a_broken_line_of_json_is_named(before: int, broken: str, deciban: Decib
         ("select 1; select 2", 2, "syntax error"),
         ("drop table t", 2, "syntax error"),
         ("copy (select 1) to 'evil.csv'", 2, "syntax error"),
-        ("select * from 'base.csv'); copy (select 1) to 'evil.csv'; --", 2, "several statements"),
+        ("select * from 'base.csv'); copy (select 1) to 'evil.csv'; --", 2, "syntax error"),
+        ("select 1); copy (select 1) to 'evil.csv'; select (1", 2, "several statements"),
         ("select cast(town as int) as kind from 'base.csv'", 3, "base.csv, line 2, column 'town': found '"),
         ("select * from 'base.csv' where false", 3, "nothing to learn from"),
     ],
