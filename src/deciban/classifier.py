@@ -30,7 +30,7 @@ from deciban.decide.policy import CoverageCurve, Decisions, decided, incurred, r
 from deciban.decide.priors import log_prior
 from deciban.decide.ratio import Threshold
 from deciban.decide.shift import EstimatedPrior, estimate_shares
-from deciban.errors import DataError, ModelFileError, UsageError
+from deciban.errors import DataError, ForgetError, ModelFileError, UsageError
 from deciban.explain.diagnose import Diagnosis, diagnose
 from deciban.explain.parameters import ParameterCount, PlugIn
 from deciban.explain.select import most_telling
@@ -120,7 +120,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
             rows = self._counted(known.counts.schema, examples)
-            left = self._changed(known.counts - rows, known)
+            remaining = known.counts - rows
+            if not remaining.class_weight.any():
+                raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
+            left = self._changed(remaining, known)
         self.fitted_ = replace(left, origin=left.origin.without(model_file.identity(rows)))
         self._training = None
         return self
@@ -596,6 +599,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 known = known if declared is None else known.declaring(_declared(declared))
                 return self._changed(known + self._counted(schema, everything), before)
             sample, everything = examples.sample()
+            if isinstance(examples, LabelledStream) and not sample.table.rows:
+                raise DataError("the table has no rows; there is nothing to learn from")
             refuse_empty(sample.table)
             base = settle(sample.table, self.columns, defaults, partly)
 

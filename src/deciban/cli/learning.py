@@ -192,7 +192,8 @@ def _warn(clf: "BayesClassifier") -> None:
         if "identifier" in why:
             complain("warning", f"column {name!r} looks like an identifier; --ignore {name} leaves it out")
         if "numbers" in why:
-            complain("warning", f"column {name!r} is {why}; --type {name}=number finds the cells that are none")
+            remedy = f"--missing names cells that mean nothing, --type {name}=number refuses them"
+            complain("warning", f"column {name!r} is {why}; {remedy}")
 
 
 def _prior(text: str) -> Any:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from deciban.arrays import Floats
 from deciban.data.drawing import drawn
 from deciban.data.labels import Labels, check_weights, encode_labels
+from deciban.data.scan import Scan
 from deciban.data.schema import listed
 from deciban.data.stream import Stream
 from deciban.data.tables import Frame, Table
@@ -117,6 +118,10 @@ class LabelledStream:
                     )
                 if isinstance(name, str):
                     _find(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
+            if y == sample_weight:
+                raise UsageError(f"column {y!r} cannot hold both the classes and the weights; name another")
+        if isinstance(stream, Scan):
+            stream = stream.with_dates_as_text(y)
         return cls(stream, y, sample_weight)
 
     @property

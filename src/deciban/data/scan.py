@@ -109,6 +109,10 @@ class Scan(Stream):
         """Leave some columns of a CSV file as they are written."""
         return self.with_types(dict.fromkeys(columns, "VARCHAR")) if self.is_text else self
 
+    def with_dates_as_text(self, column: str) -> "Scan":
+        """Classes that are dates in a CSV file are taken as they are written."""
+        return self.as_text([column]) if self.types.get(column, "").startswith("TIME") else self
+
     def without(self, columns: Sequence[str]) -> "Scan":
         """Leave some columns out."""
         if strange := [name for name in columns if name not in self.names]:
