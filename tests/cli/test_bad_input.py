@@ -178,11 +178,8 @@ def test_what_comes_late_is_not_changed_by_what_came_first(what: str, deciban: D
     assert lines[-1].split(",")[0] == last
 
 
-@pytest.mark.parametrize(
-    "first", [range(LONG), [""] * LONG + [f"{i / 7:.3f}" for i in range(5000)]], ids=["numbers", "gaps"]
-)
-def test_a_word_that_comes_late_among_numbers_is_refused(first: list[object], deciban: Deciban) -> None:
-    Path("a.csv").write_text(cells([*first, "word"]))
+def test_a_word_that_comes_late_among_numbers_is_refused(deciban: Deciban) -> None:
+    Path("a.csv").write_text(cells([*range(LONG), "word"]))
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
     assert answer.code == 3
     assert f"a.csv, line {LONG + 2}, column 'v': found 'word', expected a number" in answer.err
