@@ -16,6 +16,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ Give = Callable[[], Any]  # what to hand to fit or predict; standard input has t
 
 
 def mixed(rows: int, seed: int = 0, target: str = "text") -> pa.Table:
-    """Numbers, whole numbers, codes, text, flags, dates and times, each with missing cells, and a label of that type."""
+    """Numbers, whole numbers, codes, text, flags, dates and times, all with missing cells, and labels of that type."""
     rng = np.random.default_rng(seed)
     label = rng.choice(3, rows, p=[0.5, 0.3, 0.2])
     days = rng.integers(0, 4000, rows) + 300 * label
@@ -201,7 +202,7 @@ def as_standard_input(table: pa.Table, folder: Path) -> Give:
 def parts(table: pa.Table, count: int) -> list[pa.Table]:
     """The rows in so many parts of about equal length, in order."""
     cuts = np.linspace(0, table.num_rows, count + 1).astype(int)
-    return [table.slice(start, stop - start) for start, stop in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [table.slice(start, stop - start) for start, stop in pairwise(cuts)]
 
 
 SOURCES: dict[str, Callable[[pa.Table, Path], Give]] = {

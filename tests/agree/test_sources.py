@@ -45,7 +45,9 @@ def assert_same(found: BayesClassifier, other: BayesClassifier) -> None:
 
 def assert_same_counts(a: Counts, b: Counts) -> None:
     assert a.schema == b.schema
-    assert [(type(label), label) for label in a.classes.tolist()] == [(type(label), label) for label in b.classes.tolist()]
+    assert [(type(label), label) for label in a.classes.tolist()] == [
+        (type(label), label) for label in b.classes.tolist()
+    ]
     assert a.classes.dtype == b.classes.dtype
     np.testing.assert_array_equal(a.class_weight, b.class_weight)
     assert (a.rows, a.unlabelled) == (b.rows, b.unlabelled)
