@@ -36,7 +36,7 @@ Give = Callable[[], Any]  # what to hand to fit or predict; standard input has t
 
 
 def mixed(rows: int, seed: int = 0, target: str = "text") -> pa.Table:
-    """Numbers, whole numbers, codes, text, flags, dates and times, each with missing cells; labels of that type."""
+    """Numbers, whole numbers, codes, text, flags, dates and times, all with missing cells, and labels of that type."""
     rng = np.random.default_rng(seed)
     label = rng.choice(3, rows, p=[0.5, 0.3, 0.2])
     days = rng.integers(0, 4000, rows) + 300 * label

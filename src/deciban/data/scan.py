@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import duckdb
 
 # Rows of one piece of a stream.
-PIECE_ROWS = 1 << 15
+PIECE_ROWS = 3 << 13
 
-MEMORY = "160MB"
+MEMORY = "128MB"
 
 
 @dataclass(frozen=True)
