@@ -15,7 +15,7 @@ from typing import Any
 
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
-from deciban.data.scan import Reading, Scan, connect, literal
+from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
 from deciban.data.text_types import TYPES, text_type
 from deciban.errors import DataError, UsageError
 
@@ -196,10 +196,10 @@ def _recoded(path: Path, name: str, found: Look) -> Any:
 def _parquet(
     name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
 ) -> Scan:
-    call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true, "
-    call += f"file_row_number={str(len(paths) == 1).lower()})"
-    columns = _described(f"SELECT * FROM {call}", name, called)
-    columns.pop("file_row_number", None)
+    call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true"
+    columns = _described(f"SELECT * FROM {call})", name, called)
+    numbered = len(paths) == 1 and ROW_NUMBER not in map(str.lower, columns)
+    call += f", {ROW_NUMBER}=true)" if numbered else ")"
     return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
 
 
