@@ -398,6 +398,8 @@ def test_lines_of_json(deciban: Deciban, model: str) -> None:
     }.items():
         Path(name).write_bytes(content)
         assert deciban("predict", model, name).out == expected
+    both = deciban("predict", model, "plain.jsonl", "packed.jsonl").out  # one compressed, the other not
+    assert both.splitlines() == [*expected.splitlines(), *expected.splitlines()[1:]]
     Path("few.jsonl").write_text('{"town": "Ulm"}\n{"age": 40, "town": "Ulm"}\n')
     assert deciban("predict", model, "few.jsonl").out.splitlines()[1].startswith("Ulm,,yes,")
     Path("word.jsonl").write_text(lines + '{"age": "old", "town": "Ulm", "kind": "y"}\n')

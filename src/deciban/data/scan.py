@@ -31,6 +31,9 @@ PIECE_ROWS = 3 << 13
 
 MEMORY = "128MB"
 
+# What DuckDB calls the number of a row of a Parquet file.
+ROW_NUMBER = "file_row_number"
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -150,8 +153,7 @@ class Scan(Stream):
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if self._numbered and self.expected is not None:
             rows = pa.table({"place": drawn(self.expected, most)})
-            query = f"{self._union(self.names)} WHERE file_row_number IN (SELECT place FROM drawn)"
-            query += " ORDER BY file_row_number"
+            query = f"{self._union(self.names)} WHERE {ROW_NUMBER} IN (SELECT place FROM drawn) ORDER BY {ROW_NUMBER}"
             with self._reader(query, drawn=rows) as reader:
                 return self._named(reader.read_all()), self.expected
         return super().sample(most, advance)
@@ -159,7 +161,7 @@ class Scan(Stream):
     @property
     def _numbered(self) -> bool:
         """Whether DuckDB knows the number of each row."""
-        return len(self.files) == 1 and self.readings[0].call.startswith("read_parquet")
+        return len(self.files) == 1 and f"{ROW_NUMBER}=true" in self.readings[0].call
 
     def settled(self, sample: pa.Table) -> tuple["Scan", pa.Table]:
         types = {name: kind for name in self.unsure if (kind := text_type(sample[name], self.decimal)) is not None}

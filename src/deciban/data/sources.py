@@ -15,7 +15,7 @@ from typing import Any
 
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
-from deciban.data.scan import Reading, Scan, connect, literal
+from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
 from deciban.data.text_types import TYPES, text_type
 from deciban.errors import DataError, UsageError
 
@@ -196,10 +196,10 @@ def _recoded(path: Path, name: str, found: Look) -> Any:
 def _parquet(
     name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
 ) -> Scan:
-    call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true, "
-    call += f"file_row_number={str(len(paths) == 1).lower()})"
-    columns = _described(f"SELECT * FROM {call}", name, called)
-    columns.pop("file_row_number", None)
+    call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true"
+    columns = _described(f"SELECT * FROM {call})", name, called)
+    numbered = len(paths) == 1 and ROW_NUMBER not in map(str.lower, columns)
+    call += f", {ROW_NUMBER}=true)" if numbered else ")"
     return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
 
 
@@ -207,11 +207,15 @@ def _json(
     name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
 ) -> Scan:
     """All of the file is looked at for its keys and types; then it is read by these."""
-    packed = f"compression='{looks[0].compression or 'none'}'"
-    options = f", {packed}, map_inference_threshold=-1, hive_partitioning=true"
-    columns = _described(
-        f"SELECT * FROM read_json({_list(paths)}, sample_size=-1, union_by_name=true{options})", name, called
+    alike: dict[str, list[Path]] = {}
+    for path, found in zip(paths, looks, strict=True):
+        options = f"compression='{found.compression or 'none'}', map_inference_threshold=-1, hive_partitioning=true"
+        alike.setdefault(options, []).append(path)
+    looked = (
+        f"SELECT * FROM read_json({_list(files)}, sample_size=-1, union_by_name=true, {options})"
+        for options, files in alike.items()
     )
+    columns = _described(" UNION ALL BY NAME ".join(looked), name, called)
     known = {column.lower() for column in columns}
     for column in columns:  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
         base, _, number = column.rpartition("_")
@@ -219,8 +223,9 @@ def _json(
             raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
     types = {column: JSON_TYPES.get(kind, kind) for column, kind in columns.items()}
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
-    call = f"read_json({_list(paths)}, columns={{{given}}}{options})"
-    return Scan(name, tuple(types), (Reading(call, tuple((column, column) for column in types)),), found=types)
+    same = tuple((column, column) for column in types)
+    calls = (f"read_json({_list(files)}, columns={{{given}}}, {options})" for options, files in alike.items())
+    return Scan(name, tuple(types), tuple(Reading(call, same) for call in calls), found=types)
 
 
 def _csv(

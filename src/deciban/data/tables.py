@@ -156,7 +156,7 @@ class Frame:
     @property
     def types(self) -> tuple[str, ...]:
         """The type of each column, whatever the way its cells are stored."""
-        return tuple(str(_plain_type(kind)) for kind in self.table.schema.types)
+        return tuple(str(plain_type(kind)) for kind in self.table.schema.types)
 
     @property
     def rows(self) -> int:
@@ -203,9 +203,10 @@ class Frame:
         return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of cells, whatever the way they are stored."""
     if pa.types.is_dictionary(kind):
-        return _plain_type(kind.value_type)
+        return plain_type(kind.value_type)
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.data.scan import connect
+from deciban.data.tables import plain_type
 from deciban.errors import UsageError
 
 Write = Callable[[pa.Table], None]
@@ -166,10 +167,12 @@ class _json:  # noqa: N801 - a maker like the others
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """Lists and records as text, for files that have none."""
+    """Lists and records as text, for files that have none, and all text of the one type that is looked through."""
     import json
 
     for place, name in enumerate(table.column_names):
+        if str(plain_type(table.schema.types[place])) == "string":  # of pandas and polars too
+            table = table.set_column(place, name, table.column(place).cast(pa.string()))
         if pa.types.is_nested(table.schema.types[place]):
             cells = [
                 None if cell is None else json.dumps(cell, default=str) for cell in table.column(place).to_pylist()
