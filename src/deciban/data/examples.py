@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -165,7 +166,9 @@ def _sample_rows(width: int) -> int:
 
 def _find(names: tuple[str, ...], name: str, role: str) -> None:
     if name not in names:
-        raise UsageError(f"{role}: there is no column {name!r} in the table; its columns are {listed(names)}")
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}? Its" if near else "its"
+        raise UsageError(f"{role}: there is no column {name!r} in the table; {hint} columns are {listed(names, 60)}")
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:

@@ -253,6 +253,6 @@ def _counted_by_both(mine: list[Part], theirs: list[Part]) -> list[Part]:
     return kept
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str], most: int = 12) -> str:
     shown = [repr(name) for name in names]
-    return ", ".join(shown[:12] + ([f"… ({len(shown)} in all)"] if len(shown) > 12 else []))
+    return ", ".join(shown[:most] + ([f"… ({len(shown)} in all)"] if len(shown) > most else []))
