@@ -9,6 +9,9 @@ from deciban.arrays import Integers
 
 Lots = npt.NDArray[np.uint64]
 
+# Of so many rows the lots are drawn at once: memory does not grow with their number.
+PART = 1 << 17
+
 
 def lots(first: int, rows: int) -> Lots:
     """The lots of so many rows from `first` on."""
@@ -21,11 +24,10 @@ def drawn(size: int, most: int) -> Integers:
     """At most so many of the places 0 .. size - 1, the same ones each time, in order."""
     if size <= most:
         return np.arange(size)
-    every = lots(0, size)
-    likely = np.flatnonzero(every <= np.uint64(min(2.0**63 * (2.0 * (1.1 * most + 100) / size), 2.0**63 * 1.99)))
-    if likely.size < most:
-        likely = np.arange(size)
-    return np.sort(likely[_lowest(every[likely], most)])
+    drawing = Drawing(most)
+    for first in range(0, size, PART):
+        drawing.add(pa.table({"place": np.arange(first, min(first + PART, size))}))
+    return drawing.table().column(0).to_numpy()
 
 
 def _lowest(of: Lots, most: int) -> Integers:
