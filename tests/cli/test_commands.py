@@ -69,6 +69,9 @@ def test_the_version_and_usage(deciban: Deciban) -> None:
     for wrong in (["nonsense"], ["fit"], ["fit", "a.csv"], ["fit", "a.csv", "-t", "x", "-o", "y", "--nonsense"]):
         answer = deciban(*wrong)
         assert (answer.code, "--help" in answer.err) == (2, True)
+    answer = deciban()
+    assert (answer.code, answer.out) == (2, deciban("--help").out)
+    assert answer.err == "deciban: error: give a command, such as demo (see deciban --help)\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
