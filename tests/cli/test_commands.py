@@ -271,6 +271,18 @@ def test_the_same_rows_are_not_learned_twice(deciban: Deciban, model: str) -> No
     assert deciban("merge", model, model, "-o", "x.dcb", "--force").code == 0
 
 
+def test_columns_that_are_missing_or_new_are_told(deciban: Deciban, model: str) -> None:
+    """A misspelt name would else be learned beside the right one without a word."""
+    Path("more.csv").write_text(table(50, seed=5).replace("age,town", "aeg,town"))
+    answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
+    assert answer.code == 0
+    assert "warning: more.csv has no 'age': taken as missing" in answer.err
+    assert "warning: more.csv has 'aeg', new to the model: learned too; --ignore leaves a column out" in answer.err
+    assert "more.csv has no 'age'" in deciban("evaluate", model, "more.csv").err
+    Path("good.csv").write_text(table(50, seed=5))
+    assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
+
+
 def test_rows_that_cannot_have_been_learned_are_not_forgotten(deciban: Deciban, model: str) -> None:
     before = Path(model).read_bytes()
     Path("other.csv").write_text(f"{HEADER}\n" + "40,Paris,yes\n" * 3)
