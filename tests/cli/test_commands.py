@@ -170,6 +170,15 @@ def test_decisions_are_those_of_the_library(reject: float | None, deciban: Decib
     np.testing.assert_allclose([float(row["risk"]) for row in found], least, rtol=1e-12)
 
 
+@pytest.mark.parametrize("command", ["predict", "decide"])
+def test_columns_that_the_model_does_not_know_are_passed_on_as_written(
+    command: str, deciban: Deciban, model: str
+) -> None:
+    Path("codes.csv").write_text("code,day,age,town\n1.50,2020-01-02,40,Ulm\n2,2020-01-03,41,Bern\n")
+    lines = deciban(command, model, "codes.csv", "--keep", "code,day").out.splitlines()
+    assert [line.split(",")[:2] for line in lines[1:]] == [["1.50", "2020-01-02"], ["2", "2020-01-03"]]
+
+
 def test_explanations_add_up_to_the_log_odds(deciban: Deciban, model: str) -> None:
     clf = load(model)
     logs = clf.predict_log_proba("base.csv")

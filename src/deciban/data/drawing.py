@@ -27,7 +27,7 @@ def drawn(size: int, most: int) -> Integers:
     drawing = Drawing(most)
     for first in range(0, size, PART):
         drawing.add(pa.table({"place": np.arange(first, min(first + PART, size))}))
-    return drawing.table().column(0).to_numpy()
+    return np.asarray(drawing.table().column(0).to_numpy())
 
 
 def _lowest(of: Lots, most: int) -> Integers:
