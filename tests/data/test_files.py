@@ -46,6 +46,7 @@ def test_dates_of_a_csv_file_are_dates_in_every_piece(tmp_path: Path) -> None:
     assert [line.split(",")[0] for line in (tmp_path / "p.csv").read_text().splitlines()[1:]] == [c for c, _ in cells]
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_time_of_the_day_that_comes_late_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\n".join(["day,kind", *days(70_000), "2020-01-01 12:30:00,a"]) + "\n")
     clf = BayesClassifier(tune=None).fit(tmp_path / "a.csv", "kind")

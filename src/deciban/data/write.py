@@ -109,7 +109,13 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
             writer = makers[kind](file, schema, kind)
         writer.write_table(_like(table, schema) if kind == "parquet" else table)
 
-    yield write
+    try:
+        yield write
+    except BaseException:
+        if writer is not None:
+            with suppress(Exception):
+                writer.close()  # while the file is open: later it would complain of that
+        raise
     if writer is not None:
         writer.close()
 
