@@ -359,7 +359,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             chosen = {"decision": found.decision, "risk": found.risk}
             return _beside(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
 
-        yield from self._each(X, beside)
+        yield from self._each(X, beside, others_as_text=not fitting.varies)  # costs that vary may be columns
 
     def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
         """The expected loss of every decision, row by decision, in the order of the loss."""

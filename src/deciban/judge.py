@@ -17,7 +17,7 @@ from deciban.data.labels import LabelArray, encode_labels
 from deciban.data.stream import Stream
 from deciban.decide.loss import Loss
 from deciban.errors import DataError
-from deciban.leave_one_out import LEAST_PROBABILITY, Calibration
+from deciban.leave_one_out import LEAST_PROBABILITY, Calibration, shown
 
 
 @dataclass(frozen=True)
@@ -86,21 +86,22 @@ class Judgement:
             "calibration_error": self.calibration.error,
             "classes": self.classes.tolist(),
             "confusion": self.confusion.tolist(),
+            "rows_of_unknown_classes": self.strange,
         }
         return figures if self.mean_cost is None else {**figures, "mean_cost": self.mean_cost}
 
     def __str__(self) -> str:
         cost = "" if self.mean_cost is None else f", mean cost {self.mean_cost:.4f}"
         lines = [
-            f"{self.weight:g} rows: accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f}, "
+            f"{shown(self.weight)} rows: accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f}, "
             f"calibration error {self.calibration.error:.4f}{cost}"
         ]
         if self.strange:
-            lines.append(f"{self.strange:g} rows are of a class that was not learned")
+            lines.append(f"{shown(self.strange)} rows are of a class that was not learned")
         names = [str(label) for label in self.classes]
         if len(names) <= 12:
             cells = [["truth / predicted", *names]]
-            cells += [[name, *(f"{n:g}" for n in row)] for name, row in zip(names, self.confusion, strict=True)]
+            cells += [[name, *map(shown, row)] for name, row in zip(names, self.confusion, strict=True)]
             widths = [max(len(line[k]) for line in cells) for k in range(len(names) + 1)]
             lines += ["  ".join(f"{c:>{w}}" for c, w in zip(line, widths, strict=True)) for line in cells]
         return "\n".join([*lines, "", str(self.calibration)])

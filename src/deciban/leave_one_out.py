@@ -71,10 +71,17 @@ class Calibration:
         return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
 
     def __str__(self) -> str:
-        lines = ["claimed  right   rows"]
-        for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
-            lines.append(f"{claimed:7.3f}  {right:5.3f}  {weight:5g}")
+        rows = [shown(weight) for weight in self.weight]
+        width = max(5, *map(len, rows))
+        lines = [f"claimed  right  {'rows':>{width}}"]
+        for claimed, right, weight in zip(self.claimed, self.right, rows, strict=True):
+            lines.append(f"{claimed:7.3f}  {right:5.3f}  {weight:>{width}}")
         return "\n".join([*lines, f"expected calibration error {self.error:.4f}"])
+
+
+def shown(weight: float) -> str:
+    """A number of rows, to the last one; sums of weights that are no whole numbers to six digits."""
+    return f"{weight:.0f}" if weight == round(weight) else f"{weight:g}"
 
 
 @dataclass(frozen=True, repr=False)

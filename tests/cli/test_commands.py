@@ -69,6 +69,9 @@ def test_the_version_and_usage(deciban: Deciban) -> None:
     for wrong in (["nonsense"], ["fit"], ["fit", "a.csv"], ["fit", "a.csv", "-t", "x", "-o", "y", "--nonsense"]):
         answer = deciban(*wrong)
         assert (answer.code, "--help" in answer.err) == (2, True)
+    answer = deciban()
+    assert (answer.code, answer.out) == (2, deciban("--help").out)
+    assert answer.err == "deciban: error: give a command, such as demo (see deciban --help)\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -165,6 +168,15 @@ def test_decisions_are_those_of_the_library(reject: float | None, deciban: Decib
     by_hand = np.column_stack([10 * posterior[:, 1], posterior[:, 0]])  # of "no" and "yes"
     least = by_hand.min(axis=1) if reject is None else np.minimum(by_hand.min(axis=1), reject)
     np.testing.assert_allclose([float(row["risk"]) for row in found], least, rtol=1e-12)
+
+
+@pytest.mark.parametrize("command", ["predict", "decide"])
+def test_columns_that_the_model_does_not_know_are_passed_on_as_written(
+    command: str, deciban: Deciban, model: str
+) -> None:
+    Path("codes.csv").write_text("code,day,age,town\n1.50,2020-01-02,40,Ulm\n2,2020-01-03,41,Bern\n")
+    lines = deciban(command, model, "codes.csv", "--keep", "code,day").out.splitlines()
+    assert [line.split(",")[:2] for line in lines[1:]] == [["1.50", "2020-01-02"], ["2", "2020-01-03"]]
 
 
 def test_explanations_add_up_to_the_log_odds(deciban: Deciban, model: str) -> None:
@@ -266,6 +278,18 @@ def test_the_same_rows_are_not_learned_twice(deciban: Deciban, model: str) -> No
     assert Path(model).read_bytes() == before
     assert "now 300 rows" in deciban("learn", model, "more.csv", "--force").out
     assert deciban("merge", model, model, "-o", "x.dcb", "--force").code == 0
+
+
+def test_columns_that_are_missing_or_new_are_told(deciban: Deciban, model: str) -> None:
+    """A misspelt name would else be learned beside the right one without a word."""
+    Path("more.csv").write_text(table(50, seed=5).replace("age,town", "aeg,town"))
+    answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
+    assert answer.code == 0
+    assert "warning: more.csv has no 'age': taken as missing" in answer.err
+    assert "warning: more.csv has 'aeg', new to the model: learned too; --ignore leaves a column out" in answer.err
+    assert "more.csv has no 'age'" in deciban("evaluate", model, "more.csv").err
+    Path("good.csv").write_text(table(50, seed=5))
+    assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
 
 
 def test_rows_that_cannot_have_been_learned_are_not_forgotten(deciban: Deciban, model: str) -> None:

@@ -48,10 +48,19 @@ class App(click.Group):
         return result
 
 
-@click.group(cls=App, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=App,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, message="deciban %(version)s")
-def app() -> None:
+@click.pass_context
+def app(context: click.Context) -> None:
     """A Bayes classifier for the table people really have: probabilities you can believe, decisions you can defend."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        raise click.UsageError("give a command, such as demo", context)
 
 
 for command in (

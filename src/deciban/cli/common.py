@@ -178,7 +178,15 @@ def check_output(path: str | None, inputs: Sequence[str]) -> None:
 
 def missing_columns(clf: "BayesClassifier", scan: "Scan") -> None:
     """Say which columns of the model a table does not have."""
-    names = clf.schema_.names or ()
-    if absent := [name for name in names if name not in scan.names]:
-        shown = ", ".join(repr(name) for name in absent[:5]) + (", …" if len(absent) > 5 else "")
-        complain("warning", f"{scan.name} has no {shown}: taken as missing, which is no evidence")
+    if absent := [name for name in clf.schema_.names or () if name not in scan.names]:
+        complain("warning", f"{scan.name} has no {_few(absent)}: taken as missing, which is no evidence")
+
+
+def new_columns(clf: "BayesClassifier", rows: "LabelledStream", name: str) -> None:
+    """Say which columns of a table to be learned the model has not had before."""
+    if fresh := [column for column in rows.names if column not in (clf.schema_.names or ())]:
+        complain("warning", f"{name} has {_few(fresh)}, new to the model: learned too; --ignore leaves a column out")
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")

@@ -12,6 +12,7 @@ from deciban.cli.common import (
     heading,
     labelled,
     loaded,
+    missing_columns,
     opened,
     reading,
     say,
@@ -62,6 +63,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     scan = opened(sources[1:] if first_is_model else sources, options)
     if first_is_model:
         rows = labelled(clf, scan, target)
+        missing_columns(clf, scan)
     else:
         from deciban.data.examples import LabelledStream
 

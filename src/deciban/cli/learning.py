@@ -14,6 +14,8 @@ from deciban.cli.common import (
     heading,
     labelled,
     loaded,
+    missing_columns,
+    new_columns,
     opened,
     pair,
     reading,
@@ -119,6 +121,8 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
     clf = loaded(model)
     scan = opened(table, options, output or model)
     rows = labelled(clf, scan, options["target"])
+    missing_columns(clf, scan)
+    new_columns(clf, rows, scan.name)
     shard = clf.shard(rows.stream, rows.target, rows.weight)
     learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
     if options["retune"]:

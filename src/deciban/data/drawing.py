@@ -10,7 +10,7 @@ from deciban.arrays import Integers
 Lots = npt.NDArray[np.uint64]
 
 # Of so many rows the lots are drawn at once: memory does not grow with their number.
-PART = 1 << 20
+PART = 1 << 17
 
 
 def lots(first: int, rows: int) -> Lots:

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deciban.data.complaints import told
 from deciban.data.drawing import drawn
 from deciban.data.stream import Stream
-from deciban.data.text_types import as_whole, converted, kind_of, text_type
+from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
 from deciban.errors import DecibanError, UsageError
 from deciban.progress import Advance
 
@@ -64,7 +63,8 @@ class Scan(Stream):
     """A table that is streamed from files or a query, as often as it is asked for.
 
     name: what the user calls it. columns: their names. types: DuckDB's, of columns of text that is to be converted, or
-    of others that are to be cast. unsure: columns of a CSV file that had no cell where its types were looked up.
+    of others that are to be cast. unsure: columns of a CSV file that had no cell where its types were looked up. days:
+    columns of a CSV file that hold dates without a time of the day.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Scan(Stream):
     types: Mapping[str, str] = field(default_factory=dict)
     found: Mapping[str, str] = field(default_factory=dict)
     unsure: frozenset[str] = frozenset()
+    days: frozenset[str] = frozenset()
     files: tuple[Path, ...] = ()
     row_bytes: float | None = None
     decimal: str = "."
@@ -129,7 +130,9 @@ class Scan(Stream):
             here = self.types.get(name, "VARCHAR") if self.is_text else self.found.get(name, "")
             if kind and kind != kind_of(here) and (self.is_text or kind == "VARCHAR"):
                 wanted[name] = kind
-        return self.with_types(wanted) if wanted else self
+        days = {name for name in self.names if self.is_text and types.get(name, "").startswith("date")}
+        found = self.with_types(wanted) if wanted else self
+        return replace(found, days=found.days | days) if days else found
 
     def tables(self) -> Iterator[pa.Table]:
         empty = True
@@ -169,21 +172,12 @@ class Scan(Stream):
         for name, kind in types.items():
             place = sample.column_names.index(name)
             sample = sample.set_column(place, name, converted(sample[name], kind))
-        return scan, self._tidied(sample)
-
-    def _tidied(self, table: pa.Table) -> pa.Table:
-        """Of a CSV file, doubles that are whole numbers as integers, and times that are all midnight as dates."""
         if not self.is_text:
-            return table
-        for place, name in enumerate(table.column_names):
-            column = table.column(place)
-            if not len(column) or column.null_count == len(column):
-                continue
-            if pa.types.is_float64(column.type):
-                table = table.set_column(place, name, as_whole(column))
-            elif column.type == pa.timestamp("us") and pc.all(pc.equal(column, pc.floor_temporal(column))).as_py():
-                table = table.set_column(place, name, column.cast(pa.date32()))
-        return table
+            return scan, sample
+        for place, name in enumerate(sample.column_names):
+            sample = sample.set_column(place, name, as_days(as_whole(sample.column(place))))
+        days = {name for name in sample.column_names if pa.types.is_date(sample[name].type)}
+        return replace(scan, days=scan.days | days), sample
 
     @contextmanager
     def naming(self) -> Iterator[None]:
@@ -195,7 +189,10 @@ class Scan(Stream):
             raise type(problem)(f"{self.name}: {problem}") from problem
 
     def _named(self, table: pa.Table) -> pa.Table:
-        return table.rename_columns(list(self.names))
+        table = table.rename_columns(list(self.names))
+        for name in self.days.intersection(self.names):
+            table = table.set_column(self.names.index(name), name, as_days(table[name]))
+        return table
 
     def _union(self, names: Sequence[str]) -> str:
         if not names:

@@ -69,3 +69,10 @@ def as_whole(cells: pa.ChunkedArray) -> pa.ChunkedArray:
         return cells
     whole = pc.and_kleene(pc.equal(cells, pc.floor(cells)), pc.less(pc.abs(cells), 2.0**53))
     return cells.cast(pa.int64()) if pc.all(whole).as_py() else cells
+
+
+def as_days(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times that are all midnight as dates; other cells as they are."""
+    if cells.type != pa.timestamp("us") or cells.null_count == len(cells):
+        return cells
+    return cells.cast(pa.date32()) if pc.all(pc.equal(cells, pc.floor_temporal(cells))).as_py() else cells

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deciban.data.scan import connect
 from deciban.data.tables import plain_type
-from deciban.errors import UsageError
+from deciban.errors import DataError, UsageError
 
 Write = Callable[[pa.Table], None]
 
@@ -107,9 +107,15 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
         if writer is None:
             schema = table.schema
             writer = makers[kind](file, schema, kind)
-        writer.write_table(table if table.schema == schema else table.cast(schema))
+        writer.write_table(_like(table, schema) if kind == "parquet" else table)
 
-    yield write
+    try:
+        yield write
+    except BaseException:
+        if writer is not None:
+            with suppress(Exception):
+                writer.close()  # while the file is open: later it would complain of that
+        raise
     if writer is not None:
         writer.close()
 
@@ -135,6 +141,17 @@ class _csv:  # noqa: N801 - a maker like the others
 
     def close(self) -> None:
         pass
+
+
+def _like(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
+    """A table with the types of the first one, for files in which a column has one type."""
+    if table.schema == schema:
+        return table
+    cast = table.cast(schema)
+    for name, here, there in zip(table.column_names, table.schema.types, cast.schema.types, strict=True):
+        if pa.types.is_timestamp(here) and pa.types.is_date(there) and cast[name].cast(here) != table[name]:
+            raise DataError(f"column {name!r} has dates first and times of the day later; write a .csv or .jsonl file")
+    return cast
 
 
 def _parquet(file: Any, schema: pa.Schema, kind: str) -> Any:
