@@ -135,13 +135,8 @@ class Scan(Stream):
         return replace(found, days=found.days | days) if days else found
 
     def tables(self) -> Iterator[pa.Table]:
-        empty = True
         with self._reader(self._union(self.names)) as reader:
-            for batch in reader:
-                empty = False
-                yield self._named(pa.Table.from_batches([batch]))
-            if empty:
-                yield self._named(reader.schema.empty_table())
+            yield from map(self._named, _pieces(reader))
 
     def head(self, rows: int) -> pa.Table:
         """The first rows, so many if there are."""
@@ -202,7 +197,7 @@ class Scan(Stream):
     @contextmanager
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
         """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
-        connection = connect()
+        connection = connect(parsing=self.is_text)
         for name, table in tables.items():
             connection.register(name, table)
         try:
@@ -214,15 +209,34 @@ class Scan(Stream):
             pa.default_memory_pool().release_unused()
 
 
-def connect() -> "duckdb.DuckDBPyConnection":
-    """A DuckDB of its own, in bounded memory, that loads nothing from elsewhere."""
+def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """The rows in pieces of one size, in whatever batches DuckDB reads them on so many threads; at least one piece.
+
+    So the sums of a model do not depend on the machine, in no digit.
+    """
+    held, empty = reader.schema.empty_table(), True
+    for batch in reader:
+        held = pa.concat_tables([held, pa.Table.from_batches([batch])])
+        while held.num_rows >= PIECE_ROWS:
+            empty = False
+            yield held.slice(0, PIECE_ROWS)
+            held = held.slice(PIECE_ROWS)
+    if held.num_rows or empty:
+        yield held
+
+
+def connect(parsing: bool = False) -> "duckdb.DuckDBPyConnection":
+    """A DuckDB of its own, in bounded memory, that loads nothing from elsewhere.
+
+    parsing: of text, which is most of the work; else half of the cores are left to those who count.
+    """
     import duckdb
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return duckdb.connect(
         config={
             "memory_limit": MEMORY,
-            "threads": max(1, cores // 2),  # the other cores count what it reads
+            "threads": cores if parsing else max(1, cores // 2),
             "temp_directory": tempfile.gettempdir(),
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
