@@ -216,13 +216,14 @@ def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     """
     held, empty = reader.schema.empty_table(), True
     for batch in reader:
-        held = pa.concat_tables([held, pa.Table.from_batches([batch])])
+        more = pa.Table.from_batches([batch])
+        held = pa.concat_tables([held, more]) if held.num_rows else more
         while held.num_rows >= PIECE_ROWS:
             empty = False
-            yield held.slice(0, PIECE_ROWS)
+            yield held.slice(0, PIECE_ROWS).combine_chunks()
             held = held.slice(PIECE_ROWS)
     if held.num_rows or empty:
-        yield held
+        yield held.combine_chunks()
 
 
 def connect(parsing: bool = False) -> "duckdb.DuckDBPyConnection":

@@ -137,7 +137,7 @@ class _csv:  # noqa: N801 - a maker like the others
         quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
         style = "needed" if quoted else "none"
         options = arrow_csv.WriteOptions(include_header=False, delimiter=self._sign, quoting_style=style)
-        arrow_csv.write_csv(table, self._file, options)
+        arrow_csv.write_csv(table.combine_chunks(), self._file, options)  # of an empty chunk it would make NUL bytes
 
     def close(self) -> None:
         pass
