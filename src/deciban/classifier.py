@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 
-from deciban.arrays import Codes, Floats
+from deciban.arrays import Codes, Floats, Integers
 from deciban.data.examples import Examples, Labelled, LabelledStream
 from deciban.data.infer import ColumnSpec, Defaults, extended, settle
 from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
@@ -22,7 +22,7 @@ from deciban.data.open import open_rows, open_table
 from deciban.data.scan import Scan
 from deciban.data.schema import Schema
 from deciban.data.stream import Stream
-from deciban.data.tables import Frame, Table, from_numbers
+from deciban.data.tables import Frame, Table, from_numbers, with_columns
 from deciban.data.write import written
 from deciban.decide.bayes_error import mean_with_interval
 from deciban.decide.loss import Loss
@@ -214,16 +214,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         model = self._known().model
 
-        def finish(joint: Floats, prior: Floats) -> Floats:
-            return np.column_stack([normalized(joint, prior)[0], most_probable(joint, prior)])
-
         def beside(table: Table, first_row: int) -> pa.Table:
-            found = scored(model, model.schema.fitting(table), finish, False, self.threads, first_row)
-            posterior, best = found[:, :-1], found[:, -1].astype(np.int64)
+            posterior, best = self._posterior_and_best(model, table, first_row)
             added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
             if probabilities:
                 added |= {f"P({label})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
-            return _beside(table, added)
+            return with_columns(table, added)
 
         yield from self._each(X, beside, others_as_text=True)
 
@@ -357,7 +353,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         def beside(table: Table, first_row: int) -> pa.Table:
             found = self._decided(table, fitting, first_row)
             chosen = {"decision": found.decision, "risk": found.risk}
-            return _beside(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
+            return with_columns(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
 
         yield from self._each(X, beside, others_as_text=not fitting.varies)  # costs that vary may be columns
 
@@ -535,16 +531,21 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return given if reject is None else given.with_reject(reject)
 
     def _decided(self, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
-        model = self._known().model
-        fitting = model.schema.fitting(table)
-        posterior = scored(
-            model, fitting, lambda joint, prior: normalized(joint, prior)[0], False, self.threads, first_row
-        )
+        posterior, best = self._posterior_and_best(self._known().model, table, first_row)
         found = decided(posterior, loss, _column_of(table))
         if not loss.is_zero_one:
             return found
-        best = self._scored(table, most_probable).astype(np.int32)  # the same ties as predict
-        return replace(found, chosen=best, second=np.where(found.second == best, found.chosen, found.second))
+        second = np.where(found.second == best, found.chosen, found.second)
+        return replace(found, chosen=best.astype(np.int32), second=second)  # the same ties as predict
+
+    def _posterior_and_best(self, model: Model, table: Table, first_row: int) -> tuple[Floats, Integers]:
+        """The posterior of each row, and the place of the class that `predict` says."""
+
+        def finish(joint: Floats, prior: Floats) -> Floats:
+            return np.column_stack([normalized(joint, prior)[0], most_probable(joint, prior)])
+
+        found = scored(model, model.schema.fitting(table), finish, False, self.threads, first_row)
+        return np.ascontiguousarray(found[:, :-1]), found[:, -1].astype(np.int64)
 
     def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
         """The places of labels among the model's classes, -1 where one is missing; rows of weight 0 may have any."""
@@ -591,7 +592,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """What will be known after these rows; nothing changes if it fails."""
         self._check_parameters()
         defaults = Defaults(self.alpha, self.unseen)
-        examples = self._opened(X, y, sample_weight)
+        examples = self._opened(X, y, sample_weight, anew=before is None)
         with examples.naming():
             if before is not None:
                 schema, everything = self._extended(before.counts.schema, examples, defaults)
@@ -611,9 +612,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 refuse_nothing_learned(counts)
                 return counts
 
-            origin = Origin(
-                y if isinstance(y, str) else None, sample_weight if isinstance(sample_weight, str) else None
-            )
+            target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
+            origin = Origin(target, weight, ignored=examples.ignored)
             if self.tune is None:
                 return self._fitted(count(base), origin)
             table = base.fitting(sample.table)
@@ -639,12 +639,17 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         rows = batches(examples.pieces(), schema)
         return fold(rows, Counts.empty(schema), self.threads, examples.expected)
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any) -> Examples:  # noqa: N803
-        """Rows with their labels and weights, which files hold in columns of their own."""
-        source = open_rows(X, self.column_types(y if isinstance(y, str) else None))
-        if isinstance(source, Stream):
-            return LabelledStream.of(source, y, sample_weight)
-        return Labelled.of(source, y, sample_weight)
+    def _opened(self, X: Any, y: Any, sample_weight: Any, anew: bool = False) -> Examples:  # noqa: N803
+        """Rows with their labels and weights, which files hold in columns of their own.
+
+        Columns of a file are read as those that were learned, and left out if those were; unless it is learned `anew`.
+        """
+        source = open_rows(X, {} if anew else self.column_types(y if isinstance(y, str) else None))
+        if not isinstance(source, Stream):
+            return Labelled.of(source, y, sample_weight)
+        if isinstance(source, Scan) and not anew:
+            source = source.without([name for name in self._known().origin.ignored if name in source.names])
+        return LabelledStream.of(source, y, sample_weight)
 
     def _open(self, X: Any) -> Table:  # noqa: N803
         """All rows in memory."""
@@ -679,25 +684,6 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 yield what(Frame(table), first_row)
                 first_row += table.num_rows
                 advance(table.num_rows)
-
-
-def _beside(table: Table, added: dict[str, Any]) -> pa.Table:
-    """The columns of a table with more behind, which get other names where theirs are taken."""
-    if isinstance(table, Frame):
-        found = table.table
-    else:
-        cells = table.numbers(range(table.width))
-        found = pa.table(
-            [pa.array(cells[:, j]) for j in range(table.width)], names=[f"x{j}" for j in range(table.width)]
-        )
-    for name, cells in added.items():
-        while name in found.column_names:
-            name += "_"
-        if cells.dtype.kind == "O" and not all(isinstance(cell, str) for cell in cells):
-            cells = np.array([str(cell) for cell in cells])
-        kind = pa.string() if cells.dtype.kind in "OU" else None
-        found = found.append_column(name, pa.array(cells.tolist() if kind else cells, kind))
-    return found
 
 
 def _column_of(table: Table) -> Callable[[str], Any]:

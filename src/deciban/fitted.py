@@ -14,11 +14,15 @@ from deciban.tune.tuning import Tuning
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows came from: the columns of their labels and weights, and the shards they were added up from."""
+    """Where the rows came from: the columns of their labels and weights, and the shards they were added up from.
+
+    ignored: columns of their files that were left out, and are left out of files that are learned later.
+    """
 
     target: str | None = None
     weight: str | None = None
     shards: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.base import clone
 
-from deciban import BayesClassifier, Categorical, merge
+from deciban import BayesClassifier, Categorical, load, merge, scan
 from deciban.errors import DataError
 
 
@@ -55,3 +55,29 @@ def test_a_time_of_the_day_that_comes_late_is_not_lost(tmp_path: Path) -> None:
     assert (lines[1][:11], lines[-1][:20]) == (days(1)[0][:10] + ",", "2020-01-01 12:30:00.")
     with pytest.raises(DataError, match="column 'day' has dates first and times of the day later"):
         clf.predict_to(tmp_path / "p.parquet", tmp_path / "a.csv")
+
+
+def test_learning_anew_forgets_how_columns_were_read(tmp_path: Path) -> None:
+    """Only rows that are added are read as those before them."""
+    (tmp_path / "a.csv").write_text("v,w,kind\n" + "x,1,p\ny,2,q\n" * 10)
+    (tmp_path / "b.csv").write_text("v,w,kind\n" + "1.5,1,p\n2.5,2,q\n" * 10)
+    clf = BayesClassifier(tune=None).fit(scan(tmp_path / "a.csv", ignore=["w"]), "kind")
+    assert clf.column_types() == {"v": "string"}
+    clf.fit(tmp_path / "b.csv", "kind")
+    assert clf.column_types() == {"v": "double", "w": "int64"}
+
+
+def test_columns_that_were_left_out_stay_out_of_what_is_learned_later(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("v,id,kind\n" + "x,1,p\ny,2,q\n" * 10)
+    clf = BayesClassifier(tune=None).fit(scan(tmp_path / "a.csv", ignore=["id"]), "kind")
+    clf.save(tmp_path / "m.dcb")
+    again = load(tmp_path / "m.dcb").partial_fit(str(tmp_path / "a.csv"), "kind")
+    assert again.schema_.names == ("v",)
+    assert again.counts_.rows == 40
+
+
+def test_the_rows_asked_for_are_found_in_their_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deciban.data.scan.PIECE_ROWS", 7)
+    (tmp_path / "a.csv").write_text("v\n" + "".join(f"{i}\n" for i in range(40)))
+    assert scan(tmp_path / "a.csv").at([30, 2, 8]).column(0).to_pylist() == [30, 2, 8]
+    assert scan(tmp_path / "a.csv").at([2, 90]).column(0).to_pylist() == [2]

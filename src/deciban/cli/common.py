@@ -137,8 +137,9 @@ def labelled(clf: "BayesClassifier", scan: "Scan", target: str | None) -> "Label
     name = target if target is not None else clf.target_
     if name is None:
         raise UsageError("the model does not know the name of the column with the labels; give --target")
-    types = clf.column_types(name)
-    return LabelledStream.of(scan.reading_as(types), name, clf.fitted_.origin.weight)
+    rows = clf._opened(scan, name, clf.fitted_.origin.weight)
+    assert isinstance(rows, LabelledStream), "a scan is a stream"
+    return rows
 
 
 def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") -> str:

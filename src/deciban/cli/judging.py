@@ -59,6 +59,8 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         raise click.UsageError("give the table too: deciban evaluate MODEL TABLE")
     if options["leave_one_out"] and from_scratch:
         raise click.UsageError("--leave-one-out is for a model and the rows that it has learned; see --folds")
+    if first_is_model and (options["plain"] or options["weight"] is not None):
+        raise click.UsageError("--plain and --weight are for a table without a model, which knows its own")
     clf = loaded(sources[0]) if first_is_model else _unfitted(options["plain"])
     scan = opened(sources[1:] if first_is_model else sources, options)
     if first_is_model:
@@ -76,7 +78,8 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
         found = judge_folds(clf, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
-        how, found = "leave-one-out, exact", judge_left_out(clf, rows, loss)
+        tuned = " (given the tuning)" if clf.tuning_ is not None and clf.tuning_.rows else ""
+        how, found = f"leave-one-out, exact{tuned}", judge_left_out(clf, rows, loss)
     else:
         how, found = "rows that are taken as new", judge(clf, rows, loss)
     if as_json:

@@ -1,5 +1,6 @@
 """predict, explain, decide, sample: what a model says of rows."""
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,8 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 def costs(path: str | None) -> Any:
     from deciban.decide.loss import Loss
 
+    if path is not None and not os.path.exists(path):
+        raise FileNotFoundError(f"{path}: there is no such file; check the name")
     return None if path is None else Loss.from_csv(path)
 
 
@@ -145,12 +148,13 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     clf = loaded(model)
     scan = opened(table, options)
     missing_columns(clf, scan)
-    head = scan.reading_as(clf.column_types()).head(max(row, default=rows + 1))
-    wanted = [number - 1 for number in row] or list(range(min(rows, head.num_rows)))
-    if strange := [number + 1 for number in wanted if number >= head.num_rows]:
-        raise click.UsageError(f"--row {strange[0]}: the table has {head.num_rows} rows")
+    typed = scan.reading_as(clf.column_types())
+    shown = typed.at([number - 1 for number in row]) if row else typed.head(rows + 1)
+    if shown.num_rows < len(row):
+        raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
+    wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
     with scan.naming():
-        found = clf.explain(head.take(wanted) if wanted else head.slice(0, 0))
+        found = clf.explain(shown.slice(0, len(wanted)))
     if as_json:
         return say_json([{"row": number + 1, **found.reasons(k)} for k, number in enumerate(wanted)])
     for k, number in enumerate(wanted):
@@ -158,7 +162,7 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
             say()
         click.secho(f"row {number + 1}", bold=True)
         say(found.calculation(k) if options["steps"] else found.summary(k))
-    if not row and head.num_rows > rows:
+    if not row and shown.num_rows > rows:
         complain("note", f"the first {rows} rows are shown; --rows or --row shows others")
     return None
 

@@ -32,7 +32,7 @@ WEATHER = (
 )
 CANCER = (
     (
-        "A real table: 569 tumours of the breast, thirty measurements each (Wisconsin, 1995).\n"
+        "A real table: 561 tumours of the breast, thirty measurements each (Wisconsin, 1995; 8 are kept back).\n"
         "First, how good can it be? Each fifth of the rows is judged by the other four.",
         "evaluate cancer.csv --target diagnosis --folds 5 --costs costs.csv",
     ),

@@ -87,7 +87,7 @@ def _csv(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -
         column = header.get(bad[1], bad[1])
         return DataError(
             f"{place}, column {column!r}: found {_cut(bad[2])!r}, expected {WANTED.get(bad[3], bad[3])}; "
-            f"correct the cell, leave it empty, or read the column as text"
+            f"correct the cell, leave it empty, name it as missing, or read the column as text"
         )
     if "unicode" in text.lower():
         return DataError(f"{place}: this is not UTF-8 text ({shown!r}); say how the file is encoded, such as latin-1")

@@ -37,6 +37,11 @@ class Examples(Protocol):
         """About how many rows there are, if that is known."""
         ...
 
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Columns of their source that were left out."""
+        ...
+
     def pieces(self) -> Iterator["Labelled"]:
         """All rows, piece by piece."""
         ...
@@ -80,6 +85,10 @@ class Labelled:
     @property
     def expected(self) -> int:
         return self.table.rows
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return ()
 
     def pieces(self) -> Iterator["Labelled"]:
         yield self
@@ -132,6 +141,10 @@ class LabelledStream:
     @property
     def expected(self) -> int | None:
         return self.stream.expected
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return self.stream.ignored if isinstance(self.stream, Scan) else ()
 
     def pieces(self) -> Iterator[Labelled]:
         first = 1

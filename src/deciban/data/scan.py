@@ -78,6 +78,7 @@ class Scan(Stream):
     row_bytes: float | None = None
     decimal: str = "."
     called: Mapping[str, str] = field(default_factory=dict)  # what the user calls files that are read elsewhere
+    ignored: tuple[str, ...] = ()  # columns that were left out
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
 
     @property
@@ -121,7 +122,8 @@ class Scan(Stream):
         """Leave some columns out."""
         if strange := [name for name in columns if name not in self.names]:
             raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
-        return replace(self, columns=tuple(name for name in self.columns if name not in columns))
+        left = tuple(name for name in self.columns if name not in columns)
+        return replace(self, columns=left, ignored=(*self.ignored, *columns))
 
     def reading_as(self, types: Mapping[str, str]) -> "Scan":
         wanted = {}
@@ -147,6 +149,18 @@ class Scan(Stream):
             if held >= rows:
                 break
         return pa.concat_tables(pieces).slice(0, rows)
+
+    def at(self, places: Sequence[int]) -> pa.Table:
+        """The rows at these places, counted from 0, as far as there are such; no more is held than they."""
+        found: dict[int, pa.Table] = {}
+        first = 0
+        for piece in self.tables():
+            here = [place for place in places if first <= place < first + piece.num_rows]
+            found |= {place: piece.slice(place - first, 1) for place in here}
+            first += piece.num_rows
+            if first > max(places):
+                break
+        return pa.concat_tables([found[place] for place in places if place in found] or [piece.slice(0, 0)])
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if self._numbered and self.expected is not None:
@@ -179,7 +193,8 @@ class Scan(Stream):
         try:
             yield
         except DecibanError as problem:
-            if self.name in str(problem) or any(str(path) in str(problem) for path in self.files):
+            named = (f"{name}{sign}" for name in (self.name, *self.files) for sign in ":,")
+            if str(problem).startswith(tuple(named)):
                 raise
             raise type(problem)(f"{self.name}: {problem}") from problem
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -247,8 +247,12 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
 
 
 def from_numbers(numbers: Floats, kind: str) -> pa.Array:
-    """Numbers as cells of the type that they were read from, where that is a date or a time."""
+    """Numbers as cells of the type that they were read from."""
     array = pa.array(numbers, from_pandas=True)
+    if kind == "bool":
+        return array.cast(pa.bool_())
+    if kind.startswith(("int", "uint")):
+        return pc.round(array).cast(pa.int64())
     if kind.startswith("date"):
         return pc.floor(array).cast(pa.int32()).cast(pa.date32())
     if kind.startswith("timestamp"):
@@ -259,6 +263,25 @@ def from_numbers(numbers: Floats, kind: str) -> pa.Array:
     if kind.startswith("duration"):
         return pc.round(pc.multiply(array, 1e6)).cast(pa.int64()).cast(pa.duration("us"))
     return array
+
+
+def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
+    """The columns of a table with more behind, which get other names where theirs are taken."""
+    if isinstance(table, Frame):
+        found = table.table
+    else:
+        cells = table.numbers(range(table.width))
+        found = pa.table(
+            [pa.array(cells[:, j]) for j in range(table.width)], names=[f"x{j}" for j in range(table.width)]
+        )
+    for name, cells in added.items():
+        while name in found.column_names:
+            name += "_"
+        if cells.dtype.kind == "O" and not all(isinstance(cell, str) for cell in cells):
+            cells = np.array([str(cell) for cell in cells])
+        kind = pa.string() if cells.dtype.kind in "OU" else None
+        found = found.append_column(name, pa.array(cells.tolist() if kind else cells, kind))
+    return found
 
 
 def _ticks(array: pa.Array) -> Floats:

@@ -132,7 +132,10 @@ class Loss:
         name = str(path)
         try:
             with Path(path).open(newline="", encoding="utf-8-sig") as file:
-                lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
+                first = file.readline()
+                file.seek(0)
+                sign = max(",;\t", key=first.count)
+                lines = [[cell.strip() for cell in line] for line in csv.reader(file, delimiter=sign) if any(line)]
         except OSError as error:
             raise UsageError(f"the loss file {name!r} cannot be read: {error.strerror}") from None
         except (UnicodeDecodeError, csv.Error):

@@ -25,6 +25,9 @@ from deciban.errors import ModelFileError
 MAGIC = b"deciban\n"
 CHECKSUM_BYTES = 32
 
+# Lists and objects in a header; each column of a model has a few.
+MOST_NESTED = 1 << 20
+
 # How every header begins.
 FIRST = b'{"format":'
 
@@ -68,6 +71,8 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, memoryview]:
 
 def _header(path: Any, text: bytes) -> Any:
     try:
+        if text.count(b"[") + text.count(b"{") > MOST_NESTED:  # a million empty lists would take seconds and gigabytes
+            raise ValueError("it holds more lists than a model has")
         return json.loads(
             text.decode(),
             object_pairs_hook=_without_duplicates,
