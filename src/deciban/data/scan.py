@@ -63,15 +63,15 @@ class Scan(Stream):
     """A table that is streamed from files or a query, as often as it is asked for.
 
     name: what the user calls it. columns: their names. types: DuckDB's, of columns of text that is to be converted, or
-    of others that are to be cast. unsure: columns of a CSV file that had no cell where its types were looked up. days:
-    columns of a CSV file that hold dates without a time of the day.
+    of others that are to be cast. own_types: those that columns have by themselves. unsure: columns of a CSV file that
+    had no cell where its types were looked up. days: columns of a CSV file that hold dates without a time of the day.
     """
 
     name: str
     columns: tuple[str, ...]
     readings: tuple[Reading, ...]
     types: Mapping[str, str] = field(default_factory=dict)
-    found: Mapping[str, str] = field(default_factory=dict)
+    own_types: Mapping[str, str] = field(default_factory=dict)
     unsure: frozenset[str] = frozenset()
     days: frozenset[str] = frozenset()
     files: tuple[Path, ...] = ()
@@ -96,13 +96,8 @@ class Scan(Stream):
         return None
 
     @property
-    def is_text(self) -> bool:
-        """Whether the columns have no types of their own."""
-        return any(reading.csv for reading in self.readings)
-
-    @property
     def typed(self) -> bool:
-        return not self.is_text
+        return not any(reading.csv for reading in self.readings)
 
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
@@ -112,7 +107,7 @@ class Scan(Stream):
 
     def as_text(self, columns: Sequence[str]) -> "Scan":
         """Leave some columns of a CSV file as they are written."""
-        return self.with_types(dict.fromkeys(columns, "VARCHAR")) if self.is_text else self
+        return self if self.typed else self.with_types(dict.fromkeys(columns, "VARCHAR"))
 
     def with_dates_as_text(self, column: str) -> "Scan":
         """Classes that are dates in a CSV file are taken as they are written."""
@@ -129,10 +124,10 @@ class Scan(Stream):
         wanted = {}
         for name in self.names:
             kind = kind_of(types.get(name, "null"))
-            here = self.types.get(name, "VARCHAR") if self.is_text else self.found.get(name, "")
-            if kind and kind != kind_of(here) and (self.is_text or kind == "VARCHAR"):
+            here = self.own_types.get(name, "") if self.typed else self.types.get(name, "VARCHAR")
+            if kind and kind != kind_of(here) and (not self.typed or kind == "VARCHAR"):
                 wanted[name] = kind
-        days = {name for name in self.names if self.is_text and types.get(name, "").startswith("date")}
+        days = {name for name in self.names if not self.typed and types.get(name, "").startswith("date")}
         found = self.with_types(wanted) if wanted else self
         return replace(found, days=found.days | days) if days else found
 
@@ -181,7 +176,7 @@ class Scan(Stream):
         for name, kind in types.items():
             place = sample.column_names.index(name)
             sample = sample.set_column(place, name, converted(sample[name], kind))
-        if not self.is_text:
+        if self.typed:
             return scan, sample
         for place, name in enumerate(sample.column_names):
             sample = sample.set_column(place, name, as_days(as_whole(sample.column(place))))
@@ -212,7 +207,7 @@ class Scan(Stream):
     @contextmanager
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
         """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
-        connection = connect(parsing=self.is_text)
+        connection = connect(parsing=not self.typed)
         for name, table in tables.items():
             connection.register(name, table)
         try:

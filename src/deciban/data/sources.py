@@ -77,7 +77,9 @@ def _query(source: str) -> Scan:
     call = f"({text}\n)"
     name = "the query"
     columns = _described(f"SELECT * FROM {call}", name)
-    return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
+    return Scan(
+        name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), own_types=columns
+    )
 
 
 def _described(query: str, name: str, called: Mapping[str, str] = NOTHING) -> dict[str, str]:
@@ -200,7 +202,9 @@ def _parquet(
     columns = _described(f"SELECT * FROM {call})", name, called)
     numbered = len(paths) == 1 and ROW_NUMBER not in map(str.lower, columns)
     call += f", {ROW_NUMBER}=true)" if numbered else ")"
-    return Scan(name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), found=columns)
+    return Scan(
+        name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), own_types=columns
+    )
 
 
 def _json(
@@ -225,7 +229,7 @@ def _json(
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     same = tuple((column, column) for column in types)
     calls = (f"read_json({_list(files)}, columns={{{given}}}, {options})" for options, files in alike.items())
-    return Scan(name, tuple(types), tuple(Reading(call, same) for call in calls), found=types)
+    return Scan(name, tuple(types), tuple(Reading(call, same) for call in calls), own_types=types)
 
 
 def _csv(
