@@ -81,3 +81,12 @@ def test_the_rows_asked_for_are_found_in_their_pieces(tmp_path: Path, monkeypatc
     (tmp_path / "a.csv").write_text("v\n" + "".join(f"{i}\n" for i in range(40)))
     assert scan(tmp_path / "a.csv").at([30, 2, 8]).column(0).to_pylist() == [30, 2, 8]
     assert scan(tmp_path / "a.csv").at([2, 90]).column(0).to_pylist() == [2]
+
+
+def test_many_columns_have_the_memory_they_need(tmp_path: Path) -> None:
+    """DuckDB holds a piece of every column at a time: 128 MB are too few for 1,500 of text."""
+    names = [f"c{j}" for j in range(1500)]
+    line = ",".join(f"{j / 7:.3f}" for j in range(1500))
+    (tmp_path / "wide.csv").write_text(",".join([*names, "kind"]) + "\n" + f"{line},p\n{line},q\n" * 1100)
+    clf = BayesClassifier(tune=None).fit(tmp_path / "wide.csv", "kind")
+    assert (clf.counts_.rows, clf.n_features_in_) == (2200, 1500)

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 # Rows of one piece of a stream.
 PIECE_ROWS = 3 << 13
 
-MEMORY = "128MB"
+PIECE_CELLS = 1 << 21
+
+# Megabytes of DuckDB, and one more for each column.
+MEMORY = 128
 
 # What DuckDB calls the number of a row of a Parquet file.
 ROW_NUMBER = "file_row_number"
@@ -207,12 +210,12 @@ class Scan(Stream):
     @contextmanager
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
         """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
-        connection = connect(parsing=not self.typed)
+        connection = connect(len(self.columns), parsing=not self.typed)
         for name, table in tables.items():
             connection.register(name, table)
         try:
             with told(self.name, {there: here for one in self.readings for there, here in one.columns}, self.called):
-                reader = connection.sql(query).to_arrow_reader(PIECE_ROWS)
+                reader = connection.sql(query).to_arrow_reader(piece_rows(len(self.columns)))
                 yield reader
         finally:
             connection.close()
@@ -224,20 +227,25 @@ def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
     So the sums of a model do not depend on the machine, in no digit.
     """
-    held, empty = reader.schema.empty_table(), True
+    held, empty, size = reader.schema.empty_table(), True, piece_rows(len(reader.schema))
     for batch in reader:
         more = pa.Table.from_batches([batch])
         held = pa.concat_tables([held, more]) if held.num_rows else more
-        while held.num_rows >= PIECE_ROWS:
+        while held.num_rows >= size:
             empty = False
-            yield held.slice(0, PIECE_ROWS).combine_chunks()
-            held = held.slice(PIECE_ROWS)
+            yield held.slice(0, size).combine_chunks()
+            held = held.slice(size)
     if held.num_rows or empty:
         yield held.combine_chunks()
 
 
-def connect(parsing: bool = False) -> "duckdb.DuckDBPyConnection":
-    """A DuckDB of its own, in bounded memory, that loads nothing from elsewhere.
+def piece_rows(columns: int) -> int:
+    """The rows of a piece of a table with so many columns."""
+    return min(PIECE_ROWS, max(256, PIECE_CELLS // max(columns, 1)))
+
+
+def connect(columns: int = 0, parsing: bool = False) -> "duckdb.DuckDBPyConnection":
+    """A DuckDB of its own, in memory that grows with the columns and not with the rows, which loads nothing else.
 
     parsing: of text, which is most of the work; else half of the cores are left to those who count.
     """
@@ -246,7 +254,7 @@ def connect(parsing: bool = False) -> "duckdb.DuckDBPyConnection":
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return duckdb.connect(
         config={
-            "memory_limit": MEMORY,
+            "memory_limit": f"{MEMORY + columns}MB",
             "threads": cores if parsing else max(1, cores // 2),
             "temp_directory": tempfile.gettempdir(),
             "autoinstall_known_extensions": False,

@@ -28,8 +28,9 @@ MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 # What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
 
-# The rows that the types of CSV columns are first read off from.
+# The rows that the types of CSV columns are first read off from; fewer where there are many columns.
 HEAD_ROWS = 20_000
+HEAD_CELLS = 1 << 22
 
 # A folder is read as the files of one of these kinds in it.
 ENDINGS = {
@@ -253,7 +254,7 @@ def _csv(
         readings.append(Reading(call, tuple((inner[column], column) for column in header), csv=True))
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
     scan = Scan(name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called)
-    head = scan.head(HEAD_ROWS)
+    head = scan.head(max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names))))
     types = {column: text_type(head[column], scan.decimal) for column in names}
     known = {column: kind for column, kind in types.items() if kind is not None}
     return replace(scan, types=known, unsure=frozenset(names) - set(known))
