@@ -536,6 +536,20 @@ def test_two_gigabytes_of_zeros_are_refused_at_once(tmp_path: Path) -> None:
             file.write(b"deciban\n" + length.to_bytes(8, "little"))
             file.truncate(size)
         paths.append(str(path))
+    assert_refused_at_once(paths)
+
+
+def test_a_header_of_millions_of_lists_is_refused_at_once(tmp_path: Path) -> None:
+    """Its checksum is right, so all of it is read, but nothing is made of it."""
+    text = b'{"format":1,"deciban":"0.1.0","parameters":[' + b"[]," * 10_000_000 + b"[]]}"
+    path = written(tmp_path, put_together(text), "lists.dcb")
+    with pytest.raises(ModelFileError, match="more lists"):
+        load(path)
+    assert_refused_at_once([str(path)])
+
+
+def assert_refused_at_once(paths: list[str]) -> None:
+    """Within a second and 200 MB, in a process of its own."""
     done = subprocess.run([sys.executable, "-c", LOADER, *paths], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert len(lines) == len(paths)
