@@ -1,5 +1,6 @@
 """The array types of this project, and a few helpers on them."""
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ LARGEST = np.float64(1e290)
 
 # Doubles that kernels add at once.
 LANES = 4
+
+# Asking the system takes longer than to score a row.
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Alias:

@@ -1,6 +1,5 @@
 """Batches on threads: counted and added up, or scored."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from deciban.arrays import Codes, Floats
+from deciban.arrays import CORES, Codes, Floats
 from deciban.data.examples import Labelled
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
@@ -23,9 +22,6 @@ from deciban.progress import progress
 
 # Rows of one batch at most. Batches depend on the table alone, so that threads never change a bit of the result.
 BATCH_ROWS = 1 << 16
-
-# Asking the system takes longer than to score a row.
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 _ONES = np.ones(BATCH_ROWS)
 

@@ -23,6 +23,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 TABLE = click.argument("table", nargs=-1, required=True)
+TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name "
+                      "here.")  # fmt: skip
 MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 
@@ -144,6 +146,8 @@ def labelled(clf: "BayesClassifier", scan: "Scan", target: str | None) -> "Label
 
 def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") -> str:
     """What each column is: its type in the table, the family it speaks by, and why; at most so many lines."""
+    from deciban.explain.steps import aligned
+
     schema = clf.schema_
     types = dict(zip(schema.names or (), schema.types or (), strict=False))
     lines = [("column", "type", "family", "why")]
@@ -151,11 +155,8 @@ def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") 
         short = name if len(name) <= 32 else name[:31] + "…"
         lines.append((short, types.get(name, ""), family, why if len(why) <= 50 else why[:49] + "…"))
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
-    widths = [max(len(line[k]) for line in shown) for k in range(3)]
-    text = [
-        "  ".join(f"{cell:{width}}" for cell, width in zip(line, [*widths, 0], strict=True)).rstrip() for line in shown
-    ]
-    return "\n".join(text if len(shown) == len(lines) else [*text, f"… ({len(lines) - len(shown)} more: {more})"])
+    rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
+    return aligned(shown) + rest
 
 
 def check_output(path: str | None, inputs: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ import click
 from deciban.cli.common import (
     MODEL,
     TABLE,
+    TARGET,
     columns_of,
     common,
     heading,
@@ -90,9 +91,11 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
 
 
 def _is_model(path: str) -> bool:
+    from deciban.store.layout import MAGIC
+
     try:
         with open(path, "rb") as file:
-            return file.read(8) == b"deciban\n"
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return path.endswith(".dcb")
 
@@ -109,7 +112,7 @@ Example:
 """)  # fmt: skip
 @MODEL
 @TABLE
-@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name here.")
+@TARGET
 @reading
 @common
 def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:

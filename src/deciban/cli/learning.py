@@ -7,6 +7,7 @@ import click
 from deciban.cli.common import (
     MODEL,
     TABLE,
+    TARGET,
     check_output,
     columns_of,
     common,
@@ -107,7 +108,7 @@ Examples:
 """)  # fmt: skip
 @MODEL
 @TABLE
-@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name here.")
+@TARGET
 @OUTPUT
 @click.option("--retune", is_flag=True, help="Learn the weights of the evidence anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
@@ -137,7 +138,7 @@ Example:
 """)  # fmt: skip
 @MODEL
 @TABLE
-@click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name here.")
+@TARGET
 @OUTPUT
 @reading
 @common

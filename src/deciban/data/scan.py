@@ -4,9 +4,8 @@ Of CSV files DuckDB does the splitting and converting; what the columns are is f
 first rows must not change later ones. Numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
 """
 
-import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deciban.arrays import CORES
 from deciban.data.complaints import told
 from deciban.data.drawing import drawn
 from deciban.data.stream import Stream
@@ -104,8 +104,7 @@ class Scan(Stream):
 
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
-        if strange := [name for name in types if name not in self.names]:
-            raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
+        self._refuse_strange(types)
         return replace(self, types={**self.types, **types}, unsure=self.unsure - set(types))
 
     def as_text(self, columns: Sequence[str]) -> "Scan":
@@ -118,10 +117,13 @@ class Scan(Stream):
 
     def without(self, columns: Sequence[str]) -> "Scan":
         """Leave some columns out."""
-        if strange := [name for name in columns if name not in self.names]:
-            raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
+        self._refuse_strange(columns)
         left = tuple(name for name in self.columns if name not in columns)
         return replace(self, columns=left, ignored=(*self.ignored, *columns))
+
+    def _refuse_strange(self, columns: Iterable[str]) -> None:
+        if strange := [name for name in columns if name not in self.names]:
+            raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
 
     def reading_as(self, types: Mapping[str, str]) -> "Scan":
         wanted = {}
@@ -251,11 +253,10 @@ def connect(columns: int = 0, parsing: bool = False) -> "duckdb.DuckDBPyConnecti
     """
     import duckdb
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return duckdb.connect(
         config={
             "memory_limit": f"{MEMORY + columns}MB",
-            "threads": cores if parsing else max(1, cores // 2),
+            "threads": CORES if parsing else max(1, CORES // 2),
             "temp_directory": tempfile.gettempdir(),
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,

@@ -40,10 +40,6 @@ class Table(Readable, Protocol):
         """The rows with these numbers."""
         ...
 
-    def every(self, step: int) -> Self:
-        """Each step-th row."""
-        ...
-
 
 def _is_all(columns: Sequence[int], width: int) -> bool:
     """Whether `columns` (in order, each at most once) are all there are."""
@@ -71,9 +67,6 @@ class Matrix:
 
     def take(self, rows: Integers) -> "Matrix":
         return Matrix(self.array[rows])
-
-    def every(self, step: int) -> "Matrix":
-        return Matrix(self.array[::step])
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return self._kernel_array(columns, np.float64)
@@ -119,9 +112,6 @@ class SparseMatrix:
 
     def take(self, rows: Integers) -> "SparseMatrix":
         return SparseMatrix(sparse_rows(self.cells.matrix()[rows]))
-
-    def every(self, step: int) -> "SparseMatrix":
-        return self if step == 1 else self.take(np.arange(0, self.rows, step))
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return np.ascontiguousarray(self.amounts(columns).matrix().toarray())
@@ -171,9 +161,6 @@ class Frame:
             if pa.types.is_string_view(kind):  # of which Arrow can take none
                 table = table.set_column(k, table.column_names[k], table.column(k).cast(pa.large_string()))
         return Frame(table.take(pa.array(rows)), self.named)
-
-    def every(self, step: int) -> "Frame":
-        return self if step == 1 else self.take(np.arange(0, self.rows, step))
 
     def select(self, names: Sequence[str]) -> "Frame":
         """The columns of these names in this order; a column that is not there has only missing cells."""

@@ -22,7 +22,7 @@ from deciban.families import Family
 from deciban.families.joint_gaussian import joint_normal, units
 from deciban.fit import batches, fold, scored
 from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
-from deciban.model import Counts, Model, estimate, most_probable, normalized
+from deciban.model import Counts, Model, estimate, most_probable, normalized, posteriors
 
 # The least variance of a given covariance matrix in any direction, in units of the columns' deviations.
 LEAST_FLOOR = 1e-7
@@ -87,7 +87,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """The posterior probability of each class."""
-        return self._scored(self._fitted().model, X, lambda joint, prior: normalized(joint, prior)[0])
+        return self._scored(self._fitted().model, X, posteriors)
 
     def predict_log_proba(self, X: Any) -> Any:  # noqa: N803
         """The logarithm of the posterior."""

@@ -52,7 +52,7 @@ class Steps:
             lines.append(("bias", *(f"× {_number(evidence.bias[c])}" for c in shown)))
         lines.append(("joint", *(_number(log_joint[c]) for c in shown)))
         lines.append(("posterior", *(f"{np.exp(log_posterior[c]):.4f}" for c in shown)))
-        text = _aligned(lines)
+        text = aligned(lines)
         if evidence.impossible[row]:
             text += "\nevery class gives this row probability 0: the posterior is the prior"
         hidden = len(names) - len(shown)
@@ -105,7 +105,7 @@ class Steps:
         if silent := len(found["decibans"]) - len(terms):
             lines.append((f"{silent} others", "+0.00"))
         lines.append(("sum", f"{found['sum']:+.2f}"))
-        return f"evidence for {found['predicted']} against {found['against']}, in decibans:\n" + _aligned(lines)
+        return f"evidence for {found['predicted']} against {found['against']}, in decibans:\n" + aligned(lines)
 
 
 def _cell(row: Table, model: Model, part: int, block: int) -> str:
@@ -134,7 +134,8 @@ def _number(log_value: float) -> str:
     return f"{10.0**rest:.4g}e{int(power):+d}"
 
 
-def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
+def aligned(lines: Sequence[tuple[str, ...]]) -> str:
+    """Lines of cells as a table."""
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     return "\n".join(
         "  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip() for line in lines

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, log
+from deciban.arrays import CORES, Codes, Floats, log
 from deciban.data.drawing import drawn
 from deciban.data.labels import LabelArray
 from deciban.data.tables import SparseMatrix, Table, is_numeric
 from deciban.families import Family
 from deciban.families.base import LeftOut, cells_of
-from deciban.fit import CORES, in_order
+from deciban.fit import in_order
 from deciban.model import Counts
 from deciban.progress import Advance
 
