@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Poisson,
         Pooled,
         Shrunk,
+        Text,
     )
     from deciban.leave_one_out import LeaveOneOut
     from deciban.merging import merge
@@ -65,6 +66,7 @@ __all__ = [
     "Pooled",
     "SchemaError",
     "Shrunk",
+    "Text",
     "Threshold",
     "Uniform",
     "UsageError",

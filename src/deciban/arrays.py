@@ -15,6 +15,7 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.floating] | npt.NDArray[np.integer]
 
 

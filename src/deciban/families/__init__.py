@@ -11,6 +11,7 @@ from deciban.families.joint_table import JointTable
 from deciban.families.log_normal import LogNormal
 from deciban.families.multinomial import Complement, Multinomial
 from deciban.families.poisson import Poisson
+from deciban.families.text import Text
 
 __all__ = [
     "Bernoulli",
@@ -30,4 +31,5 @@ __all__ = [
     "Pooled",
     "Readable",
     "Shrunk",
+    "Text",
 ]

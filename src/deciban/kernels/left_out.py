@@ -7,6 +7,7 @@ was counted and is to be left out; 0 scores the row as it is.
 import numpy as np
 
 from deciban.kernels.compiled import Array, compiled, compiled_to_reorder
+from deciban.kernels.words import lift
 
 # What is left of a sum below this share of it is rounding.
 ROUNDING = 1e-13
@@ -267,3 +268,166 @@ def left_out_linear(
                     else:
                         total += value * table[j, c]
             out[i, slot, c] += total
+
+
+@compiled
+def _vanishes(total: float, amount: float, least: float) -> bool:
+    """Whether a word that was counted so often is in no vocabulary any more without this amount."""
+    left = total - amount
+    return left <= 1e-10 * total or left < least
+
+
+@compiled
+def left_out_words(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    labels: Array,
+    taken: Array,
+    counts: Array,
+    total: Array,
+    alpha: float,
+    least: float,
+    others: bool,
+    normed: bool,
+    slope: Array,
+    bottom: Array,
+    length: Array,
+    part: Array,
+) -> None:
+    """`left_out_linear` for a vocabulary that grows with the texts: a word that no other text has is not in it.
+
+    `bottom` are the sums of the smoothed counts, `total` is what the counts of each word were in all classes; words
+    below `least` are left out. With `normed` the amounts of the words that are left have length 1. Writes `length`, the
+    amounts that are left, too.
+    """
+    classes = counts.shape[1]
+    fewer = np.empty(classes)
+    for i in range(indptr.size - 1):
+        y, w = labels[i], taken[i]
+        gone, whole, left_square = 0, 0.0, 0.0
+        fewer[:] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            j, x = indices[k], data[k]
+            whole += x
+            if w > 0.0 and _vanishes(total[j], w * x, least):
+                gone += 1
+                for c in range(classes):
+                    fewer[c] += _less(counts[j, c], w * x) if (c == y) != others else counts[j, c]
+            else:
+                length[i] += x
+                left_square += x * x
+        stretch = 1.0 / np.sqrt(left_square) if normed and left_square > 0.0 else 1.0
+        length[i] *= stretch
+        for c in range(classes):
+            changed = w > 0.0 and (c == y) != others
+            rest = bottom[c] - alpha * gone - fewer[c] - (w * whole if changed else 0.0)
+            log_rest = np.log(max(rest, 1e-300))
+            shift = np.log(bottom[c]) - log_rest
+            score = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                j, x = indices[k], data[k]
+                if w > 0.0 and _vanishes(total[j], w * x, least):
+                    continue
+                if changed:
+                    gain = np.log(_less(counts[j, c], w * x) + alpha) - log_rest
+                    score += x * (-max(gain, np.log(1e-300)) if others else gain)
+                else:
+                    score += x * (slope[j, c] - shift if others else slope[j, c] + shift)
+            part[i, 0, c] += stretch * score
+
+
+@compiled
+def left_out_presence(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    labels: Array,
+    taken: Array,
+    counts: Array,
+    texts: Array,
+    total: Array,
+    alpha: float,
+    least: float,
+    length: Array,
+    part: Array,
+) -> None:
+    """The same for words that are there or not: `counts` are texts that have a word, `texts` all of a class."""
+    words, classes = counts.shape
+    absent = np.zeros(classes)
+    for c in range(classes):
+        for j in range(words):
+            absent[c] += np.log(max(texts[c] - counts[j, c], 0.0) + alpha)
+    without = np.zeros(classes)  # the same without one text of the class, of the weight that was taken last
+    weight = np.full(classes, -1.0)
+    for i in range(indptr.size - 1):
+        y, w = labels[i], taken[i]
+        if weight[y] != w:
+            weight[y], without[y] = w, 0.0
+            for j in range(words):
+                without[y] += np.log(max(texts[y] - w - counts[j, y], 0.0) + alpha)
+        for c in range(classes):
+            off = w if c == y else 0.0
+            rows = texts[c] - off
+            score, left = without[c] if c == y else absent[c], words
+            for k in range(indptr[i], indptr[i + 1]):
+                j = indices[k]
+                score -= np.log(max(rows - counts[j, c], 0.0) + alpha)
+                if w > 0.0 and _vanishes(total[j], w, least):
+                    left -= 1
+                else:
+                    score += np.log(_less(counts[j, c], off) + alpha)
+            part[i, 0, c] += score - left * np.log(max(rows + 2.0 * alpha, 1e-300))
+            length[i] = left - (words - (indptr[i + 1] - indptr[i]))
+
+
+@compiled
+def left_out_lifts(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    labels: Array,
+    taken: Array,
+    counts: Array,
+    sums: Array,
+    texts: float,
+    total: Array,
+    alpha: float,
+    least: float,
+    normed: bool,
+    linear: float,
+    length: Array,
+    part: Array,
+) -> None:
+    """`left_out_words` for lifts: without a text the counts of its words and the shares of all classes are others."""
+    classes = counts.shape[1]
+    rest = np.empty(classes)
+    for i in range(indptr.size - 1):
+        y, w = labels[i], taken[i]
+        for c in range(classes):
+            rest[c] = sums[c]
+        left_square = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            j, x = indices[k], data[k]
+            rest[y] -= w * x
+            if w > 0.0 and _vanishes(total[j], w * x, least):
+                for c in range(classes):
+                    rest[c] -= _less(counts[j, c], w * x) if c == y else counts[j, c]
+            else:
+                length[i] += x
+                left_square += x * x
+        stretch = 1.0 / np.sqrt(left_square) if normed and left_square > 0.0 else 1.0
+        length[i] *= stretch
+        every = 0.0
+        for c in range(classes):
+            rest[c] = rest[c] if rest[c] > ROUNDING * sums[c] else 0.0
+            every += rest[c]
+        unit = alpha * ((texts - w) / max(every, 1e-300) if normed else 1.0)
+        for k in range(indptr[i], indptr[i + 1]):
+            j, x = indices[k], data[k]
+            if w > 0.0 and _vanishes(total[j], w * x, least):
+                continue
+            left = total[j] - w * x
+            for c in range(classes):
+                count = _less(counts[j, c], w * x) if c == y else counts[j, c]
+                part[i, 0, c] += stretch * x * lift(count, rest[c] / every, left, unit, linear)

@@ -7,5 +7,6 @@ from deciban.statistics.moments import Moments
 from deciban.statistics.scatter import Scatter
 from deciban.statistics.totals import Totals
 from deciban.statistics.tuples import Tuples
+from deciban.statistics.words import Vocabulary, Words
 
-__all__ = ["Cells", "Levels", "Moments", "Scatter", "Several", "Statistic", "Totals", "Tuples"]
+__all__ = ["Cells", "Levels", "Moments", "Scatter", "Several", "Statistic", "Totals", "Tuples", "Vocabulary", "Words"]

@@ -1,0 +1,426 @@
+"""Texts as the words in them."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban import kernels
+from deciban.arrays import LANES, Codes, Flags, Floats, Integers, SparseRows, kernel_view, take_cells
+from deciban.errors import BadCell, UsageError
+from deciban.families.base import LeftOut, Readable, Sampled, Spoken, check_amount, score_anew
+from deciban.families.bernoulli import Exchange
+from deciban.families.multinomial import add_amounts_doubt
+from deciban.families.smoothing import fraction
+from deciban.families.tokens import Analyzer, Tokenizer, Tokens, parts_of
+from deciban.statistics.words import RARE, Vocabulary, Words, buckets_of, gathered, learned
+
+Kind = Literal["multinomial", "bernoulli", "complement", "lift"]
+Amounts = Literal["count", "log", "root"]
+
+
+@dataclass(frozen=True, repr=False)
+class Text(Spoken):
+    """Texts as words, each drawn by itself from those of the class: (count + alpha) / (all + alpha * vocabulary).
+
+    kind: "multinomial" counts every word of a text; "bernoulli" asks which words are there, and which are not;
+        "complement" scores a class by how little the others use the words; "lift" by how much more probable each word
+        makes it (log P(class | word) / P(class), or a part of it linearly). These two are scores, not likelihoods.
+    alpha: what is added to every count. linear: which share of a lift l is heard as l - 1 instead of log l.
+    analyzer, ngram_range, lowercase, strip_accents, stop_words, tokenizer: as for scikit-learn's CountVectorizer; its
+        words are ours. A tokenizer of one's own runs in Python and is slow.
+    shortest: the characters that a word has at least.
+    amounts: what a word that is there n times counts: n ("count"), 1 + log n ("log") or the root of n ("root").
+    normalize: the amounts of a text are divided by their length, the root of the sum of their squares.
+    min_count: words that were counted less than this are not in the vocabulary.
+    most_words: how many words are kept; rarer ones share a count with others of the same hash.
+    tempering: the evidence of a text of n known words counts n ** -tempering times, because words repeat each other.
+
+    >>> from deciban import BayesClassifier, Text
+    >>> mails = ["win money now", "cheap money", "lunch at noon", "see you at lunch"]
+    >>> clf = BayesClassifier(Text(), tune=None).fit(mails, ["spam", "spam", "ham", "ham"])
+    >>> clf.predict(["money at last", "lunch?"]).tolist()
+    ['spam', 'ham']
+    """
+
+    kind: Kind = "multinomial"
+    alpha: float = 1.0
+    analyzer: Analyzer = "word"
+    ngram_range: tuple[int, int] = (1, 1)
+    lowercase: bool = True
+    strip_accents: bool = False
+    stop_words: tuple[str, ...] = ()
+    tokenizer: Tokenizer | None = None
+    shortest: int = 2
+    amounts: Amounts = "count"
+    normalize: bool = False
+    min_count: float = 0.0
+    most_words: int | None = None
+    tempering: float = 0.0
+    linear: float = 0.0
+
+    joint = False
+    absorbs = False
+
+    def __post_init__(self) -> None:
+        check_amount("alpha", self.alpha)
+        check_amount("min_count", self.min_count)
+        check_amount("tempering", self.tempering)
+        check_amount("linear", self.linear)
+        for name, kind in (("kind", Kind), ("analyzer", Analyzer), ("amounts", Amounts)):
+            if getattr(self, name) not in get_args(kind):
+                allowed = ", ".join(map(repr, get_args(kind)))
+                raise UsageError(f"Text({name}={getattr(self, name)!r}): choose one of {allowed}")
+        if self.linear > 1.0:
+            raise UsageError(f"Text(linear={self.linear!r}): give a share between 0 and 1")
+        if isinstance(self.stop_words, str):
+            raise UsageError(f"Text(stop_words={self.stop_words!r}): give the words themselves, in a list")
+        object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
+        object.__setattr__(self, "ngram_range", tuple(self.ngram_range))
+        if not (len(self.ngram_range) == 2 and all(isinstance(n, int) for n in self.ngram_range)
+                and 1 <= self.ngram_range[0] <= self.ngram_range[1] <= 100):  # fmt: skip
+            raise UsageError(f"Text(ngram_range={self.ngram_range!r}): give (1, 2) for single words and pairs")
+        for name, least in (("shortest", 1), ("most_words", 16)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
+                raise UsageError(f"Text({name}={value!r}): give a whole number that is at least {least}")
+        if self.tokenizer is not None and not callable(self.tokenizer):
+            raise UsageError(f"Text(tokenizer={self.tokenizer!r}): give a function from a text to its words")
+
+    @property
+    def counts(self) -> Hashable:
+        amount = "presence" if self.kind == "bernoulli" else (self.amounts, self.normalize)
+        return "Text", self.tokens, amount, self.most_words
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return Tokens(
+            self.analyzer, self.ngram_range, self.lowercase, self.strip_accents, self.stop_words, self.shortest,
+            self.tokenizer,
+        )  # fmt: skip
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
+        cells = batch.values(columns)
+        if isinstance(cells, np.ndarray):
+            raise BadCell(0, None, "it holds numbers, expected text", "use Gaussian() or Categorical() for this column")
+        return [as_text(array, k) for k, array in enumerate(cells)]
+
+    def empty(self, classes: int, columns: int) -> Words:
+        return Words.empty(classes, columns, self.most_words)
+
+    def count(self, cells: list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Words:
+        columns = []
+        texts = np.zeros((classes, len(cells)))
+        for j, array in enumerate(cells):
+            vocabulary, numbers, firsts = learned(self.tokens.units(array), self.tokens.grams)
+            table = np.zeros((len(vocabulary), classes))
+            if self._counts_plainly:
+                kernels.count_numbers(numbers, firsts, labels, weights, table)
+            else:
+                rows = self.heard(gathered(numbers, firsts, len(vocabulary)))
+                kernels.add_amounts(rows.data, rows.indices, rows.indptr, labels, weights, table)
+            there = (labels >= 0) & parts_of(array)[2]
+            texts[:, j] = np.bincount(labels[there], weights[there], classes)
+            columns.append((vocabulary, table))
+        return Words.of(columns, texts, self.most_words)
+
+    @property
+    def _counts_plainly(self) -> bool:
+        return self.kind != "bernoulli" and self.amounts == "count" and not self.normalize
+
+    def heard(self, rows: SparseRows) -> SparseRows:
+        """What the words of each text count, from how often they are there."""
+        if self._counts_plainly:
+            return rows
+        if self.kind == "bernoulli":
+            return rows.holding(np.ones(rows.stored.size))
+        stored = rows.stored
+        if self.amounts != "count":
+            stored = 1.0 + np.log(stored) if self.amounts == "log" else np.sqrt(stored)
+        if self.normalize:
+            length = np.sqrt(row_sums(rows.holding(stored**2)))
+            stored = stored / np.repeat(np.maximum(length, 1e-300), np.diff(rows.indptr))
+        return rows.holding(stored)
+
+    def estimate(self, statistic: Words) -> "TextLikelihood":
+        return TextLikelihood(tuple(self._column(statistic, j) for j in range(len(statistic.tables))))
+
+    def _column(self, statistic: Words, j: int) -> "TextColumn":
+        words, table = statistic.vocabularies[j], statistic.tables[j]
+        if self.min_count > 0.0:
+            kept = np.flatnonzero(self.in_vocabulary(table.sum(axis=1)))
+            words, table = words.take(kept), table[kept]
+        return TextColumn(self, words, table, statistic.texts[:, j])
+
+    def _counted(self, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
+        """The amounts of the words of texts as they were counted, of those that are in the vocabulary."""
+        everything = TextColumn(self, statistic.vocabularies[j], statistic.tables[j], statistic.texts[:, j])
+        rows = everything.rows(texts)
+        if self.min_count == 0.0:
+            return rows
+        kept = np.flatnonzero(self.in_vocabulary(everything.counts.sum(axis=1)))
+        return SparseRows.of(rows.matrix()[:, kept])
+
+    def in_vocabulary(self, total: Floats) -> Flags:
+        """Whether words that were counted so often are."""
+        return np.asarray((total > 0.0) & (total >= self.min_count))
+
+    def score_left_out(
+        self, statistic: Words, cells: list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
+    ) -> None:
+        for j, array in enumerate(cells):
+            column = self._column(statistic, j)
+            part = np.zeros((rows.labels.size, 1, out.shape[2]))
+            alone = column.texts[rows.labels] <= rows.taken * (1.0 + 1e-9)
+            anew = (rows.taken > 0.0) & (alone | (self.alpha == 0.0))
+            column.score_left_out(self._counted(statistic, j, array), rows, part)
+            part[~parts_of(array)[2]] = 0.0
+            again = np.flatnonzero(anew)
+            only = statistic.place_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
+            found = np.zeros((again.size, 1, out.shape[2]))
+            score_anew(self, only, [take_cells(array, again)], rows[again], np.zeros(1, dtype=np.int64), found)
+            part[again] = found
+            out[:, slot[j]] += part[:, 0]
+
+    def add_doubt(self, statistic: Words, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
+        for j, array in enumerate(cells):
+            column = self._column(statistic, j)
+            if len(column.words):
+                column.add_doubt(column.rows(array), weight[j], out)
+
+
+def as_text(array: pa.Array, column: int = 0) -> pa.Array:
+    """The cells as texts; a BadCell where they are something else."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return as_text(array.cast(pa.large_string() if "string" in str(kind.value_type) else kind.value_type), column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return array
+    if pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        return array.cast(pa.large_string())
+    filled = pc.indices_nonzero(array.is_valid())
+    if not len(filled):
+        return pa.nulls(len(array), pa.large_string())
+    row = filled[0].as_py()
+    raise BadCell(
+        column, row, f"found {array[row].as_py()!r} ({kind}), expected text", "use Gaussian() or Categorical() for it"
+    )
+
+
+def row_sums(rows: SparseRows) -> Floats:
+    """The sum of what is stored in each row."""
+    heap = np.concatenate([[0.0], np.cumsum(rows.stored)])
+    return np.asarray(heap[rows.indptr[1:] - rows.indptr[0]] - heap[rows.indptr[:-1] - rows.indptr[0]])
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """The words of one column and what they say; `counts` are word by class, `texts` the weight of texts a class."""
+
+    family: Text
+    words: Vocabulary
+    counts: Floats
+    texts: Floats
+
+    @cached_property
+    def slope(self) -> Floats:
+        """What each occurrence of a word adds, word by class, in lanes: log P(word | class), or the score of it."""
+        family, classes = self.family, self.texts.size
+        slope = np.zeros((len(self.words), classes + -classes % LANES))
+        if family.kind == "lift":
+            unit = family.alpha * (self.texts.sum() / max(self.counts.sum(), 1e-300) if family.normalize else 1.0)
+            kernels.log_lifts(self.counts, self.counts.sum(axis=0), unit, family.linear, slope)
+            return slope
+        kernels.log_shares(self.basis, family.alpha, self._bottom, family.kind == "complement", slope)
+        return slope
+
+    @cached_property
+    def basis(self) -> Floats:
+        """The counts that shares are of: those of the class, or of all others."""
+        if self.family.kind == "complement":
+            return np.asarray(self.counts.sum(axis=1, keepdims=True) - self.counts)
+        empty = self.counts.sum(axis=0) <= 0.0
+        if self.family.alpha > 0.0 or not empty.any():
+            return self.counts
+        return np.where(empty, self.counts.sum(axis=1, keepdims=True), self.counts)  # as all classes together
+
+    @cached_property
+    def _bottom(self) -> Floats:
+        return np.asarray(self.basis.sum(axis=0) + self.family.alpha * len(self.words))
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """For "bernoulli": what the absence of all words says, and each word that is there instead."""
+        alpha = self.family.alpha
+        ones, zeros = self.counts + alpha, self.texts - self.counts + alpha
+        rows = np.maximum(self.texts + 2.0 * alpha, 1e-300)
+        with np.errstate(divide="ignore"):
+            one, zero = np.log(ones / rows), np.log(np.maximum(zeros, 0.0) / rows)
+        nothing = self.texts + alpha <= 0.0  # a class without texts says nothing
+        one[:, nothing], zero[:, nothing] = 0.0, 0.0
+        return Exchange.of(one, zero, np.ones(len(one)))
+
+    @cached_property
+    def _tail(self) -> Codes:
+        """The number of each bucket of rare words, -1 where it is empty."""
+        tail = np.full(buckets_of(self.family.most_words), -1, dtype=np.int32)
+        for number in range(min(len(self.words), tail.size)):  # they come first
+            if (name := self.words[number]).startswith(RARE):
+                tail[int(name[1:], 16)] = number
+        return tail
+
+    def rows(self, texts: pa.Array) -> SparseRows:
+        """The amounts of the words that are known, each text a row; a text that is missing has none."""
+        numbers, firsts = self.words.numbers(self.family.tokens.units(texts), self.family.tokens.grams, self._tail)
+        return self.family.heard(gathered(numbers, firsts, len(self.words)))
+
+    def score(self, texts: pa.Array, weight: float, slot: int, out: Floats) -> None:
+        if not len(self.words) or weight == 0.0:
+            return
+        rows = self.rows(texts)
+        if self.family.kind != "bernoulli" and not self.family.tempering:
+            kernels.score_sparse_linear(*rows.kernel_arrays(), self.slope, weight, slot, out)
+            return
+        part = np.zeros((len(texts), 1, out.shape[2]))
+        self._score_plainly(rows, part)
+        if texts.null_count:
+            part[~parts_of(texts)[2]] = 0.0
+        out[:, slot] += weight * self.tempered(row_sums(rows))[:, None] * part[:, 0]
+
+    def _score_plainly(self, rows: SparseRows, part: Floats) -> None:
+        if self.family.kind == "bernoulli":
+            self.exchange.score(rows, 0.5, part)
+        else:
+            kernels.score_sparse_linear(*rows.kernel_arrays(), self.slope, 1.0, 0, part)
+
+    def tempered(self, length: Floats) -> Floats:
+        """What the evidence of texts with so many known words counts."""
+        return np.asarray(np.maximum(length, 1.0) ** -self.family.tempering)
+
+    def score_left_out(self, rows: SparseRows, left: LeftOut, part: Floats) -> None:
+        """Add to part[row, 0, class] the evidence of each text by the others; without smoothing it may be wrong."""
+        family, total = self.family, self.counts.sum(axis=1)
+        length = np.zeros(left.labels.size)
+        if family.kind == "bernoulli":
+            texts = kernel_view(self.texts)
+            kernels.left_out_presence(
+                *rows.kernel_arrays(), left.labels, left.taken, self.counts, texts, total, family.alpha,
+                family.min_count, length, part,
+            )  # fmt: skip
+        elif family.kind == "lift":
+            kernels.left_out_lifts(
+                *rows.kernel_arrays(), left.labels, left.taken, self.counts, self.counts.sum(axis=0),
+                float(self.texts.sum()), total, family.alpha, family.min_count, family.normalize, family.linear, length,
+                part,
+            )  # fmt: skip
+        else:
+            kernels.left_out_words(
+                *rows.kernel_arrays(), left.labels, left.taken, self.basis, total, family.alpha, family.min_count,
+                family.kind == "complement", family.normalize, self.slope, self._bottom, length, part,
+            )  # fmt: skip
+        part[:, 0] *= self.tempered(length)[:, None]
+
+    def add_doubt(self, rows: SparseRows, weight: float, out: Floats) -> None:
+        strength = weight * self.tempered(row_sums(rows))
+        doubt = np.zeros_like(out)
+        if self.family.kind != "bernoulli":
+            add_amounts_doubt(self.basis.T, self.family.alpha, rows, np.ones(1), doubt)
+        else:
+            share = (self.counts + 0.5) / (self.texts + 1.0)
+            absent, there = share / (1.0 - share), (1.0 - share) / share
+            doubt += (absent.sum(axis=0) + rows.matrix() @ (there - absent)) / np.maximum(self.texts, 0.5)
+        out += strength[:, None] ** 2 * doubt
+
+    def terms(self, text: pa.Array) -> tuple[list[str], Floats, Floats, Floats]:
+        """Of one text: its known words, how much of each there is, what each says for each class, and what is left.
+
+        The terms and what is left (of "bernoulli": that all other words are absent) add up to the evidence.
+        """
+        rows = self.rows(text)
+        classes = self.texts.size
+        factor = float(self.tempered(row_sums(rows))[0])
+        indices = rows.indices[: rows.indptr[1]]
+        amounts = rows.data[: rows.indptr[1]]
+        rest = np.zeros(classes)
+        if self.family.kind != "bernoulli":
+            each = self.slope[indices, :classes] * amounts[:, None]
+        else:
+            each = self.exchange.one[indices] - self.exchange.zero[indices]
+            rest = self.exchange.zero.sum(axis=0)
+        return [shown(self.words[k]) for k in indices], amounts, factor * each, factor * rest
+
+
+def shown(word: str) -> str:
+    """A word as people read it."""
+    return f"(rare words {word[1:]})" if word.startswith(RARE) else word
+
+
+@dataclass(frozen=True)
+class TextLikelihood:
+    """What the words of each column say."""
+
+    columns: tuple[TextColumn, ...]
+
+    def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
+        for j, texts in enumerate(cells):
+            self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)
+
+    def base(self, cells: list[pa.Array]) -> None:
+        return None
+
+    def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
+        return [written(column, labels, rng, length) for column in self.columns]
+
+    def working(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
+        mine, text = self.columns[column], cells[column][row : row + 1]
+        if text.null_count:
+            return None
+        rows = mine.rows(text)
+        indices, amounts = rows.indices[: rows.indptr[1]], rows.data[: rows.indptr[1]]
+        if mine.family.kind == "complement":
+            return "exp(score), how little the other classes use these words"
+        if mine.family.kind == "lift":
+            return "exp(score), how much more probable these words make the class"
+        if mine.family.kind == "bernoulli":
+            return f"{indices.size} words there, {len(mine.words) - indices.size} not"
+        if not indices.size:
+            return None
+        counts, bottom = mine.basis[:, label], mine.basis[:, label].sum()
+        order = np.argsort(-np.abs(mine.slope[indices, label] * amounts), kind="stable")
+        parts = [
+            f"[{fraction(counts[indices[k]], bottom, mine.family.alpha, len(mine.words))}]"
+            + (f"^{amounts[k]:.3g}" if amounts[k] != 1.0 else "")
+            for k in order[:2]
+        ]
+        more = f" · ({indices.size - 2} more)" if indices.size > 2 else ""
+        return " · ".join(parts) + more
+
+
+def written(column: TextColumn, labels: Integers, rng: np.random.Generator, length: int | None) -> pa.Array:
+    """Texts drawn for rows of the given classes: words in the order in which they were drawn."""
+    if column.family.kind in ("complement", "lift"):
+        raise BadCell(0, None, f"{column.family} is a score, not a distribution", "use Text() to write texts")
+    words = column.words.array.filter(pa.array(~pc.starts_with(column.words.array, RARE).to_numpy(zero_copy_only=False)))
+    first = len(column.words) - len(words)
+    drawn, sizes = np.zeros(0, dtype=np.int64), np.zeros(len(labels), dtype=np.int64)
+    if len(words):
+        shares = np.exp(column.exchange.one if column.family.kind == "bernoulli" else column.slope)[first:]
+        sizes = _lengths(column, labels, rng) if length is None else np.full(len(labels), length)
+        owner = np.repeat(labels, sizes)
+        drawn = np.empty(owner.size, dtype=np.int64)
+        for label in np.unique(owner):
+            heap = np.cumsum(shares[:, label])
+            throws = rng.random(int((owner == label).sum())) * heap[-1]
+            drawn[owner == label] = np.minimum(np.searchsorted(heap, throws, side="right"), len(words) - 1)
+    lists = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), words.take(pa.array(drawn)))
+    return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
+
+
+def _lengths(column: TextColumn, labels: Integers, rng: np.random.Generator) -> Integers:
+    """As many words as a text of the class has on average, a Poisson number of them."""
+    mean = np.divide(column.counts.sum(axis=0), column.texts, out=np.zeros_like(column.texts), where=column.texts > 0.0)
+    return np.asarray(rng.poisson(mean[labels]), dtype=np.int64)
