@@ -16,14 +16,20 @@ from deciban.arrays import CORES, Codes, Floats
 from deciban.data.examples import Labelled
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
-from deciban.data.tables import Table
+from deciban.data.tables import Frame, Table
 from deciban.model import Counts, Guard, Model
 from deciban.progress import progress
 
 # Rows of one batch at most. Batches depend on the table alone, so that threads never change a bit of the result.
 BATCH_ROWS = 1 << 16
 
+# So many rows are never cut into batches.
+FEW_ROWS = 64
+
 _ONES = np.ones(BATCH_ROWS)
+
+# Bytes of text of one batch, about: words are counted on several threads, and the tables of a batch stay small.
+BATCH_TEXT = 24 << 20
 
 # Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
 MOST_SCORES = 1 << 18
@@ -62,10 +68,17 @@ def batches(pieces: Iterable[Labelled], schema: Schema) -> Iterator[Batch]:
     """The rows cut into batches, with the columns of the schema."""
     for piece in pieces:
         table, labels, weights = schema.fitting(piece.table), piece.labels, piece.weights
-        for start, stop in row_ranges(table.rows):
+        for start, stop in row_ranges(table.rows, _most_rows(table)):
             part = _ONES[: stop - start] if weights is None else weights[start:stop]
             first = piece.first_row + start
             yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, first)
+
+
+def _most_rows(table: Table) -> int:
+    """The rows of one batch at most."""
+    if table.rows <= FEW_ROWS or not isinstance(table, Frame) or (size := table.text_bytes) <= BATCH_TEXT:
+        return BATCH_ROWS
+    return max(FEW_ROWS, table.rows * BATCH_TEXT // size)
 
 
 def count(batch: Batch, schema: Schema) -> Counts:
@@ -92,12 +105,19 @@ def count(batch: Batch, schema: Schema) -> Counts:
 
 
 def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None) -> Counts:
-    """`start` and the counts of all batches, added up in their order; so many rows are expected."""
-    total = start
+    """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
+    heaps: list[tuple[int, Counts]] = []
     with one_blas_thread(), progress("counting", "rows", expected) as advance:
         for counts in in_order(lambda batch: count(batch, start.schema), rows, threads):
-            total = total + counts
             advance(counts.rows)
+            heap = start + counts if start.declared else counts  # refuses a label that is not among the classes
+            batches = 1
+            while heaps and heaps[-1][0] == batches:  # heaps of equal size are added: few additions of large ones
+                heap, batches = heaps.pop()[1] + heap, 2 * batches
+            heaps.append((batches, heap))
+    total = start
+    while heaps:
+        total = heaps.pop()[1] + total
     return total.without_empty_classes()
 
 
@@ -106,7 +126,7 @@ def scored(
 ) -> npt.NDArray[Any]:
     """finish(log joint, log prior) of all rows of a table that fits the model, batch by batch on threads."""
 
-    most = min(BATCH_ROWS, max(1, MOST_SCORES // model.classes.size))
+    most = min(_most_rows(table), max(1, MOST_SCORES // model.classes.size))
     if table.rows <= most:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
     nothing = finish(np.empty((0, model.classes.size)), model.log_prior)

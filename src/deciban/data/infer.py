@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.data.schema import GIVEN, Part, Schema, listed
-from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table
+from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
 from deciban.data.text_types import LEADING_ZERO, NUMBER
 from deciban.errors import UsageError
-from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial
+from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base import Unseen
 
 # Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
@@ -21,6 +21,11 @@ MOST_CODES = 10
 # So many cells or more, no two of which are alike, may be identifiers: text, or whole numbers if they look like it.
 FEWEST_NAMES = 50
 LONG_NUMBER = 10**8
+
+# A column of text is probably meant as texts if its cells have so many words on average and half of them are different;
+# so many cells are looked at.
+TEXT_WORDS = 3.0
+LOOKED_AT = 200
 
 # A column of text is probably meant as numbers if this share of its values are.
 MOSTLY = 0.9
@@ -162,6 +167,14 @@ def _as_numbers(array: pa.Array) -> str | None:
     return f", numbers but for cells like {word if len(word) <= 20 else word[:19] + '…'!r}"
 
 
+def _words_of(array: pa.Array) -> float | None:
+    """How many words texts have on average; None where they are rather names of categories."""
+    cells = array.drop_null()
+    some = cells.take(pa.array(np.linspace(0, len(cells) - 1, min(len(cells), LOOKED_AT)).astype(np.int64))).to_pylist()
+    words = float(np.mean([len(cell[:10_000].split()) for cell in some]))
+    return words if words >= TEXT_WORDS and 2 * len(set(some)) > len(some) else None
+
+
 def _like_names(values: np.ndarray) -> bool:
     """Whether distinct whole numbers number things: one after the other, or of many digits."""
     return bool(values[-1] - values[0] == values.size - 1 or np.abs(values).min() >= LONG_NUMBER)
@@ -187,7 +200,9 @@ def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
         return Gaussian(), f"times, as {TIME_ORIGIN}"
     if pa.types.is_duration(kind):
         return Gaussian(), "durations, in seconds"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
+        if (words := _words_of(array)) is not None:
+            return Text(alpha=defaults.alpha), f"text of {words:.0f} words on average"
         distinct = pc.count_distinct(array.cast(pa.string())).as_py()
         why = f"text, {distinct} distinct in {len(array)} rows"
         if distinct >= FEWEST_NAMES and (numbers := _as_numbers(array)) is not None:

@@ -1,6 +1,7 @@
 """Whatever the user has, as a Table."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +12,11 @@ from scipy import sparse
 
 from deciban.data.sources import scan
 from deciban.data.stream import Stream
-from deciban.data.tables import Frame, Matrix, SparseMatrix, Table, sparse_rows
+from deciban.data.tables import Frame, Matrix, SparseMatrix, Table, is_text, plain_type, sparse_rows
 from deciban.errors import DataError, UsageError
+
+# Half of a pair that would be a character; no file can hold it.
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 # What pyarrow and pandas raise for a column they cannot convert.
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -41,6 +45,8 @@ def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
         raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")
     if sparse.issparse(data):
         return _sparse(data)
+    if (texts := _texts(data)) is not None:
+        return texts
     if _is_pandas(data):
         return _pandas(data)
     if hasattr(data, "__arrow_c_stream__"):
@@ -51,6 +57,38 @@ def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
         names = dict.fromkeys(name for row in data for name in row)
         return _columns({name: [row.get(name) for row in data] for name in names})
     return _array(data)
+
+
+def _texts(data: Any) -> Frame | None:
+    """Texts alone, one a row, as a table of one column; None for anything else."""
+    name = getattr(data, "name", None)
+    if isinstance(data, list | tuple):
+        if not any(isinstance(cell, str) for cell in data[:100]):
+            return None
+        if not all(cell is None or isinstance(cell, str) for cell in data):
+            return None
+        cells = _arrow(data, "x0")
+    elif isinstance(data, np.ndarray):
+        if data.ndim != 1 or data.dtype.kind not in "OUT" or not all(isinstance(cell, str) for cell in data[:100]):
+            return None
+        cells = _arrow(data, "x0")
+    elif isinstance(data, pa.Array | pa.ChunkedArray):
+        cells = data
+    elif hasattr(data, "dtype") and getattr(data, "ndim", 1) == 1 and hasattr(data, "to_frame"):  # of pandas or polars
+        if _is_pandas_series(data):
+            cells = _series(data, str(name))
+        else:
+            cells = data.to_arrow()
+    else:
+        return None
+    if not is_text(plain_type(cells.type)):
+        return None
+    return _named([name if isinstance(name, str) and name else "x0"], [cells], named=isinstance(name, str) and bool(name))
+
+
+def _is_pandas_series(data: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.Series)
 
 
 def _sparse(data: Any) -> SparseMatrix:
@@ -138,6 +176,8 @@ def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> F
 def _arrow(cells: Any, name: str) -> pa.Array:
     try:
         return pa.array(cells, from_pandas=True)
+    except UnicodeEncodeError:
+        return _arrow([HALF_CHARACTER.sub("\ufffd", cell) if isinstance(cell, str) else cell for cell in cells], name)
     except UNREADABLE as error:
         raise _unreadable(name, cells, error) from error
 

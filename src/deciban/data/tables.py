@@ -152,6 +152,11 @@ class Frame:
     def rows(self) -> int:
         return int(self.table.num_rows)
 
+    @property
+    def text_bytes(self) -> int:
+        """The bytes of its texts, about."""
+        return sum(column.nbytes for column in self.table.columns if is_text(column.type))
+
     def slice(self, start: int, stop: int) -> "Frame":
         return Frame(self.table.slice(start, stop - start), self.named)
 
@@ -195,6 +200,11 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether cells of this type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_numeric(kind: pa.DataType) -> bool:

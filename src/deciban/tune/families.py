@@ -15,6 +15,7 @@ from deciban.families import (
     Gaussian,
     LogNormal,
     Poisson,
+    Text,
 )
 from deciban.families.base import Pooled
 from deciban.statistics import Moments
@@ -50,11 +51,13 @@ class Heard:
 
 
 def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...]]:
-    """The parts of the base, each inferred column with the family that has the least log-loss by itself."""
+    """The parts of the base but texts, each inferred column with the family that has the least log-loss by itself."""
     options: dict[Family, list[int]] = {}
     inferred_as: dict[int, Family] = {}
     kept = []
     for part in base.parts:
+        if isinstance(part.family, Text):
+            continue  # they are chosen for in another way
         inferred = [] if part.family.joint else inferred_columns(part)
         inferred_as.update(dict.fromkeys(inferred, part.family))
         for column in inferred:

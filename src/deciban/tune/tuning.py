@@ -22,6 +22,7 @@ from deciban.progress import progress
 from deciban.tune.blocks import MOST_PAIRS, joint_gaussians, pairs_of
 from deciban.tune.families import Choice, best_families
 from deciban.tune.rows import FEWEST_ROWS, Rows
+from deciban.tune.texts import best_texts
 from deciban.tune.weights import learn_weights
 
 # No more rows than this are looked at, fewer where they have much to say.
@@ -192,6 +193,9 @@ def reweighed(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) 
 def choose(rows: Rows, base: Schema) -> Tuning:
     """The parts to hear and their weights, found on rows that are counted here for this purpose alone."""
     heard, choices = best_families(rows, base)
+    spoken, more = best_texts(rows, base)
+    heard += spoken
+    choices += more
     heard += joint_gaussians(rows, base)
     heard += pairs_of(rows, base, heard, {choice.column: choice.loss for choice in choices})
     schema = replace(base, parts=tuple(part.part for part in heard))

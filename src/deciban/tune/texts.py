@@ -1,0 +1,59 @@
+"""How texts are heard: by which words, and how much the long ones count."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.data.schema import Part, Schema
+from deciban.families import Text
+from deciban.tune.families import Choice, Heard
+from deciban.tune.rows import Rows, left_out_evidence
+from deciban.tune.weights import GROUP_ROWS, centred, maximise
+
+# What a text is heard by instead of its counts: roots of them, of length 1, so that long texts and words that come again
+# and again do not drown the others; and what the logarithm and the rest of a lift are expected to weigh.
+LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True}
+EXPECTED = np.array([0.6, 0.5])
+
+# How much the evidence of long texts may be tempered, where the user chose what is counted.
+TEMPERING = (0.0, 0.25, 0.5)
+
+
+def best_texts(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...]]:
+    """How each column of texts speaks best, by the log-loss it has alone with the best weight."""
+    heard, choices = [], []
+    texts = [(part.family, column) for part in base.parts if isinstance(part.family, Text) for column in part.columns]
+    for family, column in texts:
+        plain = left_out_evidence(rows, family, [column], {})
+        options: list[tuple[Text, Floats]] = [(family, plain)]
+        if family.kind == "multinomial" and family.amounts == "count" and not family.normalize | bool(family.tempering):
+            options.append(_lifted(rows, family, column))
+        elif not family.tempering:
+            for power in TEMPERING[1:]:
+                other = replace(family, tempering=power)
+                options.append((other, left_out_evidence(rows, other, [column], {})))
+        losses = [_loss_with_weight(rows, evidence) for _, evidence in options]
+        best = int(np.argmin(losses))
+        others = tuple((options[o][0], losses[o]) for o in np.argsort(losses) if o != best)
+        choice = Choice(base.column_name(column), options[best][0], losses[best], others)
+        why = f"log-loss {losses[best]:.4f} alone" + (f", before {others[0][0]} {others[0][1]:.4f}" if others else "")
+        heard.append(Heard(Part(options[best][0], (column,), (why,)), options[best][1]))
+        choices.append(choice)
+    return heard, tuple(choices)
+
+
+def _lifted(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
+    """The lifts of words, between their logarithms and themselves as these rows want it."""
+    counted: dict[object, object] = {}
+    log_lift, linear = (replace(family, **LIFT, linear=share) for share in (0.0, 1.0))  # type: ignore[arg-type]
+    both = np.concatenate([left_out_evidence(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
+    weights, _ = maximise(centred(both), rows, EXPECTED, np.zeros(rows.classes), GROUP_ROWS)
+    share = round(float(weights[1] / weights.sum()), 2) if weights.sum() > 0.0 else 0.0
+    return replace(log_lift, linear=share), (1.0 - share) * both[:, :1] + share * both[:, 1:]
+
+
+def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
+    """The log-loss of one block with the weight and the bias that suit it best."""
+    weights, bias = maximise(centred(evidence), rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
+    return float(rows.losses(weights[0] * centred(evidence) + bias)[0])
