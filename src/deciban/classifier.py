@@ -35,7 +35,9 @@ from deciban.explain.diagnose import Diagnosis, diagnose
 from deciban.explain.parameters import ParameterCount, PlugIn
 from deciban.explain.select import most_telling
 from deciban.explain.steps import Steps
+from deciban.explain.words import TopWords, top_words
 from deciban.families.base import Unseen, check_amount, check_unseen
+from deciban.families.text import TextLikelihood
 from deciban.fit import Finish, batches, fold, scored
 from deciban.fitted import Fitted, Origin, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of
@@ -272,14 +274,37 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         model = self._known().model
         return Steps.of(model, model.schema.fitting(self._open(X)))
 
-    def sample(self, rows: int = 1, random_state: Any = None) -> tuple[Any, LabelArray]:
-        """Rows drawn from plain Bayes and their classes: an Arrow table, or an array where the columns are numbers."""
-        if not isinstance(rows, int | np.integer) or rows < 0:
-            raise UsageError(f"sample(rows={rows!r}): give a whole number that is at least 0")
+    def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
+        """The n words by which texts of a class are known, the most telling first; `column` if several hold texts."""
+        model = self._known().plain
+        texts = {
+            model.schema.column_name(place): likelihood.columns[j]
+            for part, likelihood in zip(model.schema.parts, model.likelihoods, strict=True)
+            if isinstance(likelihood, TextLikelihood)
+            for j, place in enumerate(part.columns)
+        }
+        if not texts or (column is not None and column not in texts):
+            raise UsageError(f"top_words: no column {column or ''} is Text(); see schema_")
+        if column is None and len(texts) > 1:
+            raise UsageError(f"top_words: several columns are Text(): {', '.join(texts)}; name one in column=")
+        chosen = texts[column] if column is not None else next(iter(texts.values()))
+        return top_words(chosen, self._place_of(label), n)
+
+    def sample(
+        self, rows: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
+    ) -> tuple[Any, LabelArray]:
+        """Rows drawn from plain Bayes and their classes: an Arrow table, or an array where the columns are numbers.
+
+        label: the class of all rows. length: the number of words of each text.
+        """
+        for name, value in (("rows", rows), ("length", length)):
+            if value is not None and (not isinstance(value, int | np.integer) or value < 0):
+                raise UsageError(f"sample({name}={value!r}): give a whole number that is at least 0")
         model = self._known().plain
         if not isinstance(random_state, np.random.Generator):
             random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
-        columns, labels = model.sample(int(rows), random_state)
+        place = None if label is None else self._place_of(label)
+        columns, labels = model.sample(int(rows), random_state, place, length)
         if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
             return np.stack(columns, axis=1), model.classes[labels]
         names = [model.schema.column_name(column) for column in range(model.schema.width)]
@@ -558,6 +583,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
         place = np.append(np.where(known, np.searchsorted(classes, labels.classes), -1), -1).astype(np.int32)
         return place[labels.codes]
+
+    def _place_of(self, label: Any) -> int:
+        """The place of a class."""
+        labels = self.classes_.tolist()
+        if label not in labels:
+            raise UsageError(f"the class {label!r} is none of {labels}")
+        return int(labels.index(label))
 
     def _known(self) -> Fitted:
         try:

@@ -16,6 +16,7 @@ from deciban.data.tables import Table
 from deciban.errors import BadCell, DataError, ForgetError, UsageError
 from deciban.families import Likelihood
 from deciban.families.base import LeftOut, Sampled, add_base
+from deciban.families.text import TextLikelihood
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 
@@ -338,14 +339,23 @@ class Model:
             if full:
                 add_base(likelihood, cells, weights[p], slots[p], out)
 
-    def sample(self, rows: int, rng: np.random.Generator) -> tuple[list[Sampled], Integers]:
-        """Columns of drawn cells, in the order of the schema, and the class of each row."""
+    def sample(
+        self, rows: int, rng: np.random.Generator, label: int | None = None, length: int | None = None
+    ) -> tuple[list[Sampled], Integers]:
+        """Columns of drawn cells, in the order of the schema, and the class of each row, which may be given.
+
+        length: the number of words of each text.
+        """
         prior = np.exp(self.log_prior)
         labels = rng.choice(self.classes.size, size=rows, p=prior / prior.sum())
+        if label is not None:
+            labels = np.full(rows, label, dtype=np.int64)
         columns: dict[int, Sampled] = {}
         guard = Guard(self.schema)
         for p, part in enumerate(self.schema.parts):
-            drawn = guard(p, self.likelihoods[p].sample, labels, rng)
+            likelihood = self.likelihoods[p]
+            given = () if length is None or not isinstance(likelihood, TextLikelihood) else (length,)
+            drawn = guard(p, likelihood.sample, labels, rng, *given)
             columns.update(zip(part.columns, drawn, strict=True))
         return [columns.get(column, pa.nulls(rows)) for column in range(self.schema.width)], labels
 

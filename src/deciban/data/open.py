@@ -75,15 +75,14 @@ def _texts(data: Any) -> Frame | None:
     elif isinstance(data, pa.Array | pa.ChunkedArray):
         cells = data
     elif hasattr(data, "dtype") and getattr(data, "ndim", 1) == 1 and hasattr(data, "to_frame"):  # of pandas or polars
-        if _is_pandas_series(data):
-            cells = _series(data, str(name))
-        else:
-            cells = data.to_arrow()
+        cells = _series(data, str(name)) if _is_pandas_series(data) else data.to_arrow()
     else:
         return None
     if not is_text(plain_type(cells.type)):
         return None
-    return _named([name if isinstance(name, str) and name else "x0"], [cells], named=isinstance(name, str) and bool(name))
+    return _named(
+        [name if isinstance(name, str) and name else "x0"], [cells], named=isinstance(name, str) and bool(name)
+    )
 
 
 def _is_pandas_series(data: Any) -> bool:

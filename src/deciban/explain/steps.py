@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from deciban.data.tables import Table
+from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
 from deciban.model import Evidence, Model
-
-DECIBANS = 10.0 / np.log(10.0)
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MOST_CLASSES = 4
+
+# Characters of a cell that are shown.
+MOST_CELL = 40
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,13 @@ class Steps:
         found["decibans"] = [(name, float(DECIBANS * value)) for name, value in shown]
         return {**found, "against": labels[other], "sum": float(DECIBANS * sum(value for _, value in terms))}
 
+    def words(self, row: int = 0) -> list[SpokenText]:
+        """What the texts of a row say for the best class against the next, word by word; empty where there are none."""
+        order = np.argsort(-self.evidence.log_posterior[row], kind="stable")
+        if order.size == 1 or self.evidence.impossible[row]:
+            return []
+        return list(spoken_texts(self.model, self.table.slice(row, row + 1), int(order[0]), int(order[1])))
+
     def _cells(self, row: int) -> tuple[Table, list[tuple[int, int]], list[str]]:
         """The row alone, where its blocks are in the model, and each block as people write it."""
         one = self.table.slice(row, row + 1)
@@ -105,7 +114,8 @@ class Steps:
         if silent := len(found["decibans"]) - len(terms):
             lines.append((f"{silent} others", "+0.00"))
         lines.append(("sum", f"{found['sum']:+.2f}"))
-        return f"evidence for {found['predicted']} against {found['against']}, in decibans:\n" + aligned(lines)
+        text = f"evidence for {found['predicted']} against {found['against']}, in decibans:\n" + aligned(lines)
+        return "\n".join([text, *map(str, self.words(row))])
 
 
 def _cell(row: Table, model: Model, part: int, block: int) -> str:
@@ -123,7 +133,10 @@ def _value(row: Table, column: int) -> str:
     value = cells[0][0].as_py() if isinstance(cells, list) else cells[0, 0].item()
     if value is None or value != value:
         return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("\n", "\\n")
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = str(value).replace("\n", "\\n")
+    return text if len(text) <= MOST_CELL else text[: MOST_CELL - 1] + "…"
 
 
 def _number(log_value: float) -> str:

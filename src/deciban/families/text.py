@@ -268,9 +268,8 @@ class TextColumn:
     def _tail(self) -> Codes:
         """The number of each bucket of rare words, -1 where it is empty."""
         tail = np.full(buckets_of(self.family.most_words), -1, dtype=np.int32)
-        for number in range(min(len(self.words), tail.size)):  # they come first
-            if (name := self.words[number]).startswith(RARE):
-                tail[int(name[1:], 16)] = number
+        for number in range(self.words.rare):
+            tail[int(self.words[number][1:], 16)] = number
         return tail
 
     def rows(self, texts: pa.Array) -> SparseRows:
@@ -381,10 +380,8 @@ class TextLikelihood:
             return None
         rows = mine.rows(text)
         indices, amounts = rows.indices[: rows.indptr[1]], rows.data[: rows.indptr[1]]
-        if mine.family.kind == "complement":
-            return "exp(score), how little the other classes use these words"
-        if mine.family.kind == "lift":
-            return "exp(score), how much more probable these words make the class"
+        if mine.family.kind in ("complement", "lift"):
+            return f"exp(score of {indices.size} words)"
         if mine.family.kind == "bernoulli":
             return f"{indices.size} words there, {len(mine.words) - indices.size} not"
         if not indices.size:
@@ -404,8 +401,8 @@ def written(column: TextColumn, labels: Integers, rng: np.random.Generator, leng
     """Texts drawn for rows of the given classes: words in the order in which they were drawn."""
     if column.family.kind in ("complement", "lift"):
         raise BadCell(0, None, f"{column.family} is a score, not a distribution", "use Text() to write texts")
-    words = column.words.array.filter(pa.array(~pc.starts_with(column.words.array, RARE).to_numpy(zero_copy_only=False)))
-    first = len(column.words) - len(words)
+    first = column.words.rare
+    words = column.words.array[first:]
     drawn, sizes = np.zeros(0, dtype=np.int64), np.zeros(len(labels), dtype=np.int64)
     if len(words):
         shares = np.exp(column.exchange.one if column.family.kind == "bernoulli" else column.slope)[first:]

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -128,7 +129,7 @@ def parts_of(texts: pa.Array) -> tuple[Bytes, Integers, Flags]:
 
 def decoded(data: Bytes, offsets: Integers) -> list[str]:
     """The texts as Python has them; bytes that are no UTF-8 are replaced."""
-    return [bytes(data[a:b]).decode(errors="replace") for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [bytes(data[a:b]).decode(errors="replace") for a, b in pairwise(offsets)]
 
 
 def prepared(text: str, lowercase: bool, strip_accents: bool) -> str:
@@ -148,7 +149,7 @@ def folding(lowercase: bool, strip_accents: bool, characters: bool) -> tuple[Cod
 
     From Python's own tables: 0.1 s once, and only where there is a text that is not ASCII.
     """
-    from deciban.kernels.words import SPACE
+    from deciban.kernels.texts import SPACE
 
     points = np.concatenate([np.arange(0xD800), np.arange(0xE000, 0x110000)])
     everything = "".join(map(chr, points))

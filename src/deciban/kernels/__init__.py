@@ -43,8 +43,8 @@ _HOMES = {
     "score_sparse_linear": "scoring",
     "score_sparse_binary": "scoring",
     "score_half_line": "scoring",
-    "find_words": "words",
-    "find_characters": "words",
+    "find_words": "texts",
+    "find_characters": "texts",
     "keep_words": "words",
     "number_words": "words",
     "index_words": "words",
@@ -57,8 +57,8 @@ _HOMES = {
     "merged_words": "words",
     "add_rows": "words",
     "add_amounts": "words",
-    "log_shares": "words",
-    "log_lifts": "words",
+    "log_shares": "shares",
+    "log_lifts": "shares",
 }
 
 

@@ -4,15 +4,15 @@ numba turns a loop over a few classes into memory traffic; sums that are `Lanes`
 C-contiguous; a place counts their elements from the first.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic, models, register_model
+from numba.extending import models, register_model
 
 from deciban.arrays import LANES
+from deciban.kernels.compiled import emitted
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _FIRST = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -37,17 +37,12 @@ class _InRegister(models.PrimitiveModel):
         super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
 
 
-def _emitted(function: Callable[..., Any]) -> Any:
-    """What kernels call, from a function that says its signature and how its instructions are built."""
-    return intrinsic(function)
-
-
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), _VECTOR.as_pointer())
 
 
-@_emitted
+@emitted
 def no_lanes(typing: Any) -> Any:
     """Zeros."""
 
@@ -57,7 +52,7 @@ def no_lanes(typing: Any) -> Any:
     return _LANES(), build
 
 
-@_emitted
+@emitted
 def plus_scaled(typing: Any, total: Any, factor: Any, table: Any, place: Any) -> Any:
     """total + factor * table[place : place + LANES]."""
 
@@ -71,7 +66,7 @@ def plus_scaled(typing: Any, total: Any, factor: Any, table: Any, place: Any) ->
     return _LANES(_LANES, types.float64, table, types.uint64), build
 
 
-@_emitted
+@emitted
 def put_lanes(typing: Any, total: Any, array: Any, place: Any) -> Any:
     """array[place : place + LANES] = total."""
 

@@ -7,7 +7,7 @@ was counted and is to be left out; 0 scores the row as it is.
 import numpy as np
 
 from deciban.kernels.compiled import Array, compiled, compiled_to_reorder
-from deciban.kernels.words import lift
+from deciban.kernels.shares import lift
 
 # What is left of a sum below this share of it is rounding.
 ROUNDING = 1e-13

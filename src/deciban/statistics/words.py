@@ -15,7 +15,8 @@ from deciban.arrays import Bytes, Codes, Floats, Integers, SparseRows, placed, s
 from deciban.errors import ForgetError
 from deciban.statistics.base import remaining
 
-# Nobody outside this process knows how it hashes words, so none can be chosen to collide; buckets are the same anywhere.
+# Nobody outside this process knows how it hashes words, so none can be chosen to collide. Buckets are the same
+# anywhere.
 SEEDS = np.frombuffer(secrets.token_bytes(40), dtype=np.uint64) | np.uint64(1)
 BUCKET_SEEDS = np.array(
     [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F], np.uint64
@@ -85,6 +86,19 @@ class Vocabulary:
         return Vocabulary(text, starts)
 
     @cached_property
+    def rare(self) -> int:
+        """How many buckets of rare words there are; they come first."""
+        number = 0
+        while number < len(self) and self[number].startswith(RARE):
+            number += 1
+        return number
+
+    @property
+    def all_different(self) -> bool:
+        """Whether no word of a sorted vocabulary is there twice."""
+        return not len(self) or self.merged(self)[0].starts.size == np.unique(self.array).size + 1
+
+    @cached_property
     def index(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Bytes]:
         """What words are looked up by, and their bytes with some to spare."""
         text = np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
@@ -116,7 +130,9 @@ NO_TAIL = np.zeros(0, dtype=np.int32)
 NO_WORDS = Vocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
-def _numbered(units: Units, grams: Grams, *vocabulary: object) -> tuple[Codes, Integers, object, object, Bytes, Integers, int]:
+def _numbered(
+    units: Units, grams: Grams, *vocabulary: object
+) -> tuple[Codes, Integers, object, object, Bytes, Integers, int]:
     *held, known, growing, tail = vocabulary
     return kernels.number_words(  # type: ignore[no-any-return]
         units.scratch, units.begins, units.stops, units.groups, units.texts, grams.whole, grams.least, grams.most,
@@ -186,7 +202,7 @@ class Words:
         found = []
         for vocabulary, table in columns:
             kept = in_order(vocabulary)
-            kept = kept[table.any(axis=1)[kept]]
+            kept = kept[np.asarray(table.any(axis=1))[kept]]
             found.append(_bounded(vocabulary.take(kept), table[kept], most))
         return cls(tuple(words for words, _ in found), tuple(table for _, table in found), texts, most)
 
@@ -255,8 +271,7 @@ def _bounded(words: Vocabulary, table: Floats, most: int | None) -> tuple[Vocabu
     """The most frequent words, so many, and the others in their buckets."""
     if most is None or len(words) <= most:
         return words, table
-    ours = np.array([not words[k].startswith(RARE) for k in range(min(len(words), buckets_of(most)))])
-    first = int(np.count_nonzero(~ours))  # buckets come first
+    first = words.rare
     if len(words) - first <= most:
         return words, table
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
@@ -279,7 +294,7 @@ def _from_buckets(words: Vocabulary, have: Floats, taken: Floats, buckets: int) 
     short = np.flatnonzero((taken > have).any(axis=1))
     lacking = np.maximum(taken[short] - have[short], 0.0)
     taken = np.minimum(taken, have)
-    place = {words[k]: k for k in range(min(len(words), buckets)) if words[k].startswith(RARE)}
+    place = {words[k]: k for k in range(words.rare)}
     for name, lack in zip(_bucket_names(words.take(short), buckets), lacking, strict=True):
         if name not in place:
             raise ForgetError(

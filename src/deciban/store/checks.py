@@ -12,8 +12,9 @@ from deciban.data.schema import Schema
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
 from deciban.model import Counts
-from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples
+from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.cells import MOST_CELLS
+from deciban.statistics.words import in_order
 from deciban.tune.tuning import Tuning
 
 MOST_COLUMNS = 1 << 24
@@ -169,6 +170,29 @@ def _(statistic: Cells, template: Cells, classes: int) -> None:
         require((column.cells == np.floor(column.cells)).all(), "a cell has no number")
         require(column.table.shape == (classes, column.cells.size), "counts are not one a class and cell")
         _not_negative(column.table, "a count")
+
+
+@check_statistic.register
+def _(statistic: Words, template: Words, classes: int) -> None:
+    require(len(statistic.vocabularies) == len(statistic.tables) == len(template.tables), "words are not one a column")
+    require(statistic.most == template.most, "it has another bound of words than its family")
+    require(statistic.texts.shape == template.texts.shape, "texts are not one a class and column")
+    _not_negative(statistic.texts, "a number of texts")
+    for words, table in zip(statistic.vocabularies, statistic.tables, strict=True):
+        _check_words(words)
+        require(table.shape == (len(words), classes), "counts are not one a word and class")
+        _not_negative(table, "a count")
+
+
+def _check_words(words: Vocabulary) -> None:
+    starts = words.starts
+    require(starts.ndim == 1 and words.text.ndim == 1 and starts.size, "its words are no list")
+    require(starts[0] == 0 and starts[-1] == words.text.size and (np.diff(starts) >= 0).all(), "words have no length")
+    require(len(words) < 1 << 31, "it has too many words")
+    bytes(words.text).decode()
+    order = in_order(words)
+    require(np.array_equal(order, np.arange(len(words))), "its words are not in order")
+    require(words.all_different, "a word is there twice")
 
 
 @check_statistic.register

@@ -3,7 +3,8 @@
     magic     8 bytes   "deciban" and a newline
     length    8 bytes   of the header, little-endian
     header    JSON in UTF-8, filled up with spaces to a multiple of 8 bytes
-    arrays    doubles and 64-bit integers, little-endian, rows first, in the order in which the header names them
+    arrays    doubles and 64-bit integers, little-endian, and bytes, filled up with zeros to a multiple of 8; rows
+              first, in the order in which the header names them
     checksum  32 bytes  SHA-256 of all that stands before
 
 Nothing is left between the arrays, before or after them, so that every byte has one meaning and there are no offsets
@@ -31,7 +32,7 @@ MOST_NESTED = 1 << 20
 # How every header begins.
 FIRST = b'{"format":'
 
-ARRAY_TYPES = {"float64": np.dtype("<f8"), "int64": np.dtype("<i8")}
+ARRAY_TYPES: dict[str, np.dtype[Any]] = {"float64": np.dtype("<f8"), "int64": np.dtype("<i8"), "uint8": np.dtype("u1")}
 
 
 def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
@@ -39,7 +40,9 @@ def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     body = [MAGIC, len(text).to_bytes(8, "little"), text]
-    body += [np.ascontiguousarray(array, dtype=ARRAY_TYPES[array.dtype.name]).tobytes() for array in arrays]
+    for array in arrays:
+        held = np.ascontiguousarray(array, dtype=ARRAY_TYPES[array.dtype.name]).tobytes()
+        body += [held, bytes(-len(held) % 8)]
     content = b"".join(body)
     return content + hashlib.sha256(content).digest()
 
@@ -109,12 +112,15 @@ class ArrayReader:
             raise ValueError(f"an array of type {kind!r} and shape {shape!r}")
         if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > 8:
             raise ValueError(f"an array of shape {shape!r}")
-        stop = self._at + 8 * math.prod(shape)
-        if stop > len(self._content):
+        stop = self._at + ARRAY_TYPES[kind].itemsize * math.prod(shape)
+        filled = stop + -stop % 8
+        if filled > len(self._content):
             raise ValueError("its arrays are longer than the file")
+        if any(self._content[stop:filled]):
+            raise ValueError("there is something behind an array of bytes")
         array = np.frombuffer(self._content[self._at : stop], ARRAY_TYPES[kind]).reshape(shape)
-        self._at = stop
-        return array.astype(array.dtype.newbyteorder("="))
+        self._at = filled
+        return np.asarray(array.astype(array.dtype.newbyteorder("=")))
 
     def finish(self) -> None:
         """Nothing may be left over."""

@@ -6,7 +6,7 @@ the next array behind the header; {"levels": type, "values": [...]} are the valu
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime, time
 from types import UnionType
@@ -22,7 +22,7 @@ from deciban.decide.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.fitted import Origin
 from deciban.model import Counts
-from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Statistic, Totals, Tuples
+from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Statistic, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.cells import Column
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
 from deciban.tune.families import Choice
@@ -31,10 +31,10 @@ from deciban.tune.tuning import Tuning
 FAMILIES = (
     *(families.Bernoulli, families.Binned, families.Categorical, families.Complement, families.Gamma),
     *(families.Gaussian, families.JointGaussian, families.JointTable, families.LogNormal, families.Multinomial),
-    families.Poisson,
+    *(families.Poisson, families.Text),
 )
 SPREADS = (families.PerClass, families.Pooled, families.Shrunk)
-STATISTICS = (Cells, Levels, Moments, Scatter, Several, Totals, Tuples)
+STATISTICS = (Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Words)
 
 # Everything that a model file may hold besides numbers, text, lists and arrays.
 RECORDS: dict[str, type[Any]] = {
@@ -42,7 +42,7 @@ RECORDS: dict[str, type[Any]] = {
     for record in (
         *FAMILIES,
         *SPREADS,
-        *(Column, *STATISTICS),
+        *(Column, Vocabulary, *STATISTICS),
         *(Part, Schema, Counts, Choice, Tuning, Origin, Empirical, Uniform),
     )
 }
@@ -200,6 +200,8 @@ def conforms(value: Any, hint: Any) -> bool:
     if origin is np.ndarray:
         kind = get_args(inner[1])[0]  # any labels, or numbers of one type
         return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
+    if origin is Callable:
+        return False  # no file holds code
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:

@@ -11,8 +11,8 @@ from deciban.tune.families import Choice, Heard
 from deciban.tune.rows import Rows, left_out_evidence
 from deciban.tune.weights import GROUP_ROWS, centred, maximise
 
-# What a text is heard by instead of its counts: roots of them, of length 1, so that long texts and words that come again
-# and again do not drown the others; and what the logarithm and the rest of a lift are expected to weigh.
+# What a text is heard by instead of its counts: roots of them, of length 1, so that long texts and words that come
+# again and again do not drown the others; and what the logarithm and the rest of a lift are expected to weigh.
 LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True}
 EXPECTED = np.array([0.6, 0.5])
 

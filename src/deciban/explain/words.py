@@ -1,0 +1,147 @@
+"""The words behind the evidence of a text."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.data.tables import Table
+from deciban.families.text import TextColumn, TextLikelihood, shown
+from deciban.families.tokens import prepared
+from deciban.model import Model
+
+DECIBANS = 10.0 / np.log(10.0)
+
+# Words that are named and marked, and the characters of a text that are shown.
+MOST_WORDS = 12
+MOST_CHARACTERS = 1_000
+
+
+@dataclass(frozen=True)
+class SpokenWord:
+    """A word of a text: how much of it there is, and what it says in decibans for one class against another."""
+
+    word: str
+    amount: float
+    decibans: float
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.decibans:+.1f}"
+
+
+@dataclass(frozen=True)
+class SpokenText:
+    """What a text says for one class against another, word by word; the words and `rest` add up to all of it.
+
+    rest: what is said by the words that are absent (only where absence counts).
+    """
+
+    column: str
+    text: str
+    words: tuple[SpokenWord, ...]
+    rest: float
+    column_words: TextColumn
+
+    @property
+    def decibans(self) -> float:
+        return sum(word.decibans for word in self.words) + self.rest
+
+    @property
+    def marked(self) -> str:
+        """The text itself, the words that say most in brackets with what they say."""
+        telling: dict[str, float | None] = {word.word: word.decibans for word in self.words[:MOST_WORDS]}
+        family = self.column_words.family
+        parts, end = [], 0
+        for found in re.finditer(r"\w+", self.text):
+            word = prepared(found[0], family.lowercase, family.strip_accents)
+            if word in telling:
+                value = telling[word]
+                parts += [self.text[end : found.start()], f"[{found[0]}{'' if value is None else f' {value:+.1f}'}]"]
+                telling[word] = None  # said once for all times that it is there
+                end = found.end()
+        return _around("".join([*parts, self.text[end:]]))
+
+    def __str__(self) -> str:
+        spoken = [word for word in self.words[:MOST_WORDS] if round(word.decibans, 1) != 0.0]
+        lines = []
+        for sign, name in ((1.0, "for"), (-1.0, "against")):
+            if some := [str(word) for word in spoken if sign * word.decibans > 0.0]:
+                lines.append(f"  {name + ':':8} {', '.join(some)}")
+        others = len(self.words) - len(spoken)
+        if others:
+            more = self.decibans - self.rest - sum(word.decibans for word in spoken)
+            lines.append(f"  {others} other words {more:+.1f}")
+        if self.rest:
+            lines.append(f"  the words that are absent {self.rest:+.1f}")
+        if self.column_words.family.analyzer == "word":
+            lines.append(f"  {self.marked}")
+        return "\n".join([f"{self.column}, {len(self.words)} known words {self.decibans:+.1f}:", *lines])
+
+
+def _around(text: str) -> str:
+    """A text on one line, cut off where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 1] + "…"
+
+
+def spoken_texts(model: Model, row: Table, best: int, other: int) -> Iterator[SpokenText]:
+    """What the texts of one row say for the best class against another."""
+    for p, part in enumerate(model.schema.parts):
+        likelihood = model.likelihoods[p]
+        if not isinstance(likelihood, TextLikelihood):
+            continue
+        cells = part.family.read(row, part.columns)
+        for j, column in enumerate(part.columns):
+            weight = float(model.weights[model.schema.slots[p][j]])
+            mine = likelihood.columns[j]
+            if weight == 0.0 or cells[j].null_count or not len(mine.words):
+                continue
+            words, amounts, each, rest = mine.terms(cells[j])
+            said = DECIBANS * weight * (each[:, best] - each[:, other])
+            order = np.argsort(-np.abs(said), kind="stable")
+            spoken = tuple(SpokenWord(words[k], float(amounts[k]), float(said[k])) for k in order)
+            left = float(DECIBANS * weight * (rest[best] - rest[other]))
+            text = bytes(cells[j].cast("large_binary")[0].as_py()).decode(errors="replace")
+            yield SpokenText(model.schema.column_name(column), text, spoken, left, mine)
+
+
+@dataclass(frozen=True)
+class TopWord:
+    """A word that tells a class: in decibans for it against all others, and its counts there and elsewhere."""
+
+    word: str
+    decibans: float
+    count: float
+    elsewhere: float
+
+
+class TopWords(list[TopWord]):
+    """Words that tell a class, the most telling first; print them."""
+
+    def __str__(self) -> str:
+        width = max([4, *(len(word.word) for word in self)])
+        lines = [f"{'word':{width}}  decibans  in class  elsewhere"]
+        lines += [f"{w.word:{width}}  {w.decibans:+8.1f}  {w.count:8.6g}  {w.elsewhere:9.6g}" for w in self]
+        return "\n".join(lines)
+
+
+def top_words(column: TextColumn, label: int, most: int) -> TopWords:
+    """The words by which the texts of a class are known: those that say most, times how often they say it."""
+    counts, total = column.counts[:, label], column.counts.sum(axis=1)
+    own, rest = _share(column, counts), _share(column, total - counts)
+    said = np.log(own) - np.log(rest)
+    order = np.argsort(-own * said, kind="stable")[:most]
+    return TopWords(
+        TopWord(shown(column.words[k]), float(DECIBANS * said[k]), float(counts[k]), float(total[k] - counts[k]))
+        for k in order
+        if said[k] > 0.0
+    )
+
+
+def _share(column: TextColumn, counts: Floats) -> Any:
+    """Their share of all counts, smoothed, so that none is 0."""
+    alpha = max(column.family.alpha, 1e-3)
+    return (counts + alpha) / (counts.sum() + alpha * counts.size)

@@ -1,0 +1,91 @@
+"""Bytes that the processor looks at eight or 64 at once, and other instructions that numba has no name for.
+
+Arrays must be C-contiguous; a place counts their bytes from the first.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+
+from deciban.kernels.compiled import emitted
+
+_NUMBER = ir.IntType(64)
+
+
+@emitted
+def eight_bytes(typing: Any, array: Any, place: Any) -> Any:
+    """Eight bytes from a place on, as one number."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), _NUMBER.as_pointer())
+        return builder.load(pointer, align=1)
+
+    return types.uint64(array, types.uint64), build
+
+
+@emitted
+def mixed(typing: Any, a: Any, b: Any) -> Any:
+    """The two halves of a product of 128 bits, one upon the other."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _NUMBER)
+        return builder.xor(builder.trunc(product, _NUMBER), high)
+
+    return types.uint64(types.uint64, types.uint64), build
+
+
+_BLOCK = ir.VectorType(ir.IntType(8), 64)
+
+
+def _each_byte(value: int) -> Any:
+    return ir.Constant(_BLOCK, [value] * 64)
+
+
+def _block(context: Any, builder: Any, signature: Any, arguments: Any, which: int) -> Any:
+    """A pointer to 64 bytes of one of the arrays that an intrinsic is given, each followed by a place."""
+    data = context.make_array(signature.args[which])(context, builder, arguments[which]).data
+    return builder.bitcast(builder.gep(data, [arguments[which + 1]]), _BLOCK.as_pointer())
+
+
+@emitted
+def copy_block(typing: Any, source: Any, place: Any, target: Any, there: Any, lower: Any) -> Any:
+    """Copy 64 bytes, letters of ASCII as small ones if `lower`; a bit for each byte that is not ASCII."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
+        capital = builder.icmp_unsigned("<", builder.sub(block, _each_byte(ord("A"))), _each_byte(26))
+        small = builder.or_(block, builder.and_(builder.sext(capital, _BLOCK), _each_byte(32)))
+        chosen = builder.select(arguments[4], small, block)
+        builder.store(chosen, _block(context, builder, signature, arguments, 2), align=1)
+        return builder.bitcast(builder.icmp_signed("<", block, _each_byte(0)), _NUMBER)
+
+    return types.uint64(source, types.uint64, target, types.uint64, types.boolean), build
+
+
+@emitted
+def letters(typing: Any, array: Any, place: Any) -> Any:
+    """A bit for each of 64 bytes that is a letter of ASCII, a digit or a low line."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
+        small = builder.or_(block, _each_byte(32))
+        letter = builder.icmp_unsigned("<", builder.sub(small, _each_byte(ord("a"))), _each_byte(26))
+        digit = builder.icmp_unsigned("<", builder.sub(block, _each_byte(ord("0"))), _each_byte(10))
+        line = builder.icmp_unsigned("==", block, _each_byte(ord("_")))
+        return builder.bitcast(builder.or_(letter, builder.or_(digit, line)), _NUMBER)
+
+    return types.uint64(array, types.uint64), build
+
+
+@emitted
+def lowest(typing: Any, bits: Any) -> Any:
+    """The place of the lowest bit that is set."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), build

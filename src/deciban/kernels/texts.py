@@ -1,0 +1,240 @@
+"""Texts in UTF-8, cut into words or characters."""
+
+from typing import Any
+
+import numpy as np
+
+from deciban.kernels.bits import copy_block, letters, lowest
+from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.words import longer
+
+# Marks characters that are white space.
+SPACE = 1 << 24
+
+_ONE = np.uint64(1)
+
+
+@compiled
+def _decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
+    """The code point that begins at a byte of 128 or more, and its length; 0 and 1 for a byte that begins none."""
+    first = np.int64(data[i])
+    if 0xC2 <= first < 0xE0 and i + 1 < end:
+        return (first & 0x1F) << 6 | np.int64(data[i + 1] & 0x3F), 2
+    if 0xE0 <= first < 0xF0 and i + 2 < end:
+        return (first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F), 3
+    if 0xF0 <= first < 0xF5 and i + 3 < end:
+        low = np.int64(data[i + 2] & 0x3F) << 6 | np.int64(data[i + 3] & 0x3F)
+        point = (first & 0x07) << 18 | np.int64(data[i + 1] & 0x3F) << 12 | low
+        return (point if point < 0x110000 else 0), 4
+    return 0, 1
+
+
+@compiled
+def _written(scratch: Array, k: int, point: int) -> int:
+    """Write a code point in UTF-8; the place behind it."""
+    if point < 0x80:
+        scratch[k] = point
+        return k + 1
+    if point < 0x800:
+        scratch[k], scratch[k + 1] = 0xC0 | point >> 6, 0x80 | point & 0x3F
+        return k + 2
+    if point < 0x10000:
+        scratch[k], scratch[k + 1], scratch[k + 2] = 0xE0 | point >> 12, 0x80 | (point >> 6) & 0x3F, 0x80 | point & 0x3F
+        return k + 3
+    scratch[k], scratch[k + 1] = 0xF0 | point >> 18, 0x80 | (point >> 12) & 0x3F
+    scratch[k + 2], scratch[k + 3] = 0x80 | (point >> 6) & 0x3F, 0x80 | point & 0x3F
+    return k + 4
+
+
+@compiled
+def _ascii_words(
+    data: Array,
+    i: int,
+    end: int,
+    lower: bool,
+    shortest: int,
+    scratch: Array,
+    k: int,
+    begins: Array,
+    stops: Array,
+    words: int,
+) -> int:
+    """Copy a text to `scratch` and find where its words begin and stop there; their number, or -1 if not all is ASCII.
+
+    Letters are found 64 at a time, as bits.
+    """
+    carry, at, begun, stopped = np.uint64(0), 0, words, words
+    while at < end - i:
+        if at + 64 > end - i:
+            for b in range(64):
+                scratch[k + at + b] = data[i + at + b] if at + b < end - i else 0
+            beyond = copy_block(scratch, np.uint64(k + at), scratch, np.uint64(k + at), lower)
+        else:
+            beyond = copy_block(data, np.uint64(i + at), scratch, np.uint64(k + at), lower)
+        if beyond != 0:
+            return -1
+        here = letters(scratch, np.uint64(k + at))
+        shifted = (here << _ONE) | carry
+        carry = here >> np.uint64(63)
+        edges = here & ~shifted
+        while edges != 0:
+            begins[begun] = k + at + np.int64(lowest(edges))
+            begun += 1
+            edges &= edges - _ONE
+        edges = shifted & ~here
+        while edges != 0:
+            stops[stopped] = k + at + np.int64(lowest(edges))
+            stopped += 1
+            edges &= edges - _ONE
+        at += 64
+    if stopped < begun:
+        stops[stopped] = k + end - i
+    for t in range(words, begun):
+        begins[words], stops[words] = begins[t], stops[t]
+        words += stops[t] - begins[t] >= shortest
+    return words
+
+
+@compiled
+def _unicode_words(
+    data: Array, i: int, end: int, folded: Array, pool: Array, shortest: int, scratch: Array, k: int, begins: Array,
+    stops: Array, words: int,
+) -> tuple[int, int, Array]:  # fmt: skip
+    """Write the words of a text to `scratch`: their number, where it is free, and scratch, which may have grown."""
+    begin, length = k, 0
+    while True:
+        point, step, several = 0, 1, 1
+        if i < end:
+            if data[i] < 128:
+                point = folded[data[i]]
+            else:
+                point, step = _decoded(data, i, end)
+                point = folded[point]
+            if point < 0:  # it becomes several characters, of which some may be no letters
+                several = pool[-point]
+        for part in range(several):
+            one = pool[1 - point + part] if point < 0 else point
+            if one > 0:
+                if scratch.size < k + end - i + 128:
+                    scratch = longer(scratch, k, k + end - i + 128)
+                k = _written(scratch, k, one)
+                length += 1
+                continue
+            if length >= shortest:
+                begins[words], stops[words] = begin, k
+                words += 1
+                begin = k
+            k = begin
+            length = 0
+        if i >= end:
+            return words, k, scratch
+        i += step
+
+
+@compiled
+def find_words(
+    data: Array, offsets: Array, present: Array, folded: Array, pool: Array, lower: bool, shortest: int
+) -> tuple[Array, Array, Array, Array]:
+    """The words of texts, each character as `folded` has it: their bytes, where they begin and stop, where texts do.
+
+    A character becomes folded[c], none of a word if that is 0; if it is negative, several, which `pool` has.
+    """
+    rows = offsets.size - 1
+    total = offsets[rows] - offsets[0]
+    scratch = np.empty(total + 128, dtype=np.uint8)
+    begins, stops = np.empty(total // 4 + 64, dtype=np.int64), np.empty(total // 4 + 64, dtype=np.int64)
+    texts = np.zeros(rows + 1, dtype=np.int64)
+    words, k = 0, 0
+    for row in range(rows):
+        if present[row]:
+            i, end = offsets[row], offsets[row + 1]
+            if scratch.size < k + end - i + 128:
+                scratch = longer(scratch, k, k + end - i + 128)
+            if begins.size < words + (end - i) // 2 + 8:
+                begins = longer(begins, words, words + (end - i) // 2 + 8)
+                stops = longer(stops, words, words + (end - i) // 2 + 8)
+            found = _ascii_words(data, i, end, lower, shortest, scratch, k, begins, stops, words)
+            if found >= 0:
+                k += end - i
+                words = found
+            else:
+                if begins.size < words + 2 * (end - i) + 8:
+                    begins = longer(begins, words, words + 2 * (end - i) + 8)
+                    stops = longer(stops, words, words + 2 * (end - i) + 8)
+                words, k, scratch = _unicode_words(
+                    data, i, end, folded, pool, shortest, scratch, k, begins, stops, words
+                )
+        texts[row + 1] = words
+    return scratch, begins, stops, texts
+
+
+@compiled
+def find_characters(
+    data: Array, offsets: Array, present: Array, folded: Array, pool: Array, in_words: bool
+) -> tuple[Array, Array, Array, Array, Array]:
+    """The characters of texts: their bytes, where they begin and stop, where groups do, and the groups of each text.
+
+    N-grams do not leave a group: a text or, in words, a word with a space before and behind it. Of several white spaces
+    one space is left. White space is marked by SPACE in `folded`.
+    """
+    rows = offsets.size - 1
+    total = offsets[rows] - offsets[0]
+    scratch = np.empty(total + 128, dtype=np.uint8)
+    begins, stops = np.empty(total + 64, dtype=np.int64), np.empty(total + 64, dtype=np.int64)
+    groups = np.zeros(rows + 64, dtype=np.int64)
+    texts = np.zeros(rows + 1, dtype=np.int64)
+    k, count, group = 0, 0, 0
+    for row in range(rows):
+        i, end = offsets[row], offsets[row + 1]
+        blanks, last_blank = 0, 32  # white spaces that were read and not yet written, and the last of them
+        while present[row]:
+            several, point, step = 1, 0, 1
+            if i < end:
+                if data[i] < 128:
+                    point = folded[data[i]]
+                else:
+                    point, step = _decoded(data, i, end)
+                    point = 0xFFFD if point == 0 else folded[point]
+                if point < 0:
+                    several = pool[-point]
+            if scratch.size < k + 8 * several + 64:
+                scratch = longer(scratch, k, k + end - i + 8 * several + 64)
+            if begins.size < count + several + 8:
+                begins = longer(begins, count, count + several + 8)
+                stops = longer(stops, count, count + several + 8)
+            if groups.size < group + 4:
+                groups = longer(groups, group + 1, group + 4)
+            for part in range(several):
+                one = pool[1 - point + part] if point < 0 else point
+                if i < end and one >= SPACE:
+                    blanks += 1
+                    last_blank = one - SPACE
+                    continue
+                ended = in_words and (blanks > 0 or i >= end) and groups[group] < count
+                if ended or (blanks > 0 and not in_words):
+                    begins[count] = k
+                    k = _written(scratch, k, last_blank if blanks == 1 and not in_words else 32)
+                    stops[count] = k
+                    count += 1
+                if ended:
+                    group += 1
+                    groups[group] = count
+                blanks = 0
+                if i < end:
+                    if in_words and groups[group] == count:
+                        begins[count] = k
+                        k = _written(scratch, k, 32)
+                        stops[count] = k
+                        count += 1
+                    begins[count] = k
+                    k = _written(scratch, k, one)
+                    stops[count] = k
+                    count += 1
+            if i >= end:
+                break
+            i += step
+        if not in_words:
+            group += 1
+            groups[group] = count
+        texts[row + 1] = group
+    return scratch, begins, stops, groups, texts
