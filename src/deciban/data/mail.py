@@ -2,6 +2,7 @@
 
 import binascii
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -15,13 +16,13 @@ MOST_BYTES = 1 << 26
 MOST_LINE = 1 << 20
 
 # Fields that a message may begin with; many others would do in a text too.
-FIRST_FIELDS = (
-    "received return-path delivered-to envelope-to x-[a-z0-9-]+ from to cc subject date message-id mime-version "
-    "content-type content-transfer-encoding reply-to sender references in-reply-to errors-to precedence status "
-    "resent-[a-z-]+ list-[a-z-]+ arc-[a-z-]+ dkim-signature domainkey-signature received-spf authentication-results "
-    "path newsgroups xref organization approved archive-name article-i.d. nntp-posting-host"
-).split()
-FIRST_FIELD = re.compile(rf"(?:{'|'.join(FIRST_FIELDS)})[ \t]*:".encode(), re.IGNORECASE)
+FIRST_FIELD = re.compile(
+    rb"(?:received|return-path|delivered-to|envelope-to|x-[a-z0-9-]+|from|to|cc|subject|date|message-id|mime-version|"
+    rb"content-type|content-transfer-encoding|reply-to|sender|references|in-reply-to|errors-to|precedence|status|"
+    rb"resent-[a-z-]+|list-[a-z-]+|arc-[a-z-]+|dkim-signature|domainkey-signature|received-spf|authentication-results|"
+    rb"path|newsgroups|xref|organization|approved|archive-name|article-i\.d\.|nntp-posting-host)[ \t]*:",
+    re.IGNORECASE,
+)
 FIELD = re.compile(rb"[!-9;-~]+[ \t]*:|>From ")
 NEXT = re.compile(rb"[!-9;-~]+[ \t]*:|>From |[ \t]+\S|\r?$|\r?\n")
 
@@ -59,10 +60,7 @@ def read_mail(raw: bytes, encoding: str | None = None) -> Mail:
 
 def mail_kind(start: bytes) -> str | None:
     """Whether a file that starts with these bytes is one message ("mail"), several ("mbox"), or none."""
-    start = next(
-        (start[len(mark) :] for mark, name in MARKS.items() if name == "utf-8" and start.startswith(mark)), start
-    )
-    first, _, rest = start.lstrip(b"\r\n").partition(b"\n")
+    first, _, rest = start.removeprefix(BOM_UTF8).lstrip(b"\r\n").partition(b"\n")
     if SEPARATOR.match(first) and FIELD.match(rest):
         return "mbox"
     return "mail" if FIRST_FIELD.match(first) and NEXT.match(rest) else None
