@@ -85,7 +85,8 @@ def reading(command: Command) -> Command:
             click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out."),
             click.option("--missing", multiple=True, metavar="TEXT", help="A cell of a CSV file that means a missing "
                          "one, such as '?'."),
-            click.option("--encoding", metavar="NAME", help="Of a CSV file or documents, such as latin-1; UTF-8 unless given."),
+            click.option("--encoding", metavar="NAME", help="Of a CSV file or documents, such as "
+                         "latin-1; UTF-8 unless given."),
             click.option("--delimiter", metavar="SIGN", help="Of a CSV file; found by itself unless given."),
             click.option("--no-header", is_flag=True, help="The first line of a CSV file is a row, not the names."),
         )
