@@ -151,7 +151,7 @@ def test_pages_are_read_as_they_are_shown(tmp_path: Path) -> None:
 
 def test_what_is_no_text_is_left_out_with_a_word(tmp_path: Path) -> None:
     corpus(tmp_path, {"a/1.txt": "x", "a/photo": PNG, "b/2.docx": b"PK\x03\x04rest", "b/3.txt": b"\0\0\0"})
-    with pytest.warns(UserWarning, match=r"2 files that are no text are left out, such as a/photo"):
+    with pytest.warns(UserWarning, match=r"2 files are no text and left out, such as a/photo"):
         found = rows(tmp_path)
     assert [row["file"] for row in found] == ["a/1.txt", "b/3.txt"]
 

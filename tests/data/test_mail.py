@@ -158,6 +158,13 @@ def test_broken_messages_are_read_as_far_as_they_go(raw: bytes) -> None:
     assert (found.subject, found.sender) == ("hello", "Ann <ann@example.org>")
 
 
+def test_parts_are_found_where_the_boundary_is_not_said_or_wrong() -> None:
+    for said in (b"", b"; boundary=other"):
+        raw = HEAD + parts(b"alternative", MARKUP, PLAIN).replace(b'; boundary="mark"', said)
+        assert read_mail(raw).text == "plain words"
+    assert text(b"-- \nme\n-----\nmore", b"Content-Type: multipart/mixed") == "-- \nme\n-----\nmore"
+
+
 def test_parts_in_parts_without_end_are_no_end() -> None:
     nested = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (k, k) for k in range(2_000))
     assert "read me" in read_mail(HEAD + nested + b"\nread me").text

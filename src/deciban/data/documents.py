@@ -139,9 +139,8 @@ class Documents(Source):
         if others and len(others) == len(self.items):
             raise DataError(f"{self.name}: none of its files is text, such as {others[0]}; save them as text")
         if others:
-            warnings.warn(
-                f"{self.name}: {len(others):,} files that are no text are left out, such as {others[0]}", stacklevel=2
-            )
+            count = "1 file is" if len(others) == 1 else f"{len(others):,} files are"
+            warnings.warn(f"{self.name}: {count} no text and left out, such as {others[0]}", stacklevel=2)
 
     def _message(self, item: Item, called: str, raw: bytes) -> Row:
         mail = read_mail(raw, self.encoding)

@@ -32,6 +32,7 @@ QUOTED_SEPARATOR = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 END_OF_HEAD = re.compile(rb"\n\r?\n|\r\r")
 ENCODED_WORD = re.compile(r"=\?([^?\s]*)\?([bq])\?([^?]*)\?=", re.IGNORECASE)
+BOUNDARY = re.compile(rb"^--([^\s\"\\]+)[ \t]*\r?\ncontent-", re.MULTILINE | re.IGNORECASE)
 MARKUP = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
@@ -98,6 +99,8 @@ def _texts(part: "Message[Any, Any]", encoding: str | None) -> Iterator[str]:
     """The texts of a message or a part of it, in their order; of parts that say the same, the plainest."""
     kind = part.get_content_type()
     payload: Any = part.get_payload()
+    if kind.startswith("multipart/") and not isinstance(payload, list):
+        payload = _parts(_content(part, payload))
     if isinstance(payload, list):
         if kind == "multipart/alternative":
             plainest = sorted(payload, key=lambda one: one.get_content_type() != "text/plain")
@@ -109,7 +112,16 @@ def _texts(part: "Message[Any, Any]", encoding: str | None) -> Iterator[str]:
                 yield _field_of(one, encoding)
             yield from _texts(one, encoding)
     elif kind.startswith(("text/", "multipart/")) and part.get_content_disposition() != "attachment":
-        yield _shown(decoded(_content(part, payload), _charset(part) or encoding), kind)  # a multipart without parts
+        raw = _content(part, part.get_payload())  # of a multipart too that has no parts
+        yield _shown(decoded(raw, _charset(part) or encoding), kind)
+
+
+def _parts(raw: bytes) -> Any:
+    """The parts of a message that does not say what stands between them, if that can be seen."""
+    found = BOUNDARY.search(raw)
+    if found is None:
+        return None
+    return message_from_bytes(b'Content-Type: multipart/mixed; boundary="%b"\n\n' % found[1] + raw).get_payload()
 
 
 def _shown(text: str, kind: str) -> str:
