@@ -95,22 +95,25 @@ def _joined(lines: list[bytes]) -> Iterator[bytes]:
         yield QUOTED_SEPARATOR.sub(rb"\1", raw)
 
 
-def _texts(part: "Message[Any, Any]", encoding: str | None) -> Iterator[str]:
-    """The texts of a message or a part of it, in their order; of parts that say the same, the plainest."""
+def _texts(part: "Message[Any, Any]", encoding: str | None, guesses: int = 2) -> Iterator[str]:
+    """The texts of a message or a part of it, in their order; of parts that say the same, the plainest.
+
+    guesses: so deep in one another parts are looked for that do not say what stands between them.
+    """
     kind = part.get_content_type()
     payload: Any = part.get_payload()
-    if kind.startswith("multipart/") and not isinstance(payload, list):
-        payload = _parts(_content(part, payload))
+    if kind.startswith("multipart/") and not isinstance(payload, list) and guesses:
+        payload, guesses = _parts(_content(part, payload)), guesses - 1
     if isinstance(payload, list):
         if kind == "multipart/alternative":
             plainest = sorted(payload, key=lambda one: one.get_content_type() != "text/plain")
-            found = ("\n".join(filter(None, _texts(one, encoding))) for one in plainest)
+            found = ("\n".join(filter(None, _texts(one, encoding, guesses))) for one in plainest)
             yield next(filter(None, found), "")
             return
         for one in payload:
             if part.get_content_maintype() == "message":
                 yield _field_of(one, encoding)
-            yield from _texts(one, encoding)
+            yield from _texts(one, encoding, guesses)
     elif kind.startswith(("text/", "multipart/")) and part.get_content_disposition() != "attachment":
         raw = _content(part, part.get_payload())  # of a multipart too that has no parts
         yield _shown(decoded(raw, _charset(part) or encoding), kind)
