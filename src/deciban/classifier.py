@@ -19,9 +19,8 @@ from deciban.data.examples import Examples, Labelled, LabelledStream
 from deciban.data.infer import ColumnSpec, Defaults, extended, settle
 from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
 from deciban.data.open import open_rows, open_table
-from deciban.data.scan import Scan
 from deciban.data.schema import Schema
-from deciban.data.stream import Stream
+from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Table, from_numbers, with_columns
 from deciban.data.write import written
 from deciban.decide.bayes_error import mean_with_interval
@@ -679,7 +678,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         source = open_rows(X, {} if anew else self.column_types(y if isinstance(y, str) else None))
         if not isinstance(source, Stream):
             return Labelled.of(source, y, sample_weight)
-        if isinstance(source, Scan) and not anew:
+        if isinstance(source, Source) and not anew:
             source = source.without([name for name in self._known().origin.ignored if name in source.names])
         return LabelledStream.of(source, y, sample_weight)
 
@@ -705,7 +704,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
         """
         source = open_rows(X, self.column_types())
-        if others_as_text and isinstance(source, Scan):
+        if others_as_text and isinstance(source, Source):
             source = source.as_text([name for name in source.names if name not in self.column_types()])
         if not isinstance(source, Stream):
             yield what(source, 0)

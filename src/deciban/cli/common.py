@@ -15,7 +15,7 @@ from deciban.errors import UsageError
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
     from deciban.data.examples import LabelledStream
-    from deciban.data.scan import Scan
+    from deciban.data.stream import Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -85,7 +85,8 @@ def reading(command: Command) -> Command:
             click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out."),
             click.option("--missing", multiple=True, metavar="TEXT", help="A cell of a CSV file that means a missing "
                          "one, such as '?'."),
-            click.option("--encoding", metavar="NAME", help="Of a CSV file, such as latin-1; UTF-8 unless given."),
+            click.option("--encoding", metavar="NAME", help="Of a CSV file or documents, such as "
+                         "latin-1; UTF-8 unless given."),
             click.option("--delimiter", metavar="SIGN", help="Of a CSV file; found by itself unless given."),
             click.option("--no-header", is_flag=True, help="The first line of a CSV file is a row, not the names."),
         )
@@ -97,7 +98,7 @@ def reading(command: Command) -> Command:
 READING = ("types", "ignore", "missing", "encoding", "delimiter", "no_header")
 
 
-def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Scan":
+def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
     """The table that is meant, from the options of `reading`, which are taken out; a file of it is no `output`."""
     from deciban.data.sources import MISSING, scan
 
@@ -132,7 +133,7 @@ def loaded(path: str) -> "BayesClassifier":
     return load(path)
 
 
-def labelled(clf: "BayesClassifier", scan: "Scan", target: str | None) -> "LabelledStream":
+def labelled(clf: "BayesClassifier", scan: "Source", target: str | None) -> "LabelledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.data.examples import LabelledStream
 
@@ -178,7 +179,7 @@ def check_output(path: str | None, inputs: Sequence[str]) -> None:
             raise UsageError(f"{path}: the output is an input; give it another name")
 
 
-def missing_columns(clf: "BayesClassifier", scan: "Scan") -> None:
+def missing_columns(clf: "BayesClassifier", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
     if absent := [name for name in clf.schema_.names or () if name not in scan.names]:
         complain("warning", f"{scan.name} has no {_few(absent)}: taken as missing, which is no evidence")

@@ -36,6 +36,7 @@ Examples:
   deciban fit wine.csv --target kind --output wine.dcb
   deciban fit 'sales/*.parquet' -t churn -o churn.dcb --ignore customer_id
   deciban fit "sql: select * from 'a.csv' join 'b.parquet' using (id)" -t bought -o bought.dcb
+  deciban fit letters/ -t folder -o letters.dcb
   zcat big.csv.gz | deciban fit - -t kind -o big.dcb --family "height,weight=JointGaussian"
 """
 )
@@ -72,7 +73,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     """Learn TABLE and write a model file.
 
     TABLE is a file (CSV, JSON lines, Parquet; also compressed), several files, a glob, a folder, - for standard input,
-    or "sql: select ...". It need not fit into memory.
+    or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is a table whose
+    target is "folder", the name of the folder that a document is in.
     """  # fmt: skip
     check_output(output, table)
     from deciban.classifier import BayesClassifier

@@ -11,9 +11,8 @@ import pyarrow as pa
 from deciban.arrays import Floats
 from deciban.data.drawing import drawn
 from deciban.data.labels import Labels, check_weights, encode_labels
-from deciban.data.scan import Scan
 from deciban.data.schema import listed
-from deciban.data.stream import Stream
+from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Table
 from deciban.data.text_types import as_whole
 from deciban.errors import UsageError
@@ -130,8 +129,9 @@ class LabelledStream:
                     _find(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
             if y == sample_weight:
                 raise UsageError(f"column {y!r} cannot hold both the classes and the weights; name another")
-        if isinstance(stream, Scan):
-            stream = stream.with_dates_as_text(y)
+        if isinstance(stream, Source):
+            named = [name for name in stream.row_names if name not in (y, sample_weight)]
+            stream = stream.with_dates_as_text(y).without(named)
         return cls(stream, y, sample_weight)
 
     @property
@@ -144,7 +144,7 @@ class LabelledStream:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        return self.stream.ignored if isinstance(self.stream, Scan) else ()
+        return self.stream.ignored if isinstance(self.stream, Source) else ()
 
     def pieces(self) -> Iterator[Labelled]:
         first = 1

@@ -5,11 +5,10 @@ first rows must not change later ones. Numbers are read as doubles, so that 3.5 
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,9 +16,8 @@ import pyarrow as pa
 from deciban.arrays import CORES
 from deciban.data.complaints import told
 from deciban.data.drawing import drawn
-from deciban.data.stream import Stream
+from deciban.data.stream import Source
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
-from deciban.errors import DecibanError, UsageError
 from deciban.progress import Advance
 
 if TYPE_CHECKING:
@@ -62,31 +60,22 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Scan(Stream):
+class Scan(Source):
     """A table that is streamed from files or a query, as often as it is asked for.
 
-    name: what the user calls it. columns: their names. types: DuckDB's, of columns of text that is to be converted, or
-    of others that are to be cast. own_types: those that columns have by themselves. unsure: columns of a CSV file that
-    had no cell where its types were looked up. days: columns of a CSV file that hold dates without a time of the day.
+    types: DuckDB's, of columns of text that is to be converted, or of others that are to be cast. own_types: those that
+    columns have by themselves. unsure: columns of a CSV file that had no cell where its types were looked up. days:
+    columns of a CSV file that hold dates without a time of the day.
     """
 
-    name: str
-    columns: tuple[str, ...]
     readings: tuple[Reading, ...]
     types: Mapping[str, str] = field(default_factory=dict)
     own_types: Mapping[str, str] = field(default_factory=dict)
     unsure: frozenset[str] = frozenset()
     days: frozenset[str] = frozenset()
-    files: tuple[Path, ...] = ()
     row_bytes: float | None = None
     decimal: str = "."
-    called: Mapping[str, str] = field(default_factory=dict)  # what the user calls files that are read elsewhere
-    ignored: tuple[str, ...] = ()  # columns that were left out
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.columns
 
     @cached_property
     def expected(self) -> int | None:
@@ -115,16 +104,6 @@ class Scan(Stream):
         """Classes that are dates in a CSV file are taken as they are written."""
         return self.as_text([column]) if self.types.get(column, "").startswith("TIME") else self
 
-    def without(self, columns: Sequence[str]) -> "Scan":
-        """Leave some columns out."""
-        self._refuse_strange(columns)
-        left = tuple(name for name in self.columns if name not in columns)
-        return replace(self, columns=left, ignored=(*self.ignored, *columns))
-
-    def _refuse_strange(self, columns: Iterable[str]) -> None:
-        if strange := [name for name in columns if name not in self.names]:
-            raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
-
     def reading_as(self, types: Mapping[str, str]) -> "Scan":
         wanted = {}
         for name in self.names:
@@ -139,28 +118,6 @@ class Scan(Stream):
     def tables(self) -> Iterator[pa.Table]:
         with self._reader(self._union(self.names)) as reader:
             yield from map(self._named, _pieces(reader))
-
-    def head(self, rows: int) -> pa.Table:
-        """The first rows, so many if there are."""
-        pieces, held = [], 0
-        for piece in self.tables():
-            pieces.append(piece)
-            held += piece.num_rows
-            if held >= rows:
-                break
-        return pa.concat_tables(pieces).slice(0, rows)
-
-    def at(self, places: Sequence[int]) -> pa.Table:
-        """The rows at these places, counted from 0, as far as there are such; no more is held than they."""
-        found: dict[int, pa.Table] = {}
-        first = 0
-        for piece in self.tables():
-            here = [place for place in places if first <= place < first + piece.num_rows]
-            found |= {place: piece.slice(place - first, 1) for place in here}
-            first += piece.num_rows
-            if first > max(places):
-                break
-        return pa.concat_tables([found[place] for place in places if place in found] or [piece.slice(0, 0)])
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if self._numbered and self.expected is not None:
@@ -187,16 +144,6 @@ class Scan(Stream):
             sample = sample.set_column(place, name, as_days(as_whole(sample.column(place))))
         days = {name for name in sample.column_names if pa.types.is_date(sample[name].type)}
         return replace(scan, days=scan.days | days), sample
-
-    @contextmanager
-    def naming(self) -> Iterator[None]:
-        try:
-            yield
-        except DecibanError as problem:
-            named = (f"{name}{sign}" for name in (self.name, *self.files) for sign in ":,")
-            if str(problem).startswith(tuple(named)):
-                raise
-            raise type(problem)(f"{self.name}: {problem}") from problem
 
     def _named(self, table: pa.Table) -> pa.Table:
         table = table.rename_columns(list(self.names))

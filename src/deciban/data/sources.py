@@ -15,7 +15,9 @@ from typing import Any
 
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
+from deciban.data.documents import documents_in, is_mail, mail_files
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
+from deciban.data.stream import Source
 from deciban.data.text_types import TYPES, text_type
 from deciban.errors import DataError, UsageError
 
@@ -32,12 +34,13 @@ JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
 HEAD_ROWS = 20_000
 HEAD_CELLS = 1 << 22
 
-# A folder is read as the files of one of these kinds in it.
+# A folder is read as the files of one of these kinds in it; one that holds none but .txt is a folder of documents.
 ENDINGS = {
     "parquet": (".parquet", ".pq"),
     "json": (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz"),
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".txt"),
 }
+TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if ending != ".txt")
 
 
 def scan(
@@ -49,20 +52,64 @@ def scan(
     encoding: str | None = None,
     delimiter: str | None = None,
     header: bool = True,
-) -> "Scan":
+) -> Source:
     """Files or a query as a table that is streamed: `fit`, `predict` and all the others take it.
 
     source: a file (CSV, JSON lines, Parquet; gzip or zstd), a glob, a folder, a list of files, "-" for standard input,
-        or "sql: select ...", any query of DuckDB.
+        or "sql: select ...", any query of DuckDB; a folder of documents in folders named by their classes, or mail.
     types: for columns that are not what they look like: "text", "number", "bool", "date", "time".
     ignore: columns to leave out. missing: cells of a CSV file that mean a missing one, besides empty ones.
-    encoding, delimiter, header: of a CSV file, where they are not found by themselves.
+    encoding, delimiter, header: of a CSV file, where they are not found by themselves; the first of documents too.
     """
-    options = {"encoding": encoding, "delimiter": delimiter, "header": header}
-    found = _query(source) if isinstance(source, str) and source.startswith(SQL) else _files(source, options, missing)
+    if isinstance(source, str) and source.startswith(SQL):
+        found = _query(source)
+    else:
+        given = [os.fspath(one) for one in (source if isinstance(source, list | tuple) else [source])]
+        name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
+        folder = _folder_of_documents(given)
+        paths = [] if folder is not None else [path for one in given for path in _paths(one)]
+        if folder is not None or _are_mail(name, paths):
+            strange = {
+                "types": types,
+                "missing": tuple(missing) != MISSING,
+                "delimiter": delimiter,
+                "header": not header,
+            }
+            if any(strange.values()):
+                option = next(option for option, is_given in strange.items() if is_given)
+                raise UsageError(f"{name}: {option} is for tables, and these are documents; leave it out")
+            documents = mail_files(name, paths, encoding) if folder is None else documents_in(folder, encoding)
+            return documents.without(ignore)
+        options = {"encoding": encoding, "delimiter": delimiter, "header": header}
+        found = _files(name, paths, options, missing)
     if types:
         found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
     return found.without(ignore)
+
+
+def _folder_of_documents(given: Sequence[str]) -> str | None:
+    """The folder that is meant, if it holds no tables."""
+    folders = [one for one in given if os.path.isdir(os.path.expanduser(one)) and not _holds_tables(one)]
+    if folders and len(given) > 1:
+        raise UsageError(f"{folders[0]}: a folder of documents is read alone; give the one folder that holds all")
+    return folders[0] if folders else None
+
+
+def _holds_tables(folder: str) -> bool:
+    for _, folders, names in os.walk(os.path.expanduser(folder)):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if any(name.lower().endswith(TABLES) and not name.startswith((".", "_")) for name in names):
+            return True
+    return False
+
+
+def _are_mail(name: str, paths: Sequence[str]) -> bool:
+    """Whether the files are mail, all or none of them."""
+    mail = {path: os.path.isfile(path) and not path.lower().endswith(TABLES) and is_mail(path) for path in paths}
+    if any(mail.values()) and not all(mail.values()):
+        some, other = (next(path for path, found in mail.items() if found is wanted) for wanted in (True, False))
+        raise UsageError(f"{name}: the files are of several kinds ({some} is mail, {other} is not); choose one")
+    return any(mail.values())
 
 
 def _type(name: str, kind: str) -> str:
@@ -100,20 +147,16 @@ def _described(query: str, name: str, called: Mapping[str, str] = NOTHING) -> di
     return dict(zip(names, types, strict=True))
 
 
-def _files(source: Any, options: Mapping[str, Any], missing: Sequence[str]) -> Scan:
-    several = isinstance(source, list | tuple)
-    name = ", ".join(map(str, source)) if several else str(source)
-    name = "standard input" if name == STANDARD_INPUT else name
+def _files(name: str, given: Sequence[str], options: Mapping[str, Any], missing: Sequence[str]) -> Scan:
     paths: list[Path] = []
     kept: list[Any] = []
     called: dict[str, str] = {}  # what the user calls a file that is read elsewhere
-    for one in source if several else [source]:
-        for file in _paths(os.fspath(one)):
-            if file == STANDARD_INPUT or not Path(file).is_file():
-                kept.append(_spooled(file))
-                called[kept[-1].name] = "standard input" if file == STANDARD_INPUT else file
-                file = kept[-1].name
-            paths.append(Path(file))
+    for file in given:
+        if file == STANDARD_INPUT or not Path(file).is_file():
+            kept.append(_spooled(file))
+            called[kept[-1].name] = "standard input" if file == STANDARD_INPUT else file
+            file = kept[-1].name
+        paths.append(Path(file))
     looks = []
     for place, path in enumerate(paths):
         shown = called.get(str(path), str(path))

@@ -1,12 +1,16 @@
 """Tables that come piece by piece, as often as they are asked for."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 
 from deciban.data.drawing import Drawing
+from deciban.errors import DecibanError, UsageError
 from deciban.progress import Advance
 
 
@@ -55,3 +59,81 @@ class Stream(ABC):
             drawing.add(table)
             advance(table.num_rows)
         return drawing.table(), drawing.rows
+
+
+@dataclass(frozen=True)
+class Source(Stream):
+    """A stream of something that the user calls by a name: files, a query, a folder of documents.
+
+    name: what the user calls it. columns: their names. files: those that are read. called: what the user calls files
+    that are read elsewhere. ignored: columns that were left out.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    _: KW_ONLY
+    files: tuple[Path, ...] = ()
+    called: Mapping[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.columns
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Columns that name a row and say nothing of it: they are shown beside a prediction and never learned."""
+        return ()
+
+    @abstractmethod
+    def reading_as(self, types: Mapping[str, str]) -> "Source": ...
+
+    def as_text(self, columns: Sequence[str]) -> Self:
+        """Leave some columns as they are written, where they are written at all."""
+        return self
+
+    def with_dates_as_text(self, column: str) -> Self:
+        """Classes that are dates are taken as they are written, where they are written at all."""
+        return self
+
+    def without(self, columns: Sequence[str]) -> Self:
+        """Leave some columns out."""
+        self._refuse_strange(columns)
+        left = tuple(name for name in self.columns if name not in columns)
+        return replace(self, columns=left, ignored=(*self.ignored, *columns))
+
+    def _refuse_strange(self, columns: Iterable[str]) -> None:
+        if strange := [name for name in columns if name not in self.names]:
+            raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
+
+    def head(self, rows: int) -> pa.Table:
+        """The first rows, so many if there are."""
+        pieces, held = [], 0
+        for piece in self.tables():
+            pieces.append(piece)
+            held += piece.num_rows
+            if held >= rows:
+                break
+        return pa.concat_tables(pieces).slice(0, rows)
+
+    def at(self, places: Sequence[int]) -> pa.Table:
+        """The rows at these places, counted from 0, as far as there are such; no more is held than they."""
+        found: dict[int, pa.Table] = {}
+        first = 0
+        for piece in self.tables():
+            here = [place for place in places if first <= place < first + piece.num_rows]
+            found |= {place: piece.slice(place - first, 1) for place in here}
+            first += piece.num_rows
+            if first > max(places):
+                break
+        return pa.concat_tables([found[place] for place in places if place in found] or [piece.slice(0, 0)])
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        try:
+            yield
+        except DecibanError as problem:
+            named = (f"{name}{sign}" for name in (self.name, *self.files) for sign in ":,")
+            if str(problem).startswith(tuple(named)):
+                raise
+            raise type(problem)(f"{self.name}: {problem}") from problem
