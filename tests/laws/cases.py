@@ -24,6 +24,7 @@ from deciban import (
     Poisson,
     Pooled,
     Shrunk,
+    Text,
 )
 from deciban.data.examples import Labelled
 from deciban.data.infer import Defaults, settle
@@ -31,7 +32,7 @@ from deciban.data.labels import encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import Schema
 from deciban.fit import batches, fold
-from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples
+from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Words
 
 Rng = np.random.Generator
 
@@ -56,6 +57,20 @@ def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
 def _words(rng: Rng, n: int) -> pa.Table:
     words = np.array(["red", "green", "blue", "grey", None], dtype=object)
     return pa.table({name: pa.array(words[rng.integers(0, 5, n)], pa.string()) for name in "abc"})
+
+
+def _texts(rng: Rng, n: int) -> pa.Table:
+    """Short texts in several languages, some empty, some missing, with words that are there only once."""
+    words = np.array(["red", "Grün", "ΟΔΟΣ", "İzmir", "ein_Wort", "x", "слово", "extraordinarily-long-words", "日本語"])
+
+    def text() -> str | None:
+        some = [
+            *words[rng.integers(0, words.size, rng.integers(0, 7))],
+            *[f"w{rng.integers(0, 200)}"][: rng.integers(0, 2)],
+        ]
+        return None if rng.random() < 0.1 else " ".join(some)
+
+    return pa.table({name: pa.array([text() for _ in range(n)], pa.string()) for name in "abc"})
 
 
 def _positive(rng: Rng, n: int) -> np.ndarray:
@@ -95,6 +110,12 @@ CASES = [
     Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), _normal, False),
     Case("joint-gaussian-pooled", JointGaussian(Pooled()), _normal, False),
     Case("joint-table", {("a", "b", "c"): JointTable()}, _words, True),
+    Case("text", _columns(Text()), _texts, True),
+    Case("text-bernoulli", _columns(Text("bernoulli", alpha=0.5, min_count=2.0)), _texts, True),
+    Case("text-complement", _columns(Text("complement", ngram_range=(1, 2), stop_words=("red",))), _texts, True),
+    Case("text-characters", _columns(Text(analyzer="char_wb", ngram_range=(2, 3), tempering=0.5)), _texts, True),
+    Case("text-lift", _columns(Text("lift", amounts="root", normalize=True, linear=0.4)), _texts, False),
+    Case("text-log", _columns(Text(amounts="log", normalize=True, strip_accents=True, min_count=1.5)), _texts, False),
 ]
 
 
@@ -144,6 +165,11 @@ def assert_same_statistic(a: Any, b: Any, exact: bool) -> None:
             assert one.to_pylist() == other.to_pylist()
         np.testing.assert_array_equal(a.tuples, b.tuples)
         _floats_agree(a.table, b.table, exact)
+    elif isinstance(a, Words):
+        for one, other in zip(a.vocabularies, b.vocabularies, strict=True):
+            assert one.array.to_pylist() == other.array.to_pylist()
+        for one, other in zip((*a.tables, a.texts), (*b.tables, b.texts), strict=True):
+            _floats_agree(one, other, exact)
     elif isinstance(a, Cells):
         for one, other in zip(a.columns, b.columns, strict=True):
             assert one.exponent == other.exponent

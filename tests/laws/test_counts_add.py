@@ -95,7 +95,10 @@ def test_hostile_batches(case: Case) -> None:
     assert_same_counts(total, whole, case.exact)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.exact], ids=lambda case: case.name)
+MEASURED = [case for case in CASES if not case.exact and not case.name.startswith("text")]
+
+
+@pytest.mark.parametrize("case", MEASURED, ids=lambda case: case.name)
 def test_batches_far_from_zero(case: Case) -> None:
     """All numbers shifted by 1e9, on a grid that doubles hold there: one row at a time, sorted, merged as a tree."""
     X, y, rng = table(case, 10)

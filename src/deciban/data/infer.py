@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban.arrays import take_cells
 from deciban.data.schema import GIVEN, Part, Schema, listed
 from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
 from deciban.data.text_types import LEADING_ZERO, NUMBER
@@ -169,8 +170,9 @@ def _as_numbers(array: pa.Array) -> str | None:
 
 def _words_of(array: pa.Array) -> float | None:
     """How many words texts have on average; None where they are rather names of categories."""
-    cells = array.drop_null()
-    some = cells.take(pa.array(np.linspace(0, len(cells) - 1, min(len(cells), LOOKED_AT)).astype(np.int64))).to_pylist()
+    filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
+    places = np.linspace(0, filled.size - 1, min(filled.size, LOOKED_AT)).astype(np.int64)
+    some = take_cells(array, filled[places]).to_pylist()
     words = float(np.mean([len(cell[:10_000].split()) for cell in some]))
     return words if words >= TEXT_WORDS and 2 * len(set(some)) > len(some) else None
 

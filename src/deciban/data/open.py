@@ -60,29 +60,26 @@ def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
 
 
 def _texts(data: Any) -> Frame | None:
-    """Texts alone, one a row, as a table of one column; None for anything else."""
+    """Texts alone, one a row, as a table of one column, which has a name if they have; None for anything else."""
     name = getattr(data, "name", None)
     if isinstance(data, list | tuple):
-        if not any(isinstance(cell, str) for cell in data[:100]):
-            return None
-        if not all(cell is None or isinstance(cell, str) for cell in data):
-            return None
-        cells = _arrow(data, "x0")
-    elif isinstance(data, np.ndarray):
-        if data.ndim != 1 or data.dtype.kind not in "OUT" or not all(isinstance(cell, str) for cell in data[:100]):
+        if not any(isinstance(cell, str) for cell in data) or not all(isinstance(cell, str | None) for cell in data):
             return None
         cells = _arrow(data, "x0")
     elif isinstance(data, pa.Array | pa.ChunkedArray):
         cells = data
-    elif hasattr(data, "dtype") and getattr(data, "ndim", 1) == 1 and hasattr(data, "to_frame"):  # of pandas or polars
-        cells = _series(data, str(name)) if _is_pandas_series(data) else data.to_arrow()
-    else:
+    elif getattr(data, "ndim", 1) != 1 or not hasattr(data, "dtype"):
         return None
+    elif isinstance(data, np.ndarray):
+        if data.dtype.kind not in "OUT" or not any(isinstance(cell, str) for cell in data):
+            return None
+        cells = _arrow(data, "x0")
+    else:  # of pandas or polars
+        cells = _series(data, str(name)) if _is_pandas_series(data) else data.to_arrow()
     if not is_text(plain_type(cells.type)):
         return None
-    return _named(
-        [name if isinstance(name, str) and name else "x0"], [cells], named=isinstance(name, str) and bool(name)
-    )
+    named = isinstance(name, str) and name != ""
+    return _named([str(name) if named else "x0"], [cells], named)
 
 
 def _is_pandas_series(data: Any) -> bool:
