@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -630,7 +630,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 known = before.counts.under(schema)
                 known = known if declared is None else known.declaring(_declared(declared))
                 return self._changed(known + self._counted(schema, everything), before)
-            sample, everything = examples.sample()
+            said = self.tune is None and self.columns is not None and not isinstance(self.columns, Mapping)
+            if said and isinstance(examples, Labelled):
+                sample, everything = examples, examples  # no cell is looked at
+            else:
+                sample, everything = examples.sample()
             if isinstance(examples, LabelledStream) and not sample.table.rows:
                 raise DataError("the table has no rows; there is nothing to learn from")
             refuse_empty(sample.table)

@@ -28,8 +28,10 @@ FEW_ROWS = 64
 
 _ONES = np.ones(BATCH_ROWS)
 
-# Bytes of text of one batch, about: words are counted on several threads, and the tables of a batch stay small.
+# Bytes of text of one batch that is counted, and of one that is scored, about. Vocabularies are added batch by batch,
+# so the former are large; scores are small.
 BATCH_TEXT = 24 << 20
+SCORED_TEXT = 2 << 20
 
 # Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
 MOST_SCORES = 1 << 18
@@ -68,17 +70,17 @@ def batches(pieces: Iterable[Labelled], schema: Schema) -> Iterator[Batch]:
     """The rows cut into batches, with the columns of the schema."""
     for piece in pieces:
         table, labels, weights = schema.fitting(piece.table), piece.labels, piece.weights
-        for start, stop in row_ranges(table.rows, _most_rows(table)):
+        for start, stop in row_ranges(table.rows, _most_rows(table, BATCH_TEXT)):
             part = _ONES[: stop - start] if weights is None else weights[start:stop]
             first = piece.first_row + start
             yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, first)
 
 
-def _most_rows(table: Table) -> int:
-    """The rows of one batch at most."""
-    if table.rows <= FEW_ROWS or not isinstance(table, Frame) or (size := table.text_bytes) <= BATCH_TEXT:
+def _most_rows(table: Table, text: int) -> int:
+    """The rows of one batch at most, which has so many bytes of text, about."""
+    if table.rows <= FEW_ROWS or not isinstance(table, Frame) or (size := table.text_bytes) <= text:
         return BATCH_ROWS
-    return max(FEW_ROWS, table.rows * BATCH_TEXT // size)
+    return max(FEW_ROWS, table.rows * text // size)
 
 
 def count(batch: Batch, schema: Schema) -> Counts:
@@ -126,7 +128,7 @@ def scored(
 ) -> npt.NDArray[Any]:
     """finish(log joint, log prior) of all rows of a table that fits the model, batch by batch on threads."""
 
-    most = min(_most_rows(table), max(1, MOST_SCORES // model.classes.size))
+    most = min(_most_rows(table, SCORED_TEXT), max(1, MOST_SCORES // model.classes.size))
     if table.rows <= most:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
     nothing = finish(np.empty((0, model.classes.size)), model.log_prior)

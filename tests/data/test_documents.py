@@ -208,9 +208,9 @@ def test_pieces_are_bounded_by_rows_and_by_text(tmp_path: Path, monkeypatch: pyt
 def test_of_long_documents_fewer_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus(tmp_path, {f"a/{k:02}.txt": "x" * 1_000 for k in range(60)})
     monkeypatch.setattr("deciban.data.documents.PIECE_ROWS", 20)
-    monkeypatch.setattr("deciban.data.documents.SAMPLE_ROWS", 5)
+    monkeypatch.setattr("deciban.data.stream.LONG_ROWS", 5)
     every, count = scan(tmp_path).sample(30, lambda rows: None)
-    monkeypatch.setattr("deciban.data.documents.SAMPLE_BYTES", 10_500)
+    monkeypatch.setattr("deciban.data.stream.SAMPLE_BYTES", 10_500)
     few, again = scan(tmp_path).sample(30, lambda rows: None)
     assert (every.num_rows, few.num_rows, count, again) == (30, 10, 60, 60)
     assert set(few["file"].to_pylist()) < set(every["file"].to_pylist())

@@ -9,20 +9,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from deciban.data.drawing import Drawing
 from deciban.data.mail import mail_kind, messages, read_mail
 from deciban.data.plain_text import MARKS, codec, decoded, text_of_html
 from deciban.data.stream import Source
 from deciban.errors import DataError, UsageError
-from deciban.progress import Advance
 
 # A piece of a stream has no more documents, and not much more text, than these.
 PIECE_ROWS = 1 << 12
 PIECE_BYTES = 1 << 23
-
-# Text of the rows that are drawn by lot; a thousand are drawn in any case.
-SAMPLE_BYTES = 1 << 28
-SAMPLE_ROWS = 1_000
 
 # What files are by their names; others are looked at. MAIL is read as mail, too, where a file is given by its name.
 MAIL = {".eml": "mail", ".mbox": "mbox"}
@@ -101,16 +95,6 @@ class Documents(Source):
                 held, size, empty = [], 0, False
         if held or empty:
             yield self._table(held)
-
-    def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        """As of other streams, but of long documents fewer are drawn."""
-        drawing, size = Drawing(most), 0
-        for table in self.tables():
-            drawing.add(table)
-            size += table.nbytes
-            drawing.most = min(drawing.most, max(SAMPLE_ROWS, SAMPLE_BYTES * drawing.rows // max(size, 1)))
-            advance(table.num_rows)
-        return drawing.table(), drawing.rows
 
     def _table(self, rows: Sequence[Row]) -> pa.Table:
         cells = dict(zip(COLUMNS, zip(*rows, strict=True) if rows else [()] * len(COLUMNS), strict=True))

@@ -12,7 +12,7 @@ from deciban.arrays import Floats
 from deciban.data.drawing import drawn
 from deciban.data.labels import Labels, check_weights, encode_labels
 from deciban.data.schema import listed
-from deciban.data.stream import Source, Stream
+from deciban.data.stream import Source, Stream, fewer_long_rows
 from deciban.data.tables import Frame, Table
 from deciban.data.text_types import as_whole
 from deciban.errors import UsageError
@@ -94,6 +94,8 @@ class Labelled:
 
     def sample(self) -> tuple["Labelled", "Labelled"]:
         most = _sample_rows(self.table.width)
+        if isinstance(self.table, Frame):
+            most = fewer_long_rows(most, self.table.text_bytes / max(self.table.rows, 1))
         if self.table.rows <= most:
             return self, self
         rows = drawn(self.table.rows, most)

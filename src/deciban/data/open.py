@@ -63,7 +63,7 @@ def _texts(data: Any) -> Frame | None:
     """Texts alone, one a row, as a table of one column, which has a name if they have; None for anything else."""
     name = getattr(data, "name", None)
     if isinstance(data, list | tuple):
-        if not any(isinstance(cell, str) for cell in data) or not all(isinstance(cell, str | None) for cell in data):
+        if str not in (kinds := set(map(type, data))) or not kinds <= {str, np.str_, type(None)}:
             return None
         cells = _arrow(data, "x0")
     elif isinstance(data, pa.Array | pa.ChunkedArray):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from deciban.arrays import CORES
 from deciban.data.complaints import told
 from deciban.data.drawing import drawn
-from deciban.data.stream import Source
+from deciban.data.stream import Source, fewer_long_rows
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
 from deciban.progress import Advance
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PIECE_ROWS = 3 << 13
 
 PIECE_CELLS = 1 << 21
+PIECE_BYTES = 1 << 25
 
 # Megabytes of DuckDB, and one more for each column.
 MEMORY = 128
@@ -73,7 +74,8 @@ class Scan(Source):
     own_types: Mapping[str, str] = field(default_factory=dict)
     unsure: frozenset[str] = frozenset()
     days: frozenset[str] = frozenset()
-    row_bytes: float | None = None
+    row_bytes: float | None = None  # on average in a file of text
+    row_size: float = 0.0  # in memory, about, where that is known beforehand
     decimal: str = "."
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
 
@@ -117,11 +119,17 @@ class Scan(Source):
 
     def tables(self) -> Iterator[pa.Table]:
         with self._reader(self._union(self.names)) as reader:
-            yield from map(self._named, _pieces(reader))
+            yield from map(self._named, _pieces(reader, self._piece_rows))
+
+    @property
+    def _piece_rows(self) -> int:
+        """The rows of a piece, which depend on the table alone."""
+        few = int(PIECE_BYTES / max(self.row_size, self.row_bytes or 0.0, 1.0))
+        return min(PIECE_ROWS, max(256, min(few, PIECE_CELLS // max(len(self.columns), 1))))
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if self._numbered and self.expected is not None:
-            rows = pa.table({"place": drawn(self.expected, most)})
+            rows = pa.table({"place": drawn(self.expected, fewer_long_rows(most, self.row_size))})
             query = f"{self._union(self.names)} WHERE {ROW_NUMBER} IN (SELECT place FROM drawn) ORDER BY {ROW_NUMBER}"
             with self._reader(query, drawn=rows) as reader:
                 return self._named(reader.read_all()), self.expected
@@ -164,19 +172,19 @@ class Scan(Source):
             connection.register(name, table)
         try:
             with told(self.name, {there: here for one in self.readings for there, here in one.columns}, self.called):
-                reader = connection.sql(query).to_arrow_reader(piece_rows(len(self.columns)))
+                reader = connection.sql(query).to_arrow_reader(self._piece_rows)
                 yield reader
         finally:
             connection.close()
             pa.default_memory_pool().release_unused()
 
 
-def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+def _pieces(reader: pa.RecordBatchReader, size: int) -> Iterator[pa.Table]:
     """The rows in pieces of one size, in whatever batches DuckDB reads them on so many threads; at least one piece.
 
     So the sums of a model do not depend on the machine, in no digit.
     """
-    held, empty, size = reader.schema.empty_table(), True, piece_rows(len(reader.schema))
+    held, empty = reader.schema.empty_table(), True
     for batch in reader:
         more = pa.Table.from_batches([batch])
         held = pa.concat_tables([held, more]) if held.num_rows else more
@@ -186,11 +194,6 @@ def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
             held = held.slice(size)
     if held.num_rows or empty:
         yield held.combine_chunks()
-
-
-def piece_rows(columns: int) -> int:
-    """The rows of a piece of a table with so many columns."""
-    return min(PIECE_ROWS, max(256, PIECE_CELLS // max(columns, 1)))
 
 
 def connect(columns: int = 0, parsing: bool = False) -> "duckdb.DuckDBPyConnection":

@@ -246,9 +246,21 @@ def _parquet(
     columns = _described(f"SELECT * FROM {call})", name, called)
     numbered = len(paths) == 1 and ROW_NUMBER not in map(str.lower, columns)
     call += f", {ROW_NUMBER}=true)" if numbered else ")"
-    return Scan(
-        name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), own_types=columns
-    )
+    same = tuple((column, column) for column in columns)
+    return Scan(name, tuple(columns), (Reading(call, same),), own_types=columns, row_size=_row_size(paths[0]))
+
+
+def _row_size(path: Path) -> float:
+    """The bytes of a row of a Parquet file in memory, about; 0 where that is not known."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        held = parquet.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return 0.0  # DuckDB can tell what is wrong
+    size = sum(held.row_group(k).total_byte_size for k in range(held.num_row_groups))
+    return float(size / max(held.num_rows, 1))
 
 
 def _json(

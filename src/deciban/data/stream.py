@@ -13,6 +13,15 @@ from deciban.data.drawing import Drawing
 from deciban.errors import DecibanError, UsageError
 from deciban.progress import Advance
 
+# Bytes of the rows that are drawn by lot, about; a thousand rows are drawn in any case.
+SAMPLE_BYTES = 1 << 28
+LONG_ROWS = 1_000
+
+
+def fewer_long_rows(most: int, row_bytes: float) -> int:
+    """How many rows of so many bytes are drawn, if it were `most` of short ones."""
+    return min(most, max(LONG_ROWS, int(SAMPLE_BYTES / max(row_bytes, 1.0))))
+
 
 class Stream(ABC):
     """Rows that need not fit into memory."""
@@ -53,10 +62,15 @@ class Stream(ABC):
         return self.settled(pa.concat_tables(self.tables()))[1]
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        """Rows drawn by lot, at most so many, and how many rows there are; the same that a table in memory draws."""
-        drawing = Drawing(most)
+        """Rows drawn by lot, at most so many (fewer if they are long), and how many rows there are.
+
+        They are the same that a table in memory draws.
+        """
+        drawing, size = Drawing(most), 0
         for table in self.tables():
             drawing.add(table)
+            size += table.nbytes
+            drawing.most = min(drawing.most, fewer_long_rows(most, size / max(drawing.rows, 1)))
             advance(table.num_rows)
         return drawing.table(), drawing.rows
 

@@ -1,7 +1,7 @@
 """Texts as the words in them."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import LANES, Codes, Flags, Floats, Integers, SparseRows, kernel_view, take_cells
+from deciban.arrays import LANES, Codes, Floats, Integers, SparseRows, kernel_view, take_cells
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import LeftOut, Readable, Sampled, Spoken, check_amount, score_anew
 from deciban.families.bernoulli import Exchange
@@ -150,24 +150,21 @@ class Text(Spoken):
         return TextLikelihood(tuple(self._column(statistic, j) for j in range(len(statistic.tables))))
 
     def _column(self, statistic: Words, j: int) -> "TextColumn":
+        """Frequent words come first: they stay together in the cache."""
         words, table = statistic.vocabularies[j], statistic.tables[j]
-        if self.min_count > 0.0:
-            kept = np.flatnonzero(self.in_vocabulary(table.sum(axis=1)))
-            words, table = words.take(kept), table[kept]
-        return TextColumn(self, words, table, statistic.texts[:, j])
+        total = table.sum(axis=1)
+        order = np.argsort(-total, kind="stable")
+        order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
+        order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
+        return TextColumn(self, words.take(order), table[order], statistic.texts[:, j])
 
     def _counted(self, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """The amounts of the words of texts as they were counted, of those that are in the vocabulary."""
-        everything = TextColumn(self, statistic.vocabularies[j], statistic.tables[j], statistic.texts[:, j])
-        rows = everything.rows(texts)
+        known = self._column(statistic, j)
         if self.min_count == 0.0:
-            return rows
-        kept = np.flatnonzero(self.in_vocabulary(everything.counts.sum(axis=1)))
-        return SparseRows.of(rows.matrix()[:, kept])
-
-    def in_vocabulary(self, total: Floats) -> Flags:
-        """Whether words that were counted so often are."""
-        return np.asarray((total > 0.0) & (total >= self.min_count))
+            return known.rows(texts)
+        everything = replace(self, min_count=0.0)._column(statistic, j)
+        return SparseRows.of(everything.rows(texts).matrix()[:, : len(known.words)])  # the others come last
 
     def score_left_out(
         self, statistic: Words, cells: list[pa.Array], rows: LeftOut, slot: Integers, out: Floats

@@ -82,6 +82,22 @@ def letters(typing: Any, array: Any, place: Any) -> Any:
 
 
 @emitted
+def fetch(typing: Any, array: Any, place: Any) -> Any:
+    """Ask memory for what will be needed soon; `place` counts numbers of 64 bits."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        small = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, small, small, small])
+        asked = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+        builder.call(asked, [pointer, small(0), small(3), small(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), build
+
+
+@emitted
 def lowest(typing: Any, bits: Any) -> Any:
     """The place of the lowest bit that is set."""
 

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.bits import eight_bytes, mixed
+from deciban.kernels.bits import eight_bytes, fetch, mixed
 from deciban.kernels.compiled import Array, compiled
 
 # Words of so many bytes or more are known by a hash; the others are their own keys. Bytes that `text` has at its end
 # so that keys can be read from it.
 LONG = 16
 SPARE = 16
+
+# Slots that are more than these are not all in the cache: so many words ahead memory is asked for them.
+CACHED = 1 << 20
+AHEAD = 32
 
 _ONE, _EIGHT, _HALF = np.uint64(1), np.uint64(8), np.uint64(32)
 _LONG_MARK = np.uint64(0xFF << 56)
@@ -65,6 +69,31 @@ def _find(
 @compiled
 def _hashed(first: int, more: int, seeds: Array) -> Any:
     return mixed(first ^ seeds[3], more ^ seeds[4])
+
+
+@compiled
+def _fetch_slots(
+    scratch: Array,
+    begins: Array,
+    stops: Array,
+    first: int,
+    last: int,
+    more: int,
+    seeds: Array,
+    slots: Array,
+    keys: Array,
+) -> None:
+    """Ask memory for the slots, and then for the keys, of the words from `first` on, each with `more` units behind."""
+    mask = np.uint64(slots.size - 1)
+    hashes = np.empty(AHEAD, dtype=np.uint64)
+    count = min(AHEAD, last - first)
+    for k in range(count):
+        begin = begins[first + k]
+        hashes[k] = _hashed(*_key(scratch, begin, stops[first + k + more] - begin, seeds), seeds) & mask
+        fetch(slots, hashes[k])
+    for k in range(count):
+        if slots[hashes[k]] != 0:
+            fetch(keys, np.uint64(2) * ((slots[hashes[k]] & _NUMBER) - _ONE))
 
 
 @compiled
@@ -189,7 +218,10 @@ def number_words(
                     break
                 if count + units >= numbers.size:
                     numbers = longer(numbers, count, count + units + 1)
-                for t in range(groups[g], groups[g + 1] - together + 1):
+                last = groups[g + 1] - together + 1
+                for t in range(groups[g], last):
+                    if slots.size > CACHED and (t - groups[g]) % AHEAD == 0:
+                        _fetch_slots(scratch, begins, stops, t, last, together - 1, seeds, slots, keys)
                     begin = begins[t]
                     size = stops[t + together - 1] - begin
                     first, more = _key(scratch, begin, size, seeds)
@@ -253,7 +285,7 @@ def count_numbers(numbers: Array, begins: Array, labels: Array, weights: Array, 
 @compiled
 def gather_numbers(numbers: Array, begins: Array, size: int) -> tuple[Array, Array, Array]:
     """The rows in CSR form: how often each word is in each text."""
-    place = np.full(size, -1, dtype=np.int64)
+    place = np.full(size, -1, dtype=np.int32)  # of a word among those of its text
     data = np.empty(numbers.size, dtype=np.float64)
     indices = np.empty(numbers.size, dtype=np.int32)
     indptr = np.zeros(begins.size, dtype=np.int64)
@@ -262,13 +294,15 @@ def gather_numbers(numbers: Array, begins: Array, size: int) -> tuple[Array, Arr
         first = count
         for k in range(begins[row], begins[row + 1]):
             word = np.uint64(numbers[k])
-            if place[word] < first:
-                place[word] = count
+            if place[word] < 0:
+                place[word] = count - first
                 indices[count] = word
                 data[count] = 1.0
                 count += 1
             else:
-                data[place[word]] += 1.0
+                data[first + place[word]] += 1.0
+        for k in range(first, count):
+            place[np.uint64(indices[k])] = -1
         indptr[row + 1] = count
     return data, indices, indptr
 
