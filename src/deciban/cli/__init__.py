@@ -65,8 +65,8 @@ def app(context: click.Context) -> None:
 
 for command in (
     *(learning.fit, scoring.predict, scoring.explain, scoring.decide, judging.evaluate, judging.diagnose),
-    *(learning.learn, learning.forget, learning.merge, judging.inspect, scoring.sample, theorem.bayes),
-    *(tour.demo, tour.completion),
+    *(learning.learn, learning.forget, learning.merge, judging.inspect, scoring.words, scoring.sample),
+    *(theorem.bayes, tour.demo, tour.completion),
 ):
     app.add_command(command)
 

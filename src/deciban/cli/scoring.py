@@ -1,4 +1,4 @@
-"""predict, explain, decide, sample: what a model says of rows."""
+"""predict, explain, decide, words, sample: what a model says of rows, and of words."""
 
 import os
 import sys
@@ -24,6 +24,8 @@ from deciban.cli.common import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from deciban.classifier import BayesClassifier
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet file; standard output "
                       "(CSV, or JSON lines with --json) unless given.")  # fmt: skip
@@ -168,22 +170,65 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
 
 
 @click.command(epilog="""\b
+Examples:
+  deciban words mail.dcb
+  deciban words mail.dcb --class spam --count 50
+""")  # fmt: skip
+@MODEL
+@click.option("--class", "label", metavar="CLASS", help="Only the words of this class; all classes unless given.")
+@click.option("--column", metavar="COLUMN", help="The column of texts, if there are several.")
+@click.option("--count", "-n", type=click.IntRange(1), default=10, show_default=True, help="How many words.")
+@common
+def words(model: str, label: str | None, column: str | None, count: int, as_json: bool) -> None:
+    """Show the words by which the texts of each class are known, the most telling first."""
+    from dataclasses import asdict
+
+    clf = loaded(model)
+    chosen = clf.classes_.tolist() if label is None else [_class(clf, label)]
+    found = {str(one): clf.top_words(one, count, column) for one in chosen}
+    if as_json:
+        return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
+    for k, (one, some) in enumerate(found.items()):
+        if k:
+            say()
+        click.secho(one, bold=True)
+        say(str(some))
+    return None
+
+
+def _class(clf: "BayesClassifier", label: str | None) -> Any:
+    """The class that is written so on the command line."""
+    labels = clf.classes_.tolist()
+    if label is None:
+        return None
+    if label not in (names := [str(one) for one in labels]):
+        raise click.UsageError(f"--class {label}: there is no such class; there are {', '.join(names)}")
+    return labels[names.index(label)]
+
+
+@click.command(epilog="""\b
 Example:
   deciban sample wine.dcb --rows 1000 --seed 1 --output made-up.csv
+  deciban sample mail.dcb --class spam --length 30
 """)  # fmt: skip
 @MODEL
 @click.option("--rows", type=click.IntRange(0), default=10, show_default=True, help="How many rows to draw.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the same rows each time.")
+@click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
+@click.option("--length", type=click.IntRange(0), help="How many words each text has.")
 @OUTPUT
 @RAW
 @common
-def sample(model: str, rows: int, seed: int | None, output: str | None, as_json: bool, raw: bool) -> None:
+def sample(
+    model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
+    raw: bool,
+) -> None:  # fmt: skip
     """Draw rows from the model: what it thinks the world looks like."""
     check_output(output, (model,))
     import pyarrow as pa
 
     clf = loaded(model)
-    drawn, labels = clf.sample(rows, random_state=seed)
+    drawn, labels = clf.sample(rows, random_state=seed, label=_class(clf, label), length=length)
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
     table = drawn.append_column(clf.target_ or "class", pa.array(labels.tolist()))

@@ -91,6 +91,8 @@ class Steps:
         terms += list(zip(self._cells(row)[2], each, strict=True))
         shown = sorted(terms, key=lambda term: -abs(np.nan_to_num(term[1])))
         found["decibans"] = [(name, float(DECIBANS * value)) for name, value in shown]
+        if texts := self.words(row):
+            found["words"] = {text.column: [(word.word, word.decibans) for word in text.words] for text in texts}
         return {**found, "against": labels[other], "sum": float(DECIBANS * sum(value for _, value in terms))}
 
     def words(self, row: int = 0) -> list[SpokenText]:

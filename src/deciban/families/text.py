@@ -394,27 +394,40 @@ class TextLikelihood:
         return " · ".join(parts) + more
 
 
+def _present(column: TextColumn, labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Which words are there, each by itself, and how many in each text; in any order."""
+    share = np.exp(column.exchange.one[column.words.rare :]).T
+    found = [rng.permutation(np.flatnonzero(rng.random(share.shape[1]) < share[label])) for label in labels]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found]), np.array(
+        [some.size for some in found], dtype=np.int64
+    )
+
+
+def _thrown(
+    column: TextColumn, labels: Integers, rng: np.random.Generator, length: int | None
+) -> tuple[Integers, Integers]:
+    """Words thrown one after the other, and how many in each text: as many as the class has on average."""
+    shares = np.exp(column.exchange.one if column.family.kind == "bernoulli" else column.slope)[column.words.rare :]
+    texts = np.maximum(column.texts, 1e-300)
+    sizes = rng.poisson((column.counts.sum(axis=0) / texts)[labels]) if length is None else np.full(len(labels), length)
+    owner = np.repeat(labels, sizes)
+    drawn = np.empty(owner.size, dtype=np.int64)
+    for label in np.unique(owner):
+        heap = np.cumsum(shares[:, label])
+        throws = rng.random(int((owner == label).sum())) * heap[-1]
+        drawn[owner == label] = np.minimum(np.searchsorted(heap, throws, side="right"), len(shares) - 1)
+    return drawn, sizes
+
+
 def written(column: TextColumn, labels: Integers, rng: np.random.Generator, length: int | None) -> pa.Array:
     """Texts drawn for rows of the given classes: words in the order in which they were drawn."""
     if column.family.kind in ("complement", "lift"):
         raise BadCell(0, None, f"{column.family} is a score, not a distribution", "use Text() to write texts")
-    first = column.words.rare
-    words = column.words.array[first:]
+    words = column.words.array[column.words.rare :]
     drawn, sizes = np.zeros(0, dtype=np.int64), np.zeros(len(labels), dtype=np.int64)
-    if len(words):
-        shares = np.exp(column.exchange.one if column.family.kind == "bernoulli" else column.slope)[first:]
-        sizes = _lengths(column, labels, rng) if length is None else np.full(len(labels), length)
-        owner = np.repeat(labels, sizes)
-        drawn = np.empty(owner.size, dtype=np.int64)
-        for label in np.unique(owner):
-            heap = np.cumsum(shares[:, label])
-            throws = rng.random(int((owner == label).sum())) * heap[-1]
-            drawn[owner == label] = np.minimum(np.searchsorted(heap, throws, side="right"), len(words) - 1)
+    if len(words) and column.family.kind == "bernoulli" and length is None:
+        drawn, sizes = _present(column, labels, rng)
+    elif len(words):
+        drawn, sizes = _thrown(column, labels, rng, length)
     lists = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), words.take(pa.array(drawn)))
     return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
-
-
-def _lengths(column: TextColumn, labels: Integers, rng: np.random.Generator) -> Integers:
-    """As many words as a text of the class has on average, a Poisson number of them."""
-    mean = np.divide(column.counts.sum(axis=0), column.texts, out=np.zeros_like(column.texts), where=column.texts > 0.0)
-    return np.asarray(rng.poisson(mean[labels]), dtype=np.int64)
