@@ -631,10 +631,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 known = known if declared is None else known.declaring(_declared(declared))
                 return self._changed(known + self._counted(schema, everything), before)
             said = self.tune is None and self.columns is not None and not isinstance(self.columns, Mapping)
-            if said and isinstance(examples, Labelled):
-                sample, everything = examples, examples  # no cell is looked at
-            else:
-                sample, everything = examples.sample()
+            sample, everything = examples.glance() if said else examples.sample()
             if isinstance(examples, LabelledStream) and not sample.table.rows:
                 raise DataError("the table has no rows; there is nothing to learn from")
             refuse_empty(sample.table)

@@ -50,7 +50,8 @@ class Look:
     named: bool = True  # whether its first row is the header
     skipped: int = 0  # blank lines before the header
     mixed_ends: bool = False
-    row_bytes: float | None = None  # of a row on average, where the whole file is not shorter
+    multiline: bool = False  # whether cells have line breaks in them
+    row_bytes: float | None = None  # of a row on average; of a CSV only where the whole file is not shorter
 
 
 def look(path: Path, name: str, encoding: str | None = None, delimiter: str | None = None, header: bool = True) -> Look:
@@ -75,7 +76,7 @@ def look(path: Path, name: str, encoding: str | None = None, delimiter: str | No
     encoding = encoding or marked or "utf-8"
     text = _decoded(name, start, encoding)
     if text.lstrip()[:1] in ("{", "["):
-        return Look("json", compression, encoding)
+        return Look("json", compression, encoding, row_bytes=len(start) / max(start.count(b"\n"), 1))
     return _csv(name, text, len(start), compression, encoding, delimiter, header)
 
 
@@ -126,6 +127,9 @@ def _csv(
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
     point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)
     lines = body.count("\n") or body.count("\r")
+    multiline = any("\n" in cell or "\r" in cell for cell in cells)
+    if multiline:
+        lines = max(sum(1 for _ in _records(body, delimiter)) - 1, 1)
     return Look(
         kind="csv",
         compression=compression,
@@ -135,9 +139,19 @@ def _csv(
         header=names,
         named=header,
         skipped=skipped,
+        multiline=multiline,
         mixed_ends="\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
         row_bytes=size / lines if lines and compression is None else None,
     )
+
+
+def quotes_are_closed(path: Path, compression: str | None) -> bool:
+    """Whether a CSV file has as many quotes as it needs: two for each cell and for each quote in one."""
+    count = 0
+    with pa.input_stream(str(path), compression=compression) as stream:
+        while block := stream.read(1 << 22):
+            count += block.count(b'"')
+    return count % 2 == 0
 
 
 def _records(text: str, delimiter: str) -> Iterator[list[str]]:

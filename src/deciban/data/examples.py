@@ -49,6 +49,10 @@ class Examples(Protocol):
         """Rows drawn by lot, or all where they are few; and all rows, the same ones if they are in memory by then."""
         ...
 
+    def glance(self) -> tuple["Labelled", "Examples"]:
+        """The same where only the types of columns matter: some rows, if possible without reading many."""
+        ...
+
     def whole(self) -> "Labelled":
         """All rows in one piece."""
         ...
@@ -102,6 +106,9 @@ class Labelled:
         weights = None if self.weights is None else self.weights[rows]
         labels = Labels(self.labels.classes, self.labels.codes[rows])
         return Labelled(self.table.take(rows), labels, weights), self
+
+    def glance(self) -> tuple["Labelled", "Labelled"]:
+        return self, self
 
     def whole(self) -> "Labelled":
         return self
@@ -160,6 +167,11 @@ class LabelledStream:
         stream, table = self.stream.settled(drawn)
         sample = self._labelled(table)
         return sample, sample if table.num_rows == rows else replace(self, stream=stream)
+
+    def glance(self) -> tuple[Labelled, Examples]:
+        if isinstance(self.stream, Source) and self.stream.typed:
+            return self._labelled(self.stream.head(1)), self
+        return self.sample()
 
     def whole(self) -> Labelled:
         return self._labelled(self.stream.table())

@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from deciban.arrays import CORES
 from deciban.data.complaints import told
+from deciban.data.dialect import quotes_are_closed
 from deciban.data.drawing import drawn
 from deciban.data.stream import Source, fewer_long_rows
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
+from deciban.errors import DataError
 from deciban.progress import Advance
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ PIECE_BYTES = 1 << 25
 # Megabytes of DuckDB, and one more for each column.
 MEMORY = 128
 
+# The end of a call that reads a CSV file as it is written.
+ONE_THREAD = ", parallel=false)"
+
+# Rows that DuckDB holds at least, of those that are read and of those that are given.
+HELD_ROWS = 8 * 2048
+
 # What DuckDB calls the number of a row of a Parquet file.
 ROW_NUMBER = "file_row_number"
 
@@ -43,6 +51,12 @@ class Reading:
     call: str
     columns: tuple[tuple[str, str], ...]
     csv: bool = False
+
+    def on_one_thread(self) -> "Reading":
+        """Read from the beginning to the end: of a cell with line breaks a thread cannot know that it is in one."""
+        if not self.csv or ONE_THREAD in self.call:
+            return self
+        return replace(self, call=self.call.removesuffix(")") + ONE_THREAD)
 
     def select(self, names: Sequence[str], types: Mapping[str, str]) -> str:
         """The query for these columns; those that it does not have are missing."""
@@ -118,6 +132,21 @@ class Scan(Source):
         return replace(found, days=found.days | days) if days else found
 
     def tables(self) -> Iterator[pa.Table]:
+        given = 0
+        try:
+            for piece in self._read():
+                yield piece
+                given += piece.num_rows
+        except DataError:
+            slowly = replace(self, readings=tuple(reading.on_one_thread() for reading in self.readings))
+            if slowly.readings == self.readings or not all(quotes_are_closed(path, "detect") for path in self.files):
+                raise
+            for piece in slowly._read():  # pieces have the same size
+                if given <= 0:
+                    yield piece
+                given -= piece.num_rows
+
+    def _read(self) -> Iterator[pa.Table]:
         with self._reader(self._union(self.names)) as reader:
             yield from map(self._named, _pieces(reader, self._piece_rows))
 
@@ -167,7 +196,7 @@ class Scan(Source):
     @contextmanager
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
         """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
-        connection = connect(len(self.columns), parsing=not self.typed)
+        connection = connect(len(self.columns), parsing=not self.typed, row_size=self.row_size)
         for name, table in tables.items():
             connection.register(name, table)
         try:
@@ -196,16 +225,17 @@ def _pieces(reader: pa.RecordBatchReader, size: int) -> Iterator[pa.Table]:
         yield held.combine_chunks()
 
 
-def connect(columns: int = 0, parsing: bool = False) -> "duckdb.DuckDBPyConnection":
+def connect(columns: int = 0, parsing: bool = False, row_size: float = 0.0) -> "duckdb.DuckDBPyConnection":
     """A DuckDB of its own, in memory that grows with the columns and not with the rows, which loads nothing else.
 
-    parsing: of text, which is most of the work; else half of the cores are left to those who count.
+    parsing: of text, which is most of the work; else half of the cores are left to those who count. row_size: the bytes
+    of a row, of which DuckDB holds a few thousand at least.
     """
     import duckdb
 
     return duckdb.connect(
         config={
-            "memory_limit": f"{MEMORY + columns}MB",
+            "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6)}MB",
             "threads": CORES if parsing else max(1, CORES // 2),
             "temp_directory": tempfile.gettempdir(),
             "autoinstall_known_extensions": False,

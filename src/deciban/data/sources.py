@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deciban.data.complaints import NOTHING, told
-from deciban.data.dialect import Look, look
+from deciban.data.dialect import Look, look, quotes_are_closed
 from deciban.data.documents import documents_in, is_mail, mail_files
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
 from deciban.data.stream import Source
@@ -285,7 +285,8 @@ def _json(
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     same = tuple((column, column) for column in types)
     calls = (f"read_json({_list(files)}, columns={{{given}}}, {options})" for options, files in alike.items())
-    return Scan(name, tuple(types), tuple(Reading(call, same) for call in calls), own_types=types)
+    readings, size = tuple(Reading(call, same) for call in calls), looks[0].row_bytes or 0.0
+    return Scan(name, tuple(types), readings, own_types=types, row_size=size)
 
 
 def _csv(
@@ -294,19 +295,21 @@ def _csv(
     """Files with the same header are read together; the columns of others are united by name."""
     alike: dict[Any, list[Path]] = {}
     for path, found in zip(paths, looks, strict=True):
-        key = found.header, found.delimiter, found.decimal, found.skipped, found.compression
+        key = found.header, found.delimiter, found.decimal, found.skipped, found.compression, found.multiline
         alike.setdefault(key, []).append(path)
     empty = ", ".join(literal(cell) for cell in ("", *missing))
     names = tuple(dict.fromkeys(column for found in looks for column in found.header))
     inner = {column: f"d{j}" for j, column in enumerate(names)}
     readings = []
-    for (header, delimiter, decimal, skipped, compression), files in alike.items():
+    for (header, delimiter, decimal, skipped, compression, multiline), files in alike.items():
         call = (
             f"read_csv({_list(files)}, auto_detect=false, columns={{%COLUMNS%}}, header={str(looks[0].named).lower()}, "
             f"delim={literal(delimiter)}, quote='\"', escape='\"', decimal_separator='{decimal}', skip={skipped}, "
             f"comment='', nullstr=[{empty}], strict_mode=true, compression='{compression or 'none'}')"
         )
-        readings.append(Reading(call, tuple((inner[column], column) for column in header), csv=True))
+        reading = Reading(call, tuple((inner[column], column) for column in header), csv=True)
+        closed = multiline and all(quotes_are_closed(file, compression) for file in files)
+        readings.append(reading.on_one_thread() if closed else reading)
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
     scan = Scan(name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called)
     head = scan.head(max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names))))

@@ -1,0 +1,63 @@
+"""Texts in files: with line breaks in quotes, long, in every kind of file."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deciban import BayesClassifier, Text, scan
+from tests.laws.cases import assert_same_counts
+
+ROWS = 3_000
+
+
+@pytest.fixture(scope="module")
+def texts() -> pa.Table:
+    """Texts of many lines, whose lines look like rows of a CSV file."""
+    rng = np.random.default_rng(0)
+    words = np.array(["win", "lunch", "a,b", 'say "yes"', "Grüße", "end.\nspam,next", "x;y", "\n\n", 'ham,"1",2'])
+    label = rng.integers(0, 2, ROWS)
+    said = [" ".join(words[rng.integers(0, words.size, rng.integers(0, 200))]) for _ in range(ROWS)]
+    return pa.table({"label": np.array(["ham", "spam"])[label], "text": said})
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_texts_of_many_lines_are_read_as_they_are(texts: pa.Table, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"texts.{kind}"
+    if kind == "csv":
+        texts.to_pandas().to_csv(path, index=False)
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in texts.to_pylist()))
+    else:
+        pq.write_table(texts, path)
+    found = pd.concat([piece.to_pandas() for piece in scan(str(path)).tables()])
+    assert found["text"].fillna("").tolist() == texts["text"].to_pylist()
+    whole = BayesClassifier({"text": Text()}, tune=None).fit(texts, "label")
+    streamed = BayesClassifier({"text": Text()}, tune=None).fit(str(path), "label")
+    if kind != "csv":  # an empty cell of a CSV file is a missing one
+        assert_same_counts(streamed.counts_, whole.counts_, exact=True)
+    np.testing.assert_array_equal(streamed.counts_.statistics[0].tables[0], whole.counts_.statistics[0].tables[0])
+
+
+def test_line_breaks_that_come_late_are_noticed(tmp_path: Path) -> None:
+    """The first megabyte has none; a thread that begins in the middle of a cell must not take its lines for rows."""
+    path = tmp_path / "late.csv"
+    short = "".join(f"ham,lunch {k}\n" for k in range(150_000))
+    long = "".join(f'spam,"win\n{chr(10).join(f"line {j} of {k}" for j in range(3_000))}"\n' for k in range(300))
+    path.write_text("label,text\n" + short + long)
+    rows = sum(piece.num_rows for piece in scan(str(path)).tables())
+    assert rows == 150_300
+    clf = BayesClassifier({"text": Text()}, tune=None).fit(str(path), "label")
+    assert clf.counts_.class_weight.tolist() == [150_000.0, 300.0]
+
+
+def test_the_pieces_of_long_texts_have_fewer_rows(tmp_path: Path) -> None:
+    path = tmp_path / "long.parquet"
+    pq.write_table(pa.table({"text": [f"{k} " + "word " * 20_000 for k in range(2_000)], "y": [0, 1] * 1_000}), path)
+    pieces = [piece.num_rows for piece in scan(str(path)).tables()]
+    assert sum(pieces) == 2_000
+    assert max(pieces) < 2_000
