@@ -61,3 +61,14 @@ def test_the_pieces_of_long_texts_have_fewer_rows(tmp_path: Path) -> None:
     pieces = [piece.num_rows for piece in scan(str(path)).tables()]
     assert sum(pieces) == 2_000
     assert max(pieces) < 2_000
+
+
+def test_a_text_of_many_megabytes_in_a_csv_file(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    with path.open("w") as file:
+        file.write('label,text\nham,"short one"\nspam,"')
+        file.write("winning word\n" * 2_000_000)
+        file.write('"\nham,short two\n')
+    clf = BayesClassifier({"text": Text()}, tune=None).fit(str(path), "label")
+    assert clf.top_words("spam")[0].count == 2_000_000.0
+    assert clf.predict(["winning", "short"]).tolist() == ["spam", "ham"]

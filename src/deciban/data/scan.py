@@ -35,7 +35,7 @@ PIECE_BYTES = 1 << 25
 MEMORY = 128
 
 # The end of a call that reads a CSV file as it is written.
-ONE_THREAD = ", parallel=false)"
+ONE_THREAD = ", parallel=false, max_line_size=1073741824)"
 
 # Rows that DuckDB holds at least, of those that are read and of those that are given.
 HELD_ROWS = 8 * 2048
