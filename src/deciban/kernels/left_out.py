@@ -7,7 +7,7 @@ was counted and is to be left out; 0 scores the row as it is.
 import numpy as np
 
 from deciban.kernels.compiled import Array, compiled, compiled_to_reorder
-from deciban.kernels.shares import lift
+from deciban.kernels.shares import heard_lift
 
 # What is left of a sum below this share of it is rounding.
 ROUNDING = 1e-13
@@ -422,12 +422,16 @@ def left_out_lifts(
         for c in range(classes):
             rest[c] = rest[c] if rest[c] > ROUNDING * sums[c] else 0.0
             every += rest[c]
+        for c in range(classes):
+            rest[c] = every / rest[c] if rest[c] > 0.0 else 0.0  # the inverse of its share
         unit = alpha * ((texts - w) / max(every, 1e-300) if normed else 1.0)
         for k in range(indptr[i], indptr[i + 1]):
             j, x = indices[k], data[k]
             if w > 0.0 and _vanishes(total[j], w * x, least):
                 continue
-            left = total[j] - w * x
+            left = total[j] - w * x + unit
+            nothing = heard_lift(unit / left, linear)
             for c in range(classes):
                 count = _less(counts[j, c], w * x) if c == y else counts[j, c]
-                part[i, 0, c] += stretch * x * lift(count, rest[c] / every, left, unit, linear)
+                said = heard_lift((count * rest[c] + unit) / left, linear) if count > 0.0 else nothing
+                part[i, 0, c] += stretch * x * said

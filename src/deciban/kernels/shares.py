@@ -21,22 +21,24 @@ def log_shares(counts: Array, alpha: float, bottom: Array, others: bool, out: Ar
 
 
 @compiled
-def lift(count: float, share: float, total: float, unit: float, linear: float) -> Any:
-    """What a word says of a class: the logarithm of how much more probable it makes the class, or a part linearly.
-
-    `count` of the `total` of the word are in the class, which has this share of all counts; `unit` is added.
-    """
-    lifted = ((count / share if share > 0.0 else 0.0) + unit) / (total + unit)
-    return (1.0 - linear) * np.log(lifted) + linear * (lifted - 1.0)
+def heard_lift(lift: float, linear: float) -> Any:
+    """What a lift says: its logarithm, or a part of it linearly."""
+    if linear == 1.0:
+        return lift - 1.0
+    return (1.0 - linear) * np.log(lift) + linear * (lift - 1.0)
 
 
 @compiled
 def log_lifts(counts: Array, sums: Array, unit: float, linear: float, out: Array) -> None:
-    """The lift of each word in each class."""
-    every = sums.sum()
+    """What each word says of each class by how much more probable it makes it; `unit` is added to the counts."""
+    inverse = np.zeros(sums.size)  # of the share that a class has of all counts
+    for c in range(sums.size):
+        inverse[c] = sums.sum() / sums[c] if sums[c] > 0.0 else 0.0
     for j in range(counts.shape[0]):
-        total = 0.0
+        total = unit
         for c in range(counts.shape[1]):
             total += counts[j, c]
+        nothing = heard_lift(unit / total, linear)
         for c in range(counts.shape[1]):
-            out[j, c] = lift(counts[j, c], sums[c] / every, total, unit, linear)
+            lift = (counts[j, c] * inverse[c] + unit) / total
+            out[j, c] = heard_lift(lift, linear) if counts[j, c] > 0.0 else nothing
