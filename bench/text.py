@@ -84,8 +84,8 @@ def drawn_texts(rows: int, classes: int, size: int) -> Any:
     words = np.maximum(rng.lognormal(np.log(size / 8.5), 0.6, rows).astype(np.int64), 3)
     owner = np.repeat(labels, words)
     rank = (170_000 ** rng.random(owner.size)).astype(np.int64) - 1
-    own = rng.random(owner.size) < 0.05
-    rank[own] = (rank[own] * (owner[own] + 2)) % 170_000
+    own = rng.random(owner.size) < 0.03
+    rank[own] = (rank[own] + 7919 * (owner[own] + 1)) % 170_000
     texts = pa.array(joined(spelled(170_000).take(pa.array(rank)), np.concatenate([[0], np.cumsum(words)])))
     return pa.table({"text": texts, "label": pa.array([f"class {k}" for k in labels.tolist()])})
 
