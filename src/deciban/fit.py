@@ -30,7 +30,7 @@ _ONES = np.ones(BATCH_ROWS)
 
 # Bytes of text of one batch that is counted, and of one that is scored, about. Vocabularies are added batch by batch,
 # so the former are large; scores are small.
-BATCH_TEXT = 24 << 20
+BATCH_TEXT = 8 << 20
 SCORED_TEXT = 2 << 20
 
 # Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.

@@ -17,7 +17,7 @@ from deciban.families.bernoulli import Exchange
 from deciban.families.multinomial import add_amounts_doubt
 from deciban.families.smoothing import fraction
 from deciban.families.tokens import Analyzer, Tokenizer, Tokens, parts_of
-from deciban.statistics.words import RARE, Vocabulary, Words, buckets_of, gathered, learned
+from deciban.statistics.words import RARE, Vocabulary, Words, buckets_of, gathered, learned, occurring
 
 Kind = Literal["multinomial", "bernoulli", "complement", "lift"]
 Amounts = Literal["count", "log", "root"]
@@ -125,7 +125,8 @@ class Text(Spoken):
                 kernels.add_amounts(rows.data, rows.indices, rows.indptr, labels, weights, table)
             there = (labels >= 0) & parts_of(array)[2]
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
-            columns.append((vocabulary, table))
+            every = (labels >= 0).all() and (weights > 0.0).all()
+            columns.append((vocabulary, table) if every else occurring(vocabulary, table))
         return Words.of(columns, texts, self.most_words)
 
     @property
@@ -156,7 +157,7 @@ class Text(Spoken):
         order = np.argsort(-total, kind="stable")
         order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
         order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
-        return TextColumn(self, words.take(order), table[order], statistic.texts[:, j])
+        return TextColumn(self, words.take(order), table.take(order, axis=0), statistic.texts[:, j])
 
     def _counted(self, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """The amounts of the words of texts as they were counted, of those that are in the vocabulary."""

@@ -28,8 +28,12 @@ PIECE_BYTES = 1 << 18
 # The one letter whose small form depends on its neighbours.
 SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"
 
-# Beyond this code point no letter has a capital form.
+# There are so many code points, of which so many are looked at together. Beyond CASED no letter has a capital form,
+# beyond COMPOSED no character has accents or is one.
+POINTS = 0x110000
+BLOCK = 1 << 12
 CASED = 0x20000
+COMPOSED = 0x32000
 
 
 @dataclass(frozen=True)
@@ -147,40 +151,36 @@ NOTHING: tuple[Codes, Codes] = (np.zeros(128, dtype=np.int32), np.zeros(1, dtype
 def folding(lowercase: bool, strip_accents: bool, characters: bool) -> tuple[Codes, Codes]:
     """What each code point becomes in a word, as `find_words` (or `find_characters`) takes it.
 
-    From Python's own tables: 0.1 s once, and only where there is a text that is not ASCII.
+    From Python's own tables, once, and only where there is a text that is not ASCII.
     """
     from deciban.kernels.texts import SPACE
 
-    points = np.concatenate([np.arange(0xD800), np.arange(0xE000, 0x110000)])
-    everything = "".join(map(chr, points))
-    usable = np.zeros(0x110000, dtype=np.bool_)
+    folded = np.arange(POINTS, dtype=np.int32) if characters else np.zeros(POINTS, dtype=np.int32)
+    spaces: set[int] = set()
+    for first in range(0, POINTS, BLOCK):  # all at once would need a hundred megabytes
+        block = np.arange(first, first + BLOCK, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        if characters:
+            spaces.update(first + found.start() for found in re.finditer(r"\s", block))
+            continue
+        for run in re.finditer(r"\w+", block):
+            folded[first + run.start() : first + run.end()] = np.arange(first + run.start(), first + run.end())
     if characters:
-        usable[points] = True
-    else:
-        for run in re.finditer(r"\w+", everything):
-            usable[points[run.start() : run.end()]] = True
-    folded = np.where(usable, np.arange(0x110000), 0).astype(np.int32)
-    space = np.zeros(0x110000, dtype=np.int32)
-    if characters:
-        space[[ord(c) for c in everything if c.isspace()]] = SPACE
-        folded[0], space[0] = ord(" "), SPACE  # NUL is no part of a word
+        spaces.add(0)  # NUL is no part of a word
         folded[0xD800:0xE000] = 0xFFFD
-        usable[0xFFFD] = True
-    pool = [0]
-    limit = 0x110000 if strip_accents else CASED if lowercase else 0
-    for point in points[points < limit].tolist():
-        if point < 128 and not lowercase:
+
+    def one(point: int) -> int:
+        """A character as it is in a word: 0 if it is none, marked if it is white space."""
+        return (point or ord(" ")) + SPACE if point in spaces else int(folded[point])
+
+    pool, becomes = [0], {point: one(point) for point in spaces}
+    for point in range(COMPOSED if strip_accents else CASED if lowercase else 0):
+        if 0xD800 <= point < 0xE000:
             continue
-        one = chr(point)
-        becomes = prepared(one, lowercase, strip_accents)
-        if becomes == one:
-            continue
-        codes = [ord(c) if usable[ord(c)] else 0 for c in becomes]
-        if len(codes) == 1:
-            folded[point] = codes[0] + space[codes[0]]
-        else:
-            folded[point] = -len(pool)
-            pool += [len(codes), *(code + space[code] for code in codes)]
-    marked = (space > 0) & (folded > 0) & (folded < SPACE)
-    folded[marked] += SPACE
+        text = prepared(chr(point), lowercase, strip_accents)
+        if len(text) == 1 and text != chr(point):
+            becomes[point] = one(ord(text))
+        elif len(text) != 1:
+            becomes[point] = -len(pool)
+            pool += [len(text), *(one(ord(c)) for c in text)]
+    folded[list(becomes)] = list(becomes.values())
     return folded, np.array(pool, dtype=np.int32)

@@ -202,8 +202,7 @@ class Words:
         found = []
         for vocabulary, table in columns:
             kept = in_order(vocabulary)
-            kept = kept[np.asarray(table.any(axis=1))[kept]]
-            found.append(_bounded(vocabulary.take(kept), table[kept], most))
+            found.append(_bounded(vocabulary.take(kept), table.take(kept, axis=0), most))
         return cls(tuple(words for words, _ in found), tuple(table for _, table in found), texts, most)
 
     @property
@@ -229,8 +228,7 @@ class Words:
             if self.most is not None:
                 taken = _from_buckets(both, have, taken, self.buckets)
             left = remaining(have, taken)
-            kept = np.flatnonzero(left.any(axis=1))
-            found.append((both.take(kept), left[kept]))
+            found.append(occurring(both, left))
         return self._holding(found, remaining(self.texts, other.texts))
 
     def scale(self, factor: float) -> "Words":
@@ -252,6 +250,12 @@ class Words:
 
     def _holding(self, columns: Sequence[tuple[Vocabulary, Floats]], texts: Floats) -> "Words":
         return Words(tuple(words for words, _ in columns), tuple(table for _, table in columns), texts, self.most)
+
+
+def occurring(words: Vocabulary, table: Floats) -> tuple[Vocabulary, Floats]:
+    """The words that were counted."""
+    kept = np.flatnonzero(table.any(axis=1))
+    return (words, table) if kept.size == len(words) else (words.take(kept), table.take(kept, axis=0))
 
 
 def buckets_of(most: int | None) -> int:
