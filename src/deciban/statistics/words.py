@@ -69,6 +69,10 @@ class Vocabulary:
     def __len__(self) -> int:
         return self.starts.size - 1
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without the index: another process hashes by other seeds."""
+        return {"text": self.text, "starts": self.starts}
+
     def __getitem__(self, number: int) -> str:
         return bytes(self.text[self.starts[number] : self.starts[number + 1]]).decode(errors="replace")
 
