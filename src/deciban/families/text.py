@@ -1,9 +1,9 @@
 """Texts as the words in them."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -77,19 +77,19 @@ class Text(Spoken):
                 raise UsageError(f"Text({name}={getattr(self, name)!r}): choose one of {allowed}")
         if self.linear > 1.0:
             raise UsageError(f"Text(linear={self.linear!r}): give a share between 0 and 1")
-        if isinstance(self.stop_words, str):
-            raise UsageError(f"Text(stop_words={self.stop_words!r}): give the words themselves, in a list")
-        object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
-        object.__setattr__(self, "ngram_range", tuple(self.ngram_range))
-        if not (len(self.ngram_range) == 2 and all(isinstance(n, int) for n in self.ngram_range)
-                and 1 <= self.ngram_range[0] <= self.ngram_range[1] <= 100):  # fmt: skip
-            raise UsageError(f"Text(ngram_range={self.ngram_range!r}): give (1, 2) for single words and pairs")
+        for name in ("lowercase", "strip_accents", "normalize"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"Text({name}={getattr(self, name)!r}): give True or False")
+        object.__setattr__(self, "stop_words", _checked_words(self.stop_words))
+        object.__setattr__(self, "ngram_range", _checked_range(self.ngram_range))
         for name, least in (("shortest", 1), ("most_words", 16)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
                 raise UsageError(f"Text({name}={value!r}): give a whole number that is at least {least}")
         if self.tokenizer is not None and not callable(self.tokenizer):
             raise UsageError(f"Text(tokenizer={self.tokenizer!r}): give a function from a text to its words")
+        if self.tokenizer is not None and self.analyzer != "word":
+            raise UsageError(f"Text(tokenizer=...): a tokenizer finds words; leave out analyzer={self.analyzer!r}")
 
     @property
     def counts(self) -> Hashable:
@@ -193,11 +193,28 @@ class Text(Spoken):
                 column.add_doubt(column.rows(array), weight[j], out)
 
 
+def _checked_words(words: Any) -> tuple[str, ...]:
+    """Stop words, each once; refuses anything else."""
+    found = words if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise UsageError(f"Text(stop_words={found!r}): give the words themselves, in a list")
+    return tuple(sorted({word.encode(errors="replace").decode() for word in found}))
+
+
+def _checked_range(ngram_range: Any) -> tuple[int, int]:
+    found = tuple(ngram_range) if isinstance(ngram_range, tuple | list) else ()
+    if len(found) != 2 or not all(isinstance(n, int) for n in found) or not 1 <= found[0] <= found[1] <= 100:
+        raise UsageError(f"Text(ngram_range={ngram_range!r}): give (1, 2) for single words and pairs")
+    return found[0], found[1]
+
+
 def as_text(array: pa.Array, column: int = 0) -> pa.Array:
     """The cells as texts; a BadCell where they are something else."""
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return as_text(array.cast(pa.large_string() if "string" in str(kind.value_type) else kind.value_type), column)
+        if pa.types.is_string_view(kind.value_type):  # of which Arrow can take none
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+        return as_text(array.cast(array.type.value_type), column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return array
     if pa.types.is_string_view(kind) or pa.types.is_null(kind):
@@ -206,9 +223,9 @@ def as_text(array: pa.Array, column: int = 0) -> pa.Array:
     if not len(filled):
         return pa.nulls(len(array), pa.large_string())
     row = filled[0].as_py()
-    raise BadCell(
-        column, row, f"found {array[row].as_py()!r} ({kind}), expected text", "use Gaussian() or Categorical() for it"
-    )
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    remedy = "decode the bytes, for instance as UTF-8" if binary else "use Gaussian() or Categorical() for it"
+    raise BadCell(column, row, f"found {array[row].as_py()!r} ({kind}), expected text", remedy)
 
 
 def row_sums(rows: SparseRows) -> Floats:
