@@ -17,7 +17,7 @@ from deciban.families.bernoulli import Exchange
 from deciban.families.multinomial import add_amounts_doubt
 from deciban.families.smoothing import fraction
 from deciban.families.tokens import Analyzer, Tokenizer, Tokens, parts_of
-from deciban.statistics.words import RARE, Vocabulary, Words, buckets_of, gathered, learned
+from deciban.statistics.words import RARE, Vocabulary, Words, bucket_number, buckets_of, gathered, learned
 
 Kind = Literal["multinomial", "bernoulli", "complement", "lift"]
 Amounts = Literal["count", "log", "root"]
@@ -286,7 +286,7 @@ class TextColumn:
         """The number of each bucket of rare words, -1 where it is empty."""
         tail = np.full(buckets_of(self.family.most_words), -1, dtype=np.int32)
         for number in range(self.words.rare):
-            tail[int(self.words[number][1:], 16)] = number
+            tail[bucket_number(self.words[number])] = number
         return tail
 
     def rows(self, texts: pa.Array) -> SparseRows:
