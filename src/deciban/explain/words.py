@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, decoded_cells
 from deciban.data.tables import Table
 from deciban.families.text import TextColumn, TextLikelihood, shown
 from deciban.families.tokens import prepared
@@ -104,7 +104,7 @@ def spoken_texts(model: Model, row: Table, best: int, other: int) -> Iterator[Sp
             order = np.argsort(-np.abs(said), kind="stable")
             spoken = tuple(SpokenWord(words[k], float(amounts[k]), float(said[k])) for k in order)
             left = float(DECIBANS * weight * (rest[best] - rest[other]))
-            text = bytes(cells[j].cast("large_binary")[0].as_py()).decode(errors="replace")
+            text = decoded_cells(cells[j])[0] or ""
             yield SpokenText(model.schema.column_name(column), text, spoken, left, mine)
 
 
