@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
-from deciban import BayesClassifier, Text
-from deciban.errors import UsageError
+from deciban import BayesClassifier, Text, load
+from deciban.errors import DataError, ForgetError, UsageError
 from deciban.statistics import Words
+from deciban.statistics.words import Vocabulary, _buckets
 
 MAILS = ["win money now", "cheap money", "lunch at noon", "see you at lunch"] * 5
 KINDS = ["spam", "spam", "ham", "ham"] * 5
@@ -78,3 +84,181 @@ def test_options_that_cannot_be(options: dict[str, Any], says: str) -> None:
 def test_stop_words_may_hold_half_a_character() -> None:
     clf = BayesClassifier(Text(stop_words={"\ud800", "win"}), tune=None).fit(MAILS, KINDS)
     assert "win" not in vocabulary(clf)
+
+
+def many_words(rng: np.random.Generator, texts: int = 400, words: int = 3000) -> tuple[list[str], np.ndarray]:
+    """Texts with a few words that are frequent, and very many that are not."""
+    labels = rng.integers(0, 3, texts)
+    found = [
+        " ".join([f"often{label}", "common", *(f"w{k}" for k in np.minimum(rng.zipf(1.3, 30), words))])
+        for label in labels
+    ]
+    return found, labels
+
+
+def groups_of(clf: BayesClassifier) -> np.ndarray:
+    """What was counted in each bucket, words of the vocabulary included, bucket by class."""
+    statistic = clf.counts_.statistics[0]
+    total = np.zeros((statistic.buckets, len(clf.classes_)))
+    np.add.at(total, _buckets(statistic.vocabularies[0], statistic.buckets), statistic.tables[0])
+    return total
+
+
+@pytest.mark.parametrize("most", [16, 64, 500])
+def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
+    """Memory is bounded, nothing that was counted is lost, and frequent words keep their own counts."""
+    rng = np.random.default_rng(most)
+    texts, labels = many_words(rng)
+    full = BayesClassifier(Text(), tune=None).fit(texts, labels)
+    clf = BayesClassifier(Text(most_words=most), tune=None).fit(texts, labels)
+    words, table = words_of(clf)
+    rare = [word for word in words if word.startswith("\0")]
+    assert len(words) - len(rare) == most
+    assert len(rare) <= clf.counts_.statistics[0].buckets <= max(16, most)
+    every, counts = words_of(full)
+    assert_array_equal(table.sum(axis=0), counts.sum(axis=0))
+    assert {"common", "often0", "often1", "often2"} <= set(words)
+    for word in ("common", "often1"):
+        assert_array_equal(table[words.index(word)], counts[every.index(word)])
+    kept = sorted(counts.sum(axis=1))[-most:]
+    assert_array_equal(np.sort(table[len(rare) :].sum(axis=1)), kept)
+
+    shards = [BayesClassifier(Text(most_words=most), tune=None).fit(texts[k::7], labels[k::7]) for k in range(7)]
+    merged = sum(shards[1:], shards[0])
+    assert len(words_of(merged)[0]) <= most + merged.counts_.statistics[0].buckets
+    assert_allclose(groups_of(merged), groups_of(clf))
+    assert "common" in words_of(merged)[0]
+
+    for whole in (clf, merged):
+        left = whole
+        for shard in shards[:-1]:
+            left = left - shard
+        assert_allclose(groups_of(left), groups_of(shards[-1]), atol=1e-9)
+        again = BayesClassifier(Text(most_words=most), tune=None)
+        again.fitted_ = whole.fitted_
+        for k in range(6):
+            again.forget(texts[k::7], labels[k::7])
+        assert_allclose(groups_of(again), groups_of(shards[-1]), atol=1e-9)
+
+    clf.save(tmp_path / "model.dcb")
+    strange = ["neverseen words zzz", "common often1 neverseen", "", None]
+    assert_array_equal(load(tmp_path / "model.dcb").predict_proba(strange), clf.predict_proba(strange))
+    assert np.isfinite(clf.leave_one_out().log_loss)
+
+
+def test_rows_with_a_bound_that_were_never_learned_are_not_forgotten() -> None:
+    texts, labels = many_words(np.random.default_rng(5))
+    clf = BayesClassifier(Text(most_words=16), tune=None).fit(texts, labels)
+    with pytest.raises(ForgetError, match="give just the rows"):
+        clf.forget([" ".join(["common"] * 10_000)], labels[:1])
+
+
+def test_unknown_words_are_heard_by_their_bucket() -> None:
+    """The evidence of a word that is not kept is that of its bucket, by hand."""
+    texts, labels = many_words(np.random.default_rng(6))
+    clf = BayesClassifier(Text(most_words=16), tune=None, prior="uniform").fit(texts, labels)
+    words, table = words_of(clf)
+    unknown = "wordthatneverwas"
+    bucket = int(_buckets(Vocabulary.of([unknown]), 16)[0])
+    counts = table[words.index(f"\0{bucket:06x}")] + 1.0
+    share = counts / (table.sum(axis=0) + len(words))
+    assert_allclose(clf.predict_proba([unknown])[0], share / share.sum())
+
+
+HALVES = ["a\ud800b win money", "lunch \0 noon"] * 10
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        HALVES, tuple(HALVES), np.array(HALVES), np.array(HALVES, dtype=object), pd.Series(HALVES, dtype=object),
+        pd.DataFrame({"a": HALVES}, dtype=object), {"a": HALVES}, [{"a": text} for text in HALVES],
+        [[text] for text in HALVES],
+    ],
+    ids=["list", "tuple", "numpy", "objects", "series", "pandas", "dict", "dicts", "rows"],
+)  # fmt: skip
+def test_half_a_character_and_nul_are_no_part_of_a_word(texts: Any) -> None:
+    clf = BayesClassifier(Text(shortest=1), tune=None).fit(texts, ["spam", "ham"] * 10)
+    assert vocabulary(clf) == ["a", "b", "lunch", "money", "noon", "win"]
+    assert clf.predict(texts).tolist() == ["spam", "ham"] * 10
+
+
+STRINGS = [*MAILS[:-1], None]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        STRINGS, tuple(STRINGS), [*MAILS[:-1], math.nan], np.array(STRINGS, dtype=object), pd.Series(STRINGS),
+        pd.Series(STRINGS, name="mail"), pd.Series(STRINGS, dtype="category"), pd.Series(STRINGS, dtype="string"),
+        pd.Index(STRINGS), pd.array(STRINGS, dtype="string"), pl.Series(STRINGS),
+        pl.Series(STRINGS, dtype=pl.Categorical), pl.Series("mail", STRINGS),
+        pa.array(STRINGS), pa.array(STRINGS, pa.large_string()),
+        pa.array(STRINGS, pa.string_view()), pa.array(STRINGS).dictionary_encode(),
+        pa.array(STRINGS, pa.large_string()).dictionary_encode(),
+        pa.DictionaryArray.from_arrays(
+            pa.array(STRINGS).dictionary_encode().indices,
+            pa.array(STRINGS).dictionary_encode().dictionary.cast(pa.string_view()),
+        ),
+        pa.chunked_array([STRINGS[:3], [], STRINGS[3:]], pa.string()),
+        pa.chunked_array([pa.array(STRINGS[:9]).dictionary_encode(), pa.array(STRINGS[9:]).dictionary_encode()]),
+        pa.array(["no", "not this", *STRINGS, "nor that"])[2:-1],
+        pa.chunked_array([pa.array(["no", *STRINGS[:5]])[1:], pa.array([*STRINGS[5:], "no"])[:-1]]),
+    ],
+    ids=lambda texts: f"{type(texts).__module__.split('.')[0]}-{getattr(texts, 'type', getattr(texts, 'dtype', ''))}",
+)  # fmt: skip
+def test_texts_alone_however_they_are_stored(texts: Any) -> None:
+    expected = BayesClassifier(Text(), tune=None).fit({"x": STRINGS}, KINDS)
+    clf = BayesClassifier(Text(), tune=None).fit(texts, KINDS)
+    assert vocabulary(clf) == vocabulary(expected)
+    assert_array_equal(words_of(clf)[1], words_of(expected)[1])
+    assert_array_equal(clf.predict_proba(texts), expected.predict_proba({"x": STRINGS}))
+    other = texts.to_frame("x") if isinstance(texts, pd.Series) else {"x": texts}
+    if not isinstance(texts, pl.Series | pd.Series):  # a name must be that of the column
+        assert_array_equal(clf.predict_proba(other), expected.predict_proba({"x": STRINGS}))
+
+
+def test_numpy_arrays_of_strings() -> None:
+    expected = BayesClassifier(Text(), tune=None).fit(MAILS, KINDS).predict_proba(MAILS)
+    for texts in (np.array(MAILS), np.array(MAILS, dtype=np.dtypes.StringDType()), np.array(MAILS).reshape(-1, 1)):
+        assert_array_equal(BayesClassifier(Text(), tune=None).fit(texts, KINDS).predict_proba(texts), expected)
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        ([[1.0]] * 20, "column 'x0': it holds numbers, expected text"),
+        ({"a": [1] * 20}, "column 'a', row 0: found 1"),
+        ({"a": [True] * 20}, "found True"),
+        ({"a": [b"bytes"] * 20}, "decode the bytes"),
+        ({"a": [["x"]] * 20}, "expected text"),
+        ([*MAILS[:-1], 3], "row 19: found 3 (int) among texts"),
+        ([*MAILS[:-1], b"x"], "row 19: found b'x' (bytes) among texts"),
+        (sparse.csr_array(np.eye(20)), "it holds numbers, expected text"),
+    ],
+)
+def test_cells_that_are_no_texts(texts: Any, says: str) -> None:
+    for tune in ("auto", None):
+        with pytest.raises(DataError, match=re.escape(says)) as caught:
+            BayesClassifier(Text(), tune=tune).fit(texts, KINDS)
+        assert "\n" not in str(caught.value)
+
+
+INVALID = pa.Array.from_buffers(
+    pa.string(), 4, [None, pa.py_buffer(np.array([0, 20, 44, 44, 47], dtype=np.int32)),
+                     pa.py_buffer(b"win \xff money now caf\xc3lunch \xed\xa0\x80 at noon now \xe2\x82\xf0\x9f\x98")],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(analyzer="char_wb", ngram_range=(1, 2))])
+def test_bytes_that_are_no_utf8_go_all_the_way(family: Text, tmp_path: Path) -> None:
+    texts, labels = pa.chunked_array([INVALID] * 4).combine_chunks(), ["spam", "ham", "spam", "ham"] * 4
+    table = pa.table({"x": texts, "y": texts})
+    BayesClassifier(tune=None).fit(table, labels).predict(table)  # by inference
+    clf = BayesClassifier({"x": family, "y": Text()}).fit(table, labels)
+    assert "win" in str(clf.explain(table[:2]))
+    clf.leave_one_out()
+    assert str(clf.diagnose())
+    clf.save(tmp_path / "model.dcb")
+    assert_array_equal(load(tmp_path / "model.dcb").predict_proba(table), clf.predict_proba(table))
+    clf.forget(table[:4], labels[:4])
