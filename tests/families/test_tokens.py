@@ -65,7 +65,9 @@ def vectorizer(options: dict[str, Any]) -> CountVectorizer:
     options["strip_accents"] = "unicode" if options.get("strip_accents") else None
     options["stop_words"] = list(options.get("stop_words", ())) or None
     shortest = options.pop("shortest", 2)
-    return CountVectorizer(token_pattern=rf"(?u)\b\w{{{shortest},}}\b", **options)
+    if options.get("analyzer", "word") == "word":
+        options["token_pattern"] = rf"(?u)\b\w{{{shortest},}}\b"
+    return CountVectorizer(**options)
 
 
 def same(options: dict[str, Any], texts: Any) -> None:
