@@ -5,6 +5,8 @@ import pickle
 import re
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from deciban import BayesClassifier, Text, load
+from deciban import BayesClassifier, Text, kernels, load
 from deciban.errors import DataError, ForgetError, UsageError
+from deciban.kernels.words import _hashed
 from deciban.statistics import Words
-from deciban.statistics.words import Vocabulary, _buckets
+from deciban.statistics.words import SEEDS, Vocabulary, _buckets
 
 MAILS = ["win money now", "cheap money", "lunch at noon", "see you at lunch"] * 5
 KINDS = ["spam", "spam", "ham", "ham"] * 5
@@ -262,3 +265,218 @@ def test_bytes_that_are_no_utf8_go_all_the_way(family: Text, tmp_path: Path) -> 
     clf.save(tmp_path / "model.dcb")
     assert_array_equal(load(tmp_path / "model.dcb").predict_proba(table), clf.predict_proba(table))
     clf.forget(table[:4], labels[:4])
+
+
+def displacement(words: Vocabulary, seeds: np.ndarray) -> float:
+    """How many slots are looked at in vain, on average, to find each of these words."""
+    text = np.concatenate([words.text, np.zeros(16, dtype=np.uint8)])
+    slots, keys = kernels.index_words(text, words.starts, seeds)
+    held = np.flatnonzero(slots)
+    numbers = (slots[held] & np.uint64(0xFFFFFFFF)).astype(np.int64) - 1
+    home = np.array([_hashed(*keys[n], seeds) for n in numbers], dtype=np.uint64) & np.uint64(slots.size - 1)
+    return float(((held - home.astype(np.int64)) % slots.size).mean())
+
+
+def test_words_cannot_be_chosen_to_collide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever knew the seeds could; they are fresh in every process, and then no words are worse than others."""
+    crafted = [f"aaaaaaaa{k:x}" for k in range(4000)]
+    known = np.frombuffer(b"abcdefgh" * 3 + b"aaaaaaaa" + b"qqqqqqqq", dtype=np.uint64).copy()
+    assert displacement(Vocabulary.of(crafted), known) > 1000.0
+    rng = np.random.default_rng(11)
+    same_middle = [f"{'prefix' * 5}{k:06d}{'suffix' * 5}" for k in range(4000)]
+    same_ends = [f"{k:06d}{'middle' * 8}{k:06d}" for k in range(4000)]
+    for words in (crafted, same_middle, same_ends):
+        for seeds in (SEEDS, rng.integers(0, 2**63, 5).astype(np.uint64) * np.uint64(2) + np.uint64(1)):
+            assert displacement(Vocabulary.of(words), seeds) < 1.5
+    monkeypatch.setattr("deciban.statistics.words.SEEDS", known)
+    monkeypatch.setattr("deciban.families.tokens.SEEDS", known)
+    clf = BayesClassifier(Text(stop_words=crafted[:10]), tune=None).fit(
+        [" ".join(crafted), *crafted], [0] + [1, 2] * 2000
+    )
+    assert vocabulary(clf) == sorted(crafted[10:])  # right all the same
+    assert words_of(clf)[1].sum() == 2 * 3990
+    run = "import sys; sys.path[:0] = ['src']; from deciban.statistics.words import SEEDS; print(SEEDS.tolist())"
+    seen = {subprocess.run([sys.executable, "-c", run], capture_output=True, text=True).stdout for _ in range(2)}
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("size", [7, 8, 15, 16, 17, 64])
+def test_many_words_with_the_same_beginning(size: int) -> None:
+    words = [f"{'p' * (size - 6)}{k:06d}"[-max(size, 6) :] for k in range(20_000)]
+    rng = np.random.default_rng(size)
+    labels = rng.integers(0, 2, len(words))
+    clf = BayesClassifier(Text(), tune=None).fit(words, labels)
+    assert vocabulary(clf) == words
+    assert_array_equal(words_of(clf)[1], np.stack([labels == 0, labels == 1], axis=1))
+    assert (clf.predict(words) == labels).mean() == 1.0
+
+
+def test_a_million_words_with_the_same_beginning() -> None:
+    words = [f"thesamebeginningofall{k:07d}" for k in range(1_000_000)]
+    text = " ".join(words[::-1])
+    clf = BayesClassifier(Text(), tune=None).fit([text, "thesamebeginningofall0000007 other"], [0, 1])
+    assert len(vocabulary(clf)) == 1_000_001
+    assert clf.predict(["thesamebeginningofall0000007", "thesamebeginningofall0000008"]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 100_000_000, "lorem ipsum dolor " * 2_000_000, "日本語" * 3_000_000, "日本語" * 1_000_000 + "Σ"],
+    ids=["one word", "many words", "no white space", "sigma"],
+)  # fmt: skip
+def test_a_huge_text(text: str) -> None:
+    clf = BayesClassifier(Text(), tune=None).fit([text, "other words"], [0, 1])
+    assert clf.predict([text, "words"]).tolist() == [0, 1]
+    assert len(vocabulary(clf)) == (5 if " " in text else 3)
+
+
+@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text("lift"), Text("complement"), Text(analyzer="char")])
+@pytest.mark.parametrize(
+    "texts", [[""] * 40, [" ", "\n"] * 20, ["ab", "ab ab"] * 20, pa.nulls(40, pa.string()), [None] * 39 + [""]],
+    ids=["empty", "blank", "stop words", "missing", "one"],
+)  # fmt: skip
+def test_texts_without_words_say_nothing(family: Text, texts: Any) -> None:
+    if family.analyzer == "word":
+        family = replace(family, stop_words=("ab",))
+    elif "ab" in texts or " " in texts:
+        return
+    for tune in ("auto", None):
+        clf = BayesClassifier(family, tune=tune).fit(texts, ["a", "b", "b", "b"] * 10)
+        assert_allclose(clf.predict_proba(["ab", "x", "", None]), [[0.25, 0.75]] * 4)
+        assert clf.leave_one_out().posterior.shape == (40, 2)
+        assert str(clf.explain(["ab x"]))
+        assert str(clf.top_words("a"))
+        if family.kind in ("multinomial", "bernoulli"):
+            assert clf.sample(3, 0, length=4)[0].num_rows == 3
+
+
+def test_a_million_empty_texts() -> None:
+    clf = BayesClassifier(Text(), tune=None).fit([*[""] * 1_000_000, "ab", "cd"], [*[0, 1] * 500_000, 0, 1])
+    assert clf.predict(["ab", "cd"]).tolist() == [0, 1]
+
+
+# What a classifier of texts explains
+
+
+EXPLAINED = [
+    Text(), Text("bernoulli"), Text("complement"), Text("lift"),
+    Text("lift", amounts="root", normalize=True, linear=0.4), Text(tempering=0.5), Text("bernoulli", tempering=0.3),
+    Text(amounts="log", normalize=True), Text(ngram_range=(1, 2)), Text(analyzer="char_wb", ngram_range=(2, 3)),
+    Text(most_words=16), Text(min_count=4, strip_accents=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("family", EXPLAINED, ids=str)
+@pytest.mark.parametrize("tune", ["auto", None])
+def test_words_and_the_rest_add_up_to_the_evidence(family: Text, tune: Any) -> None:
+    texts, labels = many_words(np.random.default_rng(8), 120, 60)
+    number = np.random.default_rng(9).normal(labels, 2.0)
+    table = {"text": texts, "n": number, "again": texts[::-1]}
+    clf = BayesClassifier({("text"): family, "again": family}, tune=tune).fit(table, labels)
+    shown = {
+        "text": [*texts[:6], "never seen words", "", None],
+        "n": number[:9],
+        "again": ["common w1 w1", *texts[10:18]],
+    }
+    steps = clf.explain(shown)
+    evidence = steps.evidence
+    spoken_somewhere = False
+    for row in range(9):
+        best, other = np.argsort(-evidence.log_posterior[row], kind="stable")[:2]
+        said = 10.0 / np.log(10.0) * (evidence.weighted[row, :, best] - evidence.weighted[row, :, other])
+        found = {spoken.column: spoken for spoken in steps.words(row)}
+        for block, name in enumerate(evidence.blocks):
+            if str(name) in found:
+                spoken = found[str(name)]
+                assert spoken.decibans == pytest.approx(said[block], rel=1e-9, abs=1e-9)
+                assert sum(word.decibans for word in spoken.words) + spoken.rest == pytest.approx(said[block], abs=1e-9)
+                assert (spoken.rest == 0.0) or family.kind == "bernoulli" or tune == "auto"
+                sizes = [abs(word.decibans) for word in spoken.words]
+                assert sizes == sorted(sizes, reverse=True)
+                spoken_somewhere |= bool(spoken.words)
+                if spoken.column_words.family.analyzer == "word" and family.ngram_range == (1, 1):
+                    for word in spoken.words[:12]:
+                        assert word.word.startswith("(rare") or f"[{word.word}" in spoken.marked
+                assert str(spoken).startswith(spoken.column)
+        assert str(steps.calculation(row))
+    assert spoken_somewhere
+
+
+@pytest.mark.parametrize(
+    ("text", "family"),
+    [
+        ("ΑΣ.Α ΟΔΟΣ", Text()),
+        ("e\u0301te\u0301 cafe\u0301 naïve", Text(strip_accents=True)),
+        ("Straße ﬁne İzmir", Text()),
+        ("ﬁne ½ Σίσυφος", Text(strip_accents=True)),
+        ("\u0301win\u0301\u0301, money\u0301\u0323!", Text(strip_accents=True)),
+    ],
+)
+def test_words_are_marked_where_they_are(text: str, family: Text) -> None:
+    """Also those that are not written in the text as they are in the vocabulary."""
+    clf = BayesClassifier(family, tune=None).fit([text, "other words entirely"] * 3, [0, 1] * 3)
+    [spoken] = clf.explain([text]).words()
+    assert len(spoken.words) == spoken.marked.count("[")
+    assert re.sub(r"\[(.+?)(?: [+-]\d+\.\d)?\]", r"\1", spoken.marked) == text
+
+
+def test_top_words_by_hand() -> None:
+    clf = BayesClassifier(Text(), tune=None).fit(MAILS, KINDS)
+    words, table = words_of(clf)
+    spam, ham = table[:, 1] + 1.0, table[:, 0] + 1.0
+    spam, ham = spam / spam.sum(), ham / ham.sum()
+    said = 10.0 * np.log10(spam / ham)
+    found = clf.top_words("spam", 3)
+    assert [word.word for word in found] == [words[k] for k in np.argsort(-spam * said, kind="stable")[:3]]
+    assert found[0].word == "money"
+    assert (found[0].count, found[0].elsewhere) == (10.0, 0.0)
+    assert_allclose([word.decibans for word in found], [said[words.index(word.word)] for word in found])
+    assert "money" in str(found)
+    assert {word.word for word in clf.top_words("ham", 100)} == {"lunch", "at", "noon", "see", "you"}
+    tuned = BayesClassifier(Text()).fit(MAILS, KINDS)
+    assert tuned.top_words("spam", 3) == found
+
+
+@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(amounts="root"), Text(alpha=0.0)])
+def test_texts_drawn_from_a_class(family: Text) -> None:
+    clf = BayesClassifier(family).fit([*MAILS, None], [*KINDS, "spam"])
+    table, labels = clf.sample(200, 3, label="ham", length=30)
+    texts = table.column(0).to_pylist()
+    assert set(labels.tolist()) == {"ham"}
+    assert all(len(text.split()) == 30 for text in texts)
+    drawn = Counter(" ".join(texts).split())
+    assert set(drawn) <= set(vocabulary(clf))
+    assert {word for word, _ in drawn.most_common(2)} == {"at", "lunch"}
+    if family.alpha == 0.0:
+        assert set(drawn) == {"lunch", "at", "noon", "see", "you"}
+    assert clf.sample(3, 0, length=0)[0].column(0).to_pylist() == ["", "", ""]
+    means = [len(text.split()) for text in clf.sample(3000, 0, label="ham")[0].column(0).to_pylist()]
+    assert np.mean(means) == pytest.approx(3.5, abs=0.2)
+
+
+def test_what_cannot_be_drawn_or_told() -> None:
+    clf = BayesClassifier(Text(), tune=None).fit(MAILS, KINDS)
+    with pytest.raises(UsageError, match="'eggs' is none of"):
+        clf.sample(1, label="eggs")
+    with pytest.raises(UsageError, match="'eggs' is none of"):
+        clf.top_words("eggs")
+    for length in (-1, 2.5, "x"):
+        with pytest.raises(UsageError, match="length"):
+            clf.sample(1, length=length)
+    with pytest.raises(UsageError, match="n=-1"):
+        clf.top_words("ham", -1)
+    for kind in ("complement", "lift"):
+        scores = BayesClassifier(Text(kind), tune=None).fit(MAILS, KINDS)  # type: ignore[arg-type]
+        for call in (scores.sample, scores.bayes_error):
+            with pytest.raises(DataError, match="is a score, not a distribution; use"):
+                call()
+    numbers = BayesClassifier(tune=None).fit(np.eye(20), KINDS)
+    with pytest.raises(UsageError, match=r"is Text\(\)"):
+        numbers.top_words("ham")
+    with pytest.raises(UsageError, match=r"Text\(\)"):
+        numbers.sample(2, length=5)
+    two = BayesClassifier(Text(), tune=None).fit({"a": MAILS, "b": MAILS}, KINDS)
+    with pytest.raises(UsageError, match="several columns"):
+        two.top_words("ham")
+    with pytest.raises(UsageError, match="no column c"):
+        two.top_words("ham", column="c")
+    assert two.top_words("ham", column="b") == clf.top_words("ham")
