@@ -17,9 +17,14 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
 
-from deciban import BayesClassifier, Text, kernels, load
-from deciban.errors import DataError, ForgetError, UsageError
+from deciban import BayesClassifier, Text, kernels, load, merge
+from deciban.errors import DataError, DecibanError, ForgetError, UsageError
 from deciban.kernels.words import _hashed
 from deciban.statistics import Words
 from deciban.statistics.words import SEEDS, Vocabulary, _buckets
@@ -480,3 +485,159 @@ def test_what_cannot_be_drawn_or_told() -> None:
     with pytest.raises(UsageError, match="no column c"):
         two.top_words("ham", column="c")
     assert two.top_words("ham", column="b") == clf.top_words("ham")
+
+
+# Texts beside numbers and categories
+
+
+def mixed(rows: int = 90) -> tuple[dict[str, list[Any]], np.ndarray]:
+    """Texts, numbers and categories, each with missing cells."""
+    rng = np.random.default_rng(21)
+    texts, labels = many_words(rng, rows, 40)
+    table = {
+        "text": [None if k % 17 == 0 else text for k, text in enumerate(texts)],
+        "n": [None if k % 11 == 0 else x for k, x in enumerate(rng.normal(labels, 1.0).tolist())],
+        "c": [None if k % 13 == 0 else "abc"[x] for k, x in enumerate((labels + rng.integers(0, 2, rows)) % 3)],
+    }
+    return table, labels
+
+
+TABLE, LABELS = mixed()
+FAMILIES = [
+    Text(), Text("bernoulli"), Text("complement"), Text("lift", linear=0.2), Text(amounts="log", normalize=True),
+    Text(most_words=16), Text(min_count=3.0), Text(analyzer="char_wb", ngram_range=(2, 2)), Text(ngram_range=(1, 2)),
+]  # fmt: skip
+
+
+def rows_of(table: dict[str, list[Any]], rows: slice) -> dict[str, list[Any]]:
+    return {name: cells[rows] for name, cells in table.items()}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+@pytest.mark.parametrize("tune", ["auto", None])
+def test_everything_a_classifier_can_do_it_can_do_with_texts(family: Text, tune: Any, tmp_path: Path) -> None:
+    clf = BayesClassifier({"text": family}, tune=tune).fit(TABLE, LABELS)
+    posterior = clf.predict_proba(TABLE)
+    assert_allclose(posterior.sum(axis=1), 1.0)
+    frames = (pd.DataFrame(TABLE), pl.DataFrame(TABLE), pa.table(TABLE), pl.DataFrame(TABLE).lazy().collect())
+    for other in (*frames, [dict(zip(TABLE, row, strict=True)) for row in zip(*TABLE.values(), strict=True)]):
+        assert_array_equal(clf.predict_proba(other), posterior)
+    assert clf.leave_one_out().posterior.shape == posterior.shape
+    assert str(clf.diagnose())
+    assert "text" in clf.select()
+    assert len(clf.select(2)) == 2
+    with pytest.raises(UsageError, match=r"text: Text\(.*has no linear or quadratic form|n: Gaussian"):
+        clf.linear_form()
+    with pytest.raises(UsageError, match=r"text: Text\(.*has no linear or quadratic form"):
+        clf.quadratic_form()
+    count = clf.parameter_count()
+    assert str(count)
+    low, high = clf.predict_interval(TABLE)
+    assert ((low <= posterior + 1e-12) & (posterior <= high + 1e-12)).all()
+    density = clf.log_density(TABLE)
+    assert not np.isnan(density).any()
+    if family.kind in ("multinomial", "bernoulli"):
+        assert 0.0 <= clf.bayes_error(rows=200).risk <= 1.0
+        drawn, labels = clf.sample(50, 0)
+        assert drawn.column_names == ["text", "n", "c"]
+        assert clf.predict(drawn).shape == labels.shape
+    assert str(clf.explain(rows_of(TABLE, slice(0, 3))))
+    assert clf.decide(TABLE, reject=0.1).decision.shape == LABELS.shape
+    assert str(clf.estimate_prior(TABLE))
+    clf.save(tmp_path / "model.dcb")
+    for again in (load(tmp_path / "model.dcb"), pickle.loads(pickle.dumps(clf)), clone(clf).fit(TABLE, LABELS)):
+        assert_array_equal(again.predict_proba(TABLE), posterior)
+    assert clf.retune(TABLE, LABELS).predict(TABLE).shape == LABELS.shape
+    without = clf.predict({"n": TABLE["n"], "c": TABLE["c"]})
+    assert_array_equal(clf.predict({**TABLE, "text": [None] * len(LABELS)}), without)
+    with pytest.raises(DataError, match=r"column 'text', row 0: found 1\.0"):
+        clf.predict({**TABLE, "text": [1.0] * len(LABELS)})
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_texts_that_come_and_go(family: Text, tmp_path: Path) -> None:
+    """partial_fit, shard, merge and + learn the same; forget and - undo it; decay changes no shares."""
+    first, second = rows_of(TABLE, slice(0, 45)), rows_of(TABLE, slice(45, None))
+    second["text"] = [None if text is None else f"{text} brandnew{k}" for k, text in enumerate(second["text"])]
+    whole = {name: first[name] + second[name] for name in first}
+    one = BayesClassifier({"text": family}, tune=None).fit(first, LABELS[:45])
+    before = one.predict_proba(TABLE)
+    other = one.shard(second, LABELS[45:])
+    for name, clf in (("one", one), ("other", other)):
+        clf.save(tmp_path / f"{name}.dcb")
+    merged = merge([tmp_path / "one.dcb", tmp_path / "other.dcb"])
+    both = BayesClassifier({"text": family}, tune=None).fit(whole, LABELS)
+    grown = pickle.loads(pickle.dumps(one)).partial_fit(second, LABELS[45:])
+    if family.most_words is None:
+        for clf in (one + other, merged, grown):
+            assert_allclose(clf.predict_proba(TABLE), both.predict_proba(TABLE), rtol=1e-9)
+        assert_allclose((both - other).predict_proba(TABLE), before, rtol=1e-9)
+        assert_allclose(grown.forget(second, LABELS[45:]).predict_proba(TABLE), before, rtol=1e-9)
+        assert_array_equal(words_of(grown)[0], words_of(one)[0])
+    else:
+        assert_allclose(grown.forget(second, LABELS[45:]).counts_.class_weight, one.counts_.class_weight)
+    halved = pickle.loads(pickle.dumps(both)).decay(0.5)
+    statistic = next(s for s in halved.counts_.statistics if isinstance(s, Words))
+    assert_allclose(statistic.tables[0], 0.5 * words_of(both)[1])
+    with pytest.raises(ForgetError, match="give just the rows"):
+        both.forget({"text": ["words that were never learned"] * 10 + [" ".join(["never"] * 2000)]}, LABELS[:11])
+    with pytest.raises(DecibanError, match="fit both with the same columns"):
+        one + BayesClassifier({"text": Text(lowercase=False, most_words=99)}, tune=None).fit(first, LABELS[:45])
+
+
+@pytest.mark.parametrize(
+    "texts", [MAILS, np.array(MAILS), pd.Series(MAILS), MAILS[::-1]], ids=["list", "numpy", "pandas", "x"]
+)
+def test_lists_of_strings_in_cross_validation(texts: Any) -> None:
+    labels = KINDS if texts is not MAILS[::-1] else KINDS[::-1]
+    found = cross_val_score(BayesClassifier(Text(), tune=None), texts, labels, cv=4, error_score="raise")
+    peer = cross_val_score(make_pipeline(CountVectorizer(), MultinomialNB()), texts, labels, cv=4)
+    assert_array_equal(found, peer)
+    chosen = GridSearchCV(
+        BayesClassifier(tune=None), {"columns": [Text(), Text("bernoulli")]}, cv=2, error_score="raise"
+    )
+    assert chosen.fit(texts, labels).best_params_["columns"] == Text()
+
+
+def test_columns_of_text_are_inferred() -> None:
+    table = {
+        "mail": [f"{mail} number {k}" for k, mail in enumerate(MAILS)],
+        "kind": ["new", "old"] * 10,
+        "id": range(20),
+    }
+    schema = str(BayesClassifier(tune=None).fit(table, KINDS).schema_)
+    assert re.search(r"mail +Text\(\) +text of \d words on average", schema)
+    assert re.search(r"kind +Categorical\(\)", schema)
+    assert "Text()" in str(BayesClassifier(tune=None).fit(table["mail"], KINDS).schema_)
+    assert "Text" not in str(BayesClassifier(tune=None).fit(["red", "green"] * 10, KINDS).schema_)
+    repeated = BayesClassifier(tune=None).fit(["a long name of a category", "and still another name"] * 10, KINDS)
+    assert "Text" not in str(repeated.schema_)
+    for empty in ([None] * 20, [""] * 19 + [None]):
+        BayesClassifier().fit({"a": empty, "b": table["mail"]}, KINDS).predict({"a": empty, "b": table["mail"]})
+
+
+def test_a_tokenizer_of_ones_own_counts_what_it_finds(tmp_path: Path) -> None:
+    def tokenizer(text: str) -> list[str]:
+        return [text[k : k + 3] for k in range(0, len(text), 2)]
+
+    clf = BayesClassifier(Text(tokenizer=tokenizer), tune=None)
+    with pytest.warns(UserWarning, match=r"Text\(tokenizer=...\) runs in Python"):
+        clf.fit(MAILS, KINDS)
+    pipeline = make_pipeline(CountVectorizer(tokenizer=tokenizer, token_pattern=None), MultinomialNB()).fit(
+        MAILS, KINDS
+    )
+    with pytest.warns(UserWarning, match="slower"):
+        found = clf.predict_log_proba(MAILS)
+    assert_allclose(found, pipeline.predict_log_proba(MAILS), rtol=1e-9, atol=1e-12)
+    assert sorted(vocabulary(clf)) == pipeline[0].get_feature_names_out().tolist()
+    with pytest.raises(UsageError, match="code; leave it out, or pickle"):
+        clf.save(tmp_path / "model.dcb")
+    assert not list(tmp_path.iterdir())
+    for wrong in (None, [1, 2], [b"x"], 3):
+        with pytest.warns(UserWarning, match="slower"), pytest.raises(UsageError, match="let it return words"):
+            BayesClassifier(Text(tokenizer=lambda text, wrong=wrong: wrong), tune=None).fit(MAILS, KINDS)  # type: ignore[misc]
+    with pytest.warns(UserWarning, match="slower"), pytest.raises(ZeroDivisionError):
+        BayesClassifier(Text(tokenizer=lambda text: 1 / 0), tune=None).fit(MAILS, KINDS)  # type: ignore[arg-type]
+    strange = Text(tokenizer=lambda text: iter(["\0ab", "", "a b", "\ud800"]))
+    with pytest.warns(UserWarning, match="slower"):
+        assert vocabulary(BayesClassifier(strange, tune=None).fit(MAILS, KINDS)) == ["", " ab", "?", "a b"]
