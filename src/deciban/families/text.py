@@ -154,6 +154,8 @@ class Text(Spoken):
         if self.min_count > 0.0:
             kept = np.flatnonzero(self.in_vocabulary(table.sum(axis=1)))
             words, table = words.take(kept), table[kept]
+        if self.kind == "bernoulli" and words.rare:  # a text may have several words of a bucket: it is there or not
+            table = np.minimum(table, statistic.texts[:, j])
         return TextColumn(self, words, table, statistic.texts[:, j])
 
     def _counted(self, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
@@ -365,8 +367,9 @@ class TextColumn:
         if self.family.kind != "bernoulli":
             each = self.slope[indices, :classes] * amounts[:, None]
         else:
-            each = self.exchange.one[indices] - self.exchange.zero[indices]
-            rest = self.exchange.zero.sum(axis=0)
+            absent = np.ones(len(self.words), dtype=np.bool_)
+            absent[indices] = False
+            each, rest = self.exchange.one[indices], self.exchange.zero[absent].sum(axis=0)
         return [shown(self.words[k]) for k in indices], amounts, factor * each, factor * rest
 
 
