@@ -641,3 +641,45 @@ def test_a_tokenizer_of_ones_own_counts_what_it_finds(tmp_path: Path) -> None:
     strange = Text(tokenizer=lambda text: iter(["\0ab", "", "a b", "\ud800"]))
     with pytest.warns(UserWarning, match="slower"):
         assert vocabulary(BayesClassifier(strange, tune=None).fit(MAILS, KINDS)) == ["", " ab", "?", "a b"]
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.01])
+def test_a_bucket_of_rare_words_is_in_a_text_or_not(alpha: float) -> None:
+    """A text has many words of one bucket; that the bucket is there is no more probable than 1."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 120)
+    texts = [" ".join([*(f"r{k}" for k in rng.integers(0, 500, 40)), f"class{label}"]) for label in labels]
+    clf = BayesClassifier(Text("bernoulli", most_words=16, alpha=alpha), tune=None).fit(texts, labels)
+    evidence = clf.evidence([*texts, "class1", "never", ""]).values
+    assert np.isfinite(evidence).all()
+    assert (evidence < 0.0).all()
+    assert clf.score(texts, labels) == 1.0
+    assert clf.leave_one_out().accuracy > 0.95
+    assert clf.predict(["class0", "class1", "class2"]).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["multinomial", "bernoulli", "lift", "complement"])
+@pytest.mark.parametrize("tune", ["auto", None])
+def test_without_smoothing_words_may_rule_a_class_out(kind: Any, tune: Any) -> None:
+    """Explanations hold infinite decibans, but none that is not a number."""
+    clf = BayesClassifier({"text": Text(kind, alpha=0.0)}, tune=tune).fit(TABLE, LABELS)
+    steps = clf.explain(TABLE)
+    assert not np.isnan(clf.predict_proba(TABLE)).any()
+    assert "nan" not in str(steps)
+    for row in range(len(LABELS)):
+        for spoken in steps.words(row):
+            assert not math.isnan(spoken.decibans)
+            assert spoken.marked
+
+
+def test_absent_words_are_told_apart_from_those_that_are_there() -> None:
+    clf = BayesClassifier(Text("bernoulli"), tune=None).fit(MAILS, KINDS)
+    [spoken] = clf.explain(["money lunch lunch"]).words()
+    words, table = words_of(clf)
+    share = (table + 1.0) / (10.0 + 2.0)
+    said = 10.0 * np.log10(share[:, 0] / share[:, 1])
+    absent = 10.0 * np.log10((1.0 - share[:, 0]) / (1.0 - share[:, 1]))
+    sign = 1.0 if clf.predict(["money lunch lunch"])[0] == "ham" else -1.0
+    there = [words.index("money"), words.index("lunch")]
+    assert_allclose(sorted(w.decibans for w in spoken.words), np.sort(sign * said[there]))
+    assert spoken.rest == pytest.approx(sign * np.delete(absent, there).sum())

@@ -70,10 +70,9 @@ class SpokenText:
         for sign, name in ((1.0, "for"), (-1.0, "against")):
             if some := [str(word) for word in spoken if sign * word.decibans > 0.0]:
                 lines.append(f"  {name + ':':8} {', '.join(some)}")
-        others = len(self.words) - len(spoken)
-        if others:
-            more = self.decibans - self.rest - sum(word.decibans for word in spoken)
-            lines.append(f"  {others} other words {more:+.1f}")
+        if others := [word for word in self.words if word not in spoken]:
+            more = sum(word.decibans for word in others)
+            lines.append(f"  {len(others)} other words {more:+.1f}")
         if self.rest:
             lines.append(f"  the words that are absent {self.rest:+.1f}")
         if self.column_words.family.analyzer == "word":
