@@ -100,11 +100,9 @@ def test_words_have_at_least_so_many_characters(shortest: int) -> None:
 @pytest.mark.parametrize("analyzer", ["word", "char", "char_wb"])
 def test_every_character_of_unicode_between_letters(analyzer: str, options: dict[str, Any]) -> None:
     points = [c for c in range(1, sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
-    if analyzer != "word":  # private and unassigned ones are all alike
-        points = [c for c in points if unicodedata.category(chr(c)) not in ("Co", "Cn")][
-            :: 3 if analyzer == "char" else 1
-        ]
-    cut = 100_000 if analyzer == "word" else 8_000
+    plain = {c for c in points if unicodedata.category(chr(c)) in ("Co", "Cn")}  # of these, which are all alike, a few
+    points = [c for c in points if c not in plain or c % 97 == 0][:: 1 if analyzer == "word" else 3]
+    cut = 50_000 if analyzer == "word" else 8_000
     for first in range(0, len(points), cut):
         some = points[first : first + cut]
         text = ";".join(f"xy{chr(c)}z" for c in some) + " ".join(map(chr, some[:2000]))
