@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.tokens import Tokens, folding, parts_of
+from deciban.families.tokens import ACCENTED, CASED, Tokens, folding, parts_of, prepared
 from deciban.statistics.words import learned
 
 TEXTS = (
@@ -107,6 +107,12 @@ def test_every_character_of_unicode_between_letters(analyzer: str, options: dict
         some = points[first : first + cut]
         text = ";".join(f"xy{chr(c)}z" for c in some) + " ".join(map(chr, some[:2000]))
         same({**options, "analyzer": analyzer}, [text])
+
+
+def test_where_letters_have_no_capital_form_and_no_accents() -> None:
+    for point in range(CASED, sys.maxunicode + 1):
+        assert chr(point).lower() == chr(point)
+        assert point < ACCENTED or prepared(chr(point), False, True) == chr(point)
 
 
 SPECIAL = "aAzZ09__  \t\nÀéßẞİıſΣσςΑ\u0301\u0307\u0345\u00ad\u200d'.:’·-Åǅﬁﷺ한각가①½²١१中日ｶﾞＡ👍\u3000\x1c\x85\0"
