@@ -155,6 +155,23 @@ def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
     assert np.isfinite(clf.leave_one_out().log_loss)
 
 
+@pytest.mark.parametrize("options", [{}, {"kind": "bernoulli"}, {"amounts": "log", "normalize": True}], ids=str)
+def test_rows_with_a_bound_are_forgotten_in_any_order(options: dict[str, Any]) -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        parts = [many_words(rng, int(rng.integers(20, 60)), 5000) for _ in range(6)]
+        clf = BayesClassifier(Text(most_words=32, **options), tune=None)
+        for part in parts:
+            clf.partial_fit(*part)
+        *gone, last = rng.permutation(6)
+        for k in gone:
+            clf.forget(*parts[k])
+        left = BayesClassifier(Text(most_words=32, **options), tune=None).fit(*parts[last])
+        assert_allclose(groups_of(clf), groups_of(left), atol=1e-9)
+        with pytest.raises(ForgetError, match="nothing would be left"):
+            clf.forget(*parts[last])
+
+
 def test_rows_with_a_bound_that_were_never_learned_are_not_forgotten() -> None:
     texts, labels = many_words(np.random.default_rng(5))
     clf = BayesClassifier(Text(most_words=16), tune=None).fit(texts, labels)

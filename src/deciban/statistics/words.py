@@ -313,7 +313,7 @@ def _from_buckets(words: Vocabulary, have: Floats, taken: Floats, buckets: int) 
     taken[: first.size] += from_bucket
     lacking[first] -= from_bucket
     left = summed((have - taken).T, bucket, buckets).T
-    if (lacking > left * (1.0 + 1e-9)).any():
+    if (lacking > left + 1e-9 * summed(have.T, bucket, buckets).T).any():
         raise ForgetError(
             "these rows cannot be forgotten: they have words that were never counted; "
             "give just the rows that the model has learned"
