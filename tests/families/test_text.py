@@ -748,3 +748,24 @@ def test_n_grams_are_marked() -> None:
 def test_categories_that_are_no_utf8_can_be_saved(tmp_path: Path) -> None:
     clf = BayesClassifier(Categorical(), tune=None).fit(pa.table({"x": INVALID}), ["a", "b", "a", "b"])
     clf.save(tmp_path / "model.dcb")
+
+
+def test_models_of_the_same_texts_have_the_same_name() -> None:
+    """Whatever the order of texts; and the name of a large vocabulary is found without looking at bytes one by one."""
+    clf = BayesClassifier(Text(), tune=None).fit(MAILS, KINDS)
+    assert clf.shards_ == BayesClassifier(Text(), tune=None).fit(MAILS[::-1], KINDS[::-1]).shards_
+    assert clf.shards_ != BayesClassifier(Text(), tune=None).fit([*MAILS[:-1], "see you at lunchtime"], KINDS).shards_
+    assert clf.shards_ != BayesClassifier(Text(), tune=None).fit([*MAILS[:-1], "seeyou at lunch"], KINDS).shards_
+    large = BayesClassifier(Text(), tune=None).fit([" ".join(f"word{k}" for k in range(300_000))], ["a"])
+    calls = 0
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        assert len(large.shards_) == 1
+    finally:
+        sys.setprofile(None)
+    assert calls < 20_000
