@@ -154,7 +154,7 @@ NOTHING: tuple[Codes, Codes] = (np.zeros(128, dtype=np.int32), np.zeros(1, dtype
 def folding(lowercase: bool, strip_accents: bool, characters: bool) -> tuple[Codes, Codes]:
     """What each code point becomes in a word, as `find_words` (or `find_characters`) takes it.
 
-    From Python's own tables: some 0.3 s once, and only where there is a text that is not ASCII.
+    From Python's own tables: up to 0.5 s once, and only where there is a text that is not ASCII.
     """
     from deciban.kernels.texts import SPACE
 
