@@ -108,6 +108,14 @@ def take_cells(array: "pa.Array", rows: Any) -> "pa.Array":
     return array.take(pa.array(rows))
 
 
+def decoded_cells(array: "pa.Array") -> list[str | None]:
+    """Cells of text as Python has them; bytes that are no UTF-8, which Arrow does not refuse, are replaced."""
+    import pyarrow as pa
+
+    cells = array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+    return [None if cell is None else cell.decode(errors="replace") for cell in cells]
+
+
 def dense_row(cells: Numbers | SparseRows, row: int) -> Numbers:
     """One row with all its cells."""
     return np.asarray(cells[row] if isinstance(cells, np.ndarray) else cells.slice(row, row + 1).matrix().toarray()[0])

@@ -275,6 +275,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
         """The n words by which texts of a class are known, the most telling first; `column` if several hold texts."""
+        if not isinstance(n, int | np.integer) or n < 0:
+            raise UsageError(f"top_words(n={n!r}): give a whole number that is at least 0")
         model = self._known().plain
         texts = {
             model.schema.column_name(place): likelihood.columns[j]
@@ -300,6 +302,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             if value is not None and (not isinstance(value, int | np.integer) or value < 0):
                 raise UsageError(f"sample({name}={value!r}): give a whole number that is at least 0")
         model = self._known().plain
+        if length is not None and not any(isinstance(likelihood, TextLikelihood) for likelihood in model.likelihoods):
+            raise UsageError(f"sample(length={length!r}): no column is Text(), which alone has words; leave it out")
         if not isinstance(random_state, np.random.Generator):
             random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
         place = None if label is None else self._place_of(label)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import take_cells
+from deciban.arrays import decoded_cells, take_cells
 from deciban.data.schema import GIVEN, Part, Schema, listed
 from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
 from deciban.data.text_types import LEADING_ZERO, NUMBER
@@ -172,7 +172,7 @@ def _words_of(array: pa.Array) -> float | None:
     """How many words texts have on average; None where they are rather names of categories."""
     filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
     places = np.linspace(0, filled.size - 1, min(filled.size, LOOKED_AT)).astype(np.int64)
-    some = take_cells(array, filled[places]).to_pylist()
+    some = [cell or "" for cell in decoded_cells(take_cells(array, filled[places]))]
     words = float(np.mean([len(cell[:10_000].split()) for cell in some]))
     return words if words >= TEXT_WORDS and 2 * len(set(some)) > len(some) else None
 

@@ -35,7 +35,7 @@ def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
     Arrow types, missing cells and column names come along as they are.
     """
     if type(data) is np.ndarray:
-        return _array(data)
+        return _texts(data) or _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
     if isinstance(data, str | os.PathLike | Stream):
@@ -63,7 +63,14 @@ def _texts(data: Any) -> Frame | None:
     """Texts alone, one a row, as a table of one column, which has a name if they have; None for anything else."""
     name = getattr(data, "name", None)
     if isinstance(data, list | tuple):
-        if str not in (kinds := set(map(type, data))) or not kinds <= {str, np.str_, type(None)}:
+        kinds = set(map(type, data))
+        if not kinds & {str, np.str_}:
+            return None
+        for row, cell in enumerate(data if kinds - {str, np.str_, type(None)} else ()):
+            if isinstance(cell, int | float | bytes) and cell == cell:
+                found = f"row {row}: found {cell!r} ({type(cell).__name__}) among texts"
+                raise DataError(f"{found}; give texts alone, or a list with one list of cells a row")
+        if not kinds <= {str, np.str_, float, type(None)}:
             return None
         cells = _arrow(data, "x0")
     elif isinstance(data, pa.Array | pa.ChunkedArray):
@@ -74,8 +81,12 @@ def _texts(data: Any) -> Frame | None:
         if data.dtype.kind not in "OUT" or not any(isinstance(cell, str) for cell in data):
             return None
         cells = _arrow(data, "x0")
-    else:  # of pandas or polars
-        cells = _series(data, str(name)) if _is_pandas_series(data) else data.to_arrow()
+    elif _is_pandas_series(data):
+        cells = _series(data, str(name) if name is not None else "x0")
+    elif hasattr(data, "to_arrow"):  # of polars
+        cells = data.to_arrow()
+    else:
+        return _texts(np.asarray(data))
     if not is_text(plain_type(cells.type)):
         return None
     named = isinstance(name, str) and name != ""
@@ -134,6 +145,8 @@ def _series(column: Any, name: str) -> pa.Array:
             return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=codes < 0), known)
         array = pa.Array.from_pandas(column)
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    except UnicodeError:  # half a character
+        return _arrow(column.tolist(), name)
     except UNREADABLE as error:
         raise _unreadable(name, column.tolist(), error) from error
 
@@ -172,7 +185,7 @@ def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> F
 def _arrow(cells: Any, name: str) -> pa.Array:
     try:
         return pa.array(cells, from_pandas=True)
-    except UnicodeEncodeError:
+    except UnicodeError:
         return _arrow([HALF_CHARACTER.sub("\ufffd", cell) if isinstance(cell, str) else cell for cell in cells], name)
     except UNREADABLE as error:
         raise _unreadable(name, cells, error) from error

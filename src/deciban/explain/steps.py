@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.data.tables import Table
+from deciban.arrays import decoded_cells
+from deciban.data.tables import Table, is_text
 from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
 from deciban.model import Evidence, Model
 
@@ -132,7 +133,10 @@ def _cell(row: Table, model: Model, part: int, block: int) -> str:
 
 def _value(row: Table, column: int) -> str:
     cells = row.values([column])
-    value = cells[0][0].as_py() if isinstance(cells, list) else cells[0, 0].item()
+    if isinstance(cells, list):
+        value = decoded_cells(cells[0])[0] if is_text(cells[0].type) else cells[0][0].as_py()
+    else:
+        value = cells[0, 0].item()
     if value is None or value != value:
         return "missing"
     if isinstance(value, float):

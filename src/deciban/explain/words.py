@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, decoded_cells
 from deciban.data.tables import Table
 from deciban.families.text import TextColumn, TextLikelihood, shown
 from deciban.families.tokens import prepared
@@ -54,15 +54,15 @@ class SpokenText:
         """The text itself, the words that say most in brackets with what they say."""
         telling: dict[str, float | None] = {word.word: word.decibans for word in self.words[:MOST_WORDS]}
         family = self.column_words.family
+        text = self.text[: 10 * MOST_CHARACTERS]
         parts, end = [], 0
-        for found in re.finditer(r"\w+", self.text):
-            word = prepared(found[0], family.lowercase, family.strip_accents)
-            if word in telling:
+        for word, first, last in _words_in(text, family.lowercase, family.strip_accents):
+            if word in telling and first >= end:
                 value = telling[word]
-                parts += [self.text[end : found.start()], f"[{found[0]}{'' if value is None else f' {value:+.1f}'}]"]
+                parts += [text[end:first], f"[{text[first:last]}{'' if value is None else f' {value:+.1f}'}]"]
                 telling[word] = None  # said once for all times that it is there
-                end = found.end()
-        return _around("".join([*parts, self.text[end:]]))
+                end = last
+        return _around("".join([*parts, text[end:]]), cut=len(text) < len(self.text))
 
     def __str__(self) -> str:
         spoken = [word for word in self.words[:MOST_WORDS] if round(word.decibans, 1) != 0.0]
@@ -70,10 +70,9 @@ class SpokenText:
         for sign, name in ((1.0, "for"), (-1.0, "against")):
             if some := [str(word) for word in spoken if sign * word.decibans > 0.0]:
                 lines.append(f"  {name + ':':8} {', '.join(some)}")
-        others = len(self.words) - len(spoken)
-        if others:
-            more = self.decibans - self.rest - sum(word.decibans for word in spoken)
-            lines.append(f"  {others} other words {more:+.1f}")
+        if others := [word for word in self.words if word not in spoken]:
+            more = sum(word.decibans for word in others)
+            lines.append(f"  {len(others)} other words {more:+.1f}")
         if self.rest:
             lines.append(f"  the words that are absent {self.rest:+.1f}")
         if self.column_words.family.analyzer == "word":
@@ -81,10 +80,26 @@ class SpokenText:
         return "\n".join([f"{self.column}, {len(self.words)} known words {self.decibans:+.1f}:", *lines])
 
 
-def _around(text: str) -> str:
+def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple[str, int, int]]:
+    """The words of a text as the vocabulary has them, and where each begins and ends as it is written."""
+    small = text.lower() if lowercase else text  # as a whole: the small form of a letter may depend on its neighbours
+    written, place, at = [], [], 0
+    for k, character in enumerate(text):
+        size = len(character.lower()) if lowercase else 1
+        becomes = prepared(small[at : at + size], False, strip_accents)
+        written.append(becomes)
+        place += [k] * len(becomes)
+        at += size
+    place.append(len(text))
+    for found in re.finditer(r"\w+", "".join(written)):
+        last = max(place[found.end() - 1] + 1, place[found.end()])  # with the accents behind it, which became nothing
+        yield found[0], place[found.start()], last
+
+
+def _around(text: str, cut: bool) -> str:
     """A text on one line, cut off where it is long."""
     line = " ".join(text.split())
-    return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 1] + "…"
+    return line if len(line) <= MOST_CHARACTERS and not cut else line[: MOST_CHARACTERS - 1] + "…"
 
 
 def spoken_texts(model: Model, row: Table, best: int, other: int) -> Iterator[SpokenText]:
@@ -104,7 +119,7 @@ def spoken_texts(model: Model, row: Table, best: int, other: int) -> Iterator[Sp
             order = np.argsort(-np.abs(said), kind="stable")
             spoken = tuple(SpokenWord(words[k], float(amounts[k]), float(said[k])) for k in order)
             left = float(DECIBANS * weight * (rest[best] - rest[other]))
-            text = bytes(cells[j].cast("large_binary")[0].as_py()).decode(errors="replace")
+            text = decoded_cells(cells[j])[0] or ""
             yield SpokenText(model.schema.column_name(column), text, spoken, left, mine)
 
 

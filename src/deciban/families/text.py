@@ -1,9 +1,9 @@
 """Texts as the words in them."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,16 @@ from deciban.families.bernoulli import Exchange
 from deciban.families.multinomial import add_amounts_doubt
 from deciban.families.smoothing import fraction
 from deciban.families.tokens import Analyzer, Tokenizer, Tokens, parts_of
-from deciban.statistics.words import RARE, Vocabulary, Words, buckets_of, gathered, learned, occurring
+from deciban.statistics.words import (
+    RARE,
+    Vocabulary,
+    Words,
+    bucket_number,
+    buckets_of,
+    gathered,
+    learned,
+    occurring,
+)
 
 Kind = Literal["multinomial", "bernoulli", "complement", "lift"]
 Amounts = Literal["count", "log", "root"]
@@ -77,19 +86,19 @@ class Text(Spoken):
                 raise UsageError(f"Text({name}={getattr(self, name)!r}): choose one of {allowed}")
         if self.linear > 1.0:
             raise UsageError(f"Text(linear={self.linear!r}): give a share between 0 and 1")
-        if isinstance(self.stop_words, str):
-            raise UsageError(f"Text(stop_words={self.stop_words!r}): give the words themselves, in a list")
-        object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
-        object.__setattr__(self, "ngram_range", tuple(self.ngram_range))
-        if not (len(self.ngram_range) == 2 and all(isinstance(n, int) for n in self.ngram_range)
-                and 1 <= self.ngram_range[0] <= self.ngram_range[1] <= 100):  # fmt: skip
-            raise UsageError(f"Text(ngram_range={self.ngram_range!r}): give (1, 2) for single words and pairs")
+        for name in ("lowercase", "strip_accents", "normalize"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"Text({name}={getattr(self, name)!r}): give True or False")
+        object.__setattr__(self, "stop_words", _checked_words(self.stop_words))
+        object.__setattr__(self, "ngram_range", _checked_range(self.ngram_range))
         for name, least in (("shortest", 1), ("most_words", 16)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
                 raise UsageError(f"Text({name}={value!r}): give a whole number that is at least {least}")
         if self.tokenizer is not None and not callable(self.tokenizer):
             raise UsageError(f"Text(tokenizer={self.tokenizer!r}): give a function from a text to its words")
+        if self.tokenizer is not None and self.analyzer != "word":
+            raise UsageError(f"Text(tokenizer=...): a tokenizer finds words; leave out analyzer={self.analyzer!r}")
 
     @property
     def counts(self) -> Hashable:
@@ -157,7 +166,10 @@ class Text(Spoken):
         order = np.argsort(-total, kind="stable")
         order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
         order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
-        return TextColumn(self, words.take(order), table.take(order, axis=0), statistic.texts[:, j])
+        words, table = words.take(order), table.take(order, axis=0)
+        if self.kind == "bernoulli" and words.rare:  # a text may have several words of a bucket: it is there or not
+            table = np.minimum(table, statistic.texts[:, j])
+        return TextColumn(self, words, table, statistic.texts[:, j])
 
     def _counted(self, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """The amounts of the words of texts as they were counted, of those that are in the vocabulary."""
@@ -191,11 +203,28 @@ class Text(Spoken):
                 column.add_doubt(column.rows(array), weight[j], out)
 
 
+def _checked_words(words: Any) -> tuple[str, ...]:
+    """Stop words, each once; refuses anything else."""
+    found = words if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise UsageError(f"Text(stop_words={found!r}): give the words themselves, in a list")
+    return tuple(sorted({word.encode(errors="replace").decode() for word in found}))
+
+
+def _checked_range(ngram_range: Any) -> tuple[int, int]:
+    found = tuple(ngram_range) if isinstance(ngram_range, tuple | list) else ()
+    if len(found) != 2 or not all(isinstance(n, int) for n in found) or not 1 <= found[0] <= found[1] <= 100:
+        raise UsageError(f"Text(ngram_range={ngram_range!r}): give (1, 2) for single words and pairs")
+    return found[0], found[1]
+
+
 def as_text(array: pa.Array, column: int = 0) -> pa.Array:
     """The cells as texts; a BadCell where they are something else."""
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return as_text(array.cast(pa.large_string() if "string" in str(kind.value_type) else kind.value_type), column)
+        if pa.types.is_string_view(kind.value_type):  # of which Arrow can take none
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+        return as_text(array.cast(array.type.value_type), column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return array
     if pa.types.is_string_view(kind) or pa.types.is_null(kind):
@@ -204,9 +233,9 @@ def as_text(array: pa.Array, column: int = 0) -> pa.Array:
     if not len(filled):
         return pa.nulls(len(array), pa.large_string())
     row = filled[0].as_py()
-    raise BadCell(
-        column, row, f"found {array[row].as_py()!r} ({kind}), expected text", "use Gaussian() or Categorical() for it"
-    )
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    remedy = "decode the bytes, for instance as UTF-8" if binary else "use Gaussian() or Categorical() for it"
+    raise BadCell(column, row, f"found {array[row].as_py()!r} ({kind}), expected text", remedy)
 
 
 def row_sums(rows: SparseRows) -> Floats:
@@ -267,7 +296,7 @@ class TextColumn:
         """The number of each bucket of rare words, -1 where it is empty."""
         tail = np.full(buckets_of(self.family.most_words), -1, dtype=np.int32)
         for number in range(self.words.rare):
-            tail[int(self.words[number][1:], 16)] = number
+            tail[bucket_number(self.words[number])] = number
         return tail
 
     def rows(self, texts: pa.Array) -> SparseRows:
@@ -346,8 +375,9 @@ class TextColumn:
         if self.family.kind != "bernoulli":
             each = self.slope[indices, :classes] * amounts[:, None]
         else:
-            each = self.exchange.one[indices] - self.exchange.zero[indices]
-            rest = self.exchange.zero.sum(axis=0)
+            absent = np.ones(len(self.words), dtype=np.bool_)
+            absent[indices] = False
+            each, rest = self.exchange.one[indices], self.exchange.zero[absent].sum(axis=0)
         return [shown(self.words[k]) for k in indices], amounts, factor * each, factor * rest
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.arrays import Bytes, Codes, Flags, Integers, kernel_view
+from deciban.errors import UsageError
 from deciban.statistics.words import SEEDS, Grams, Units, Vocabulary
 
 Analyzer = Literal["word", "char", "char_wb"]
@@ -110,6 +111,9 @@ class Tokens:
         for text, there in zip(decoded(data, offsets), present, strict=True):
             if there:
                 found = tokenizer(prepared(text, self.lowercase, self.strip_accents))
+                found = list(found) if isinstance(found, Iterable) else [found]
+                if strange := [word for word in found if not isinstance(word, str)]:
+                    raise UsageError(f"Text(tokenizer=...) found {strange[0]!r}; let it return words, each a str")
                 words += [word.replace("\0", " ").encode(errors="replace") for word in found]
             texts.append(len(words))
         stops = np.cumsum([len(word) for word in words], dtype=np.int64)

@@ -202,8 +202,8 @@ def find_characters(
             if begins.size < count + several + 8:
                 begins = longer(begins, count, count + several + 8)
                 stops = longer(stops, count, count + several + 8)
-            if groups.size < group + 4:
-                groups = longer(groups, group + 1, group + 4)
+            if groups.size < group + several + 4:
+                groups = longer(groups, group + 1, group + several + 4)
             for part in range(several):
                 one = pool[1 - point + part] if point < 0 else point
                 if i < end and one >= SPACE:

@@ -69,6 +69,10 @@ class Vocabulary:
     def __len__(self) -> int:
         return self.starts.size - 1
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without the index: another process hashes by other seeds."""
+        return {"text": self.text, "starts": self.starts}
+
     def __getitem__(self, number: int) -> str:
         return bytes(self.text[self.starts[number] : self.starts[number + 1]]).decode(errors="replace")
 
@@ -263,12 +267,19 @@ def buckets_of(most: int | None) -> int:
     return 0 if most is None else 1 << max(4, (most // 4).bit_length())
 
 
-def _bucket_names(words: Vocabulary, buckets: int) -> list[str]:
+def _buckets(words: Vocabulary, buckets: int) -> Integers:
     """The bucket of each word; that of a bucket is itself."""
     found = np.empty(len(words), dtype=np.int64)
     text = np.concatenate([words.text, np.zeros(SPARE, dtype=np.uint8)])
     kernels.word_buckets(text, words.starts, buckets, BUCKET_SEEDS, found)
-    return [words[k] if words[k].startswith(RARE) else f"{RARE}{bucket:06x}" for k, bucket in enumerate(found)]
+    for k in range(words.rare):
+        found[k] = bucket_number(words[k])
+    return found
+
+
+def bucket_number(name: str) -> int:
+    """The number of a bucket of rare words that has this name."""
+    return int(name[len(RARE) :], 16)
 
 
 def _bounded(words: Vocabulary, table: Floats, most: int | None) -> tuple[Vocabulary, Floats]:
@@ -280,9 +291,8 @@ def _bounded(words: Vocabulary, table: Floats, most: int | None) -> tuple[Vocabu
         return words, table
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
     kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])
-    names = _bucket_names(words.take(rare), buckets_of(most))
-    distinct, place = np.unique(names, return_inverse=True)
-    tail = Vocabulary.of(distinct.tolist())
+    distinct, place = np.unique(_buckets(words.take(rare), buckets_of(most)), return_inverse=True)
+    tail = Vocabulary.of([f"{RARE}{bucket:06x}" for bucket in distinct])
     both = Vocabulary(*_joined(tail, words.take(kept)))
     return both, np.concatenate([summed(table[rare].T, place, len(tail)).T, table[kept]])
 
@@ -294,16 +304,23 @@ def _joined(first: Vocabulary, second: Vocabulary) -> tuple[Bytes, Integers]:
 
 
 def _from_buckets(words: Vocabulary, have: Floats, taken: Floats, buckets: int) -> Floats:
-    """What is to be taken, where that of a word that is not there in full is taken from its bucket."""
-    short = np.flatnonzero((taken > have).any(axis=1))
-    lacking = np.maximum(taken[short] - have[short], 0.0)
+    """What is to be taken, where that of a word that is not there in full is taken from its bucket.
+
+    What was counted in a bucket of its own and is a word here is taken from the words of this bucket, a share of each:
+    which of them it was, nobody knows.
+    """
+    bucket = _buckets(words, buckets)
+    lacking = summed(np.maximum(taken - have, 0.0).T, bucket, buckets).T
     taken = np.minimum(taken, have)
-    place = {words[k]: k for k in range(words.rare)}
-    for name, lack in zip(_bucket_names(words.take(short), buckets), lacking, strict=True):
-        if name not in place:
-            raise ForgetError(
-                "these rows cannot be forgotten: they have words that were never counted; "
-                "give just the rows that the model has learned"
-            )
-        taken[place[name]] += lack
-    return taken
+    first = bucket[: words.rare]
+    from_bucket = np.minimum(have[: first.size] - taken[: first.size], lacking[first])
+    taken[: first.size] += from_bucket
+    lacking[first] -= from_bucket
+    left = summed((have - taken).T, bucket, buckets).T
+    if (lacking > left + 1e-9 * summed(have.T, bucket, buckets).T).any():
+        raise ForgetError(
+            "these rows cannot be forgotten: they have words that were never counted; "
+            "give just the rows that the model has learned"
+        )
+    share = np.divide(lacking, left, out=np.zeros_like(left), where=left > 0.0)
+    return np.asarray(taken + np.minimum(share, 1.0)[bucket] * (have - taken))

@@ -1,5 +1,6 @@
 """Whether what a model file holds can have been learned."""
 
+import re
 from functools import singledispatch
 from typing import Any
 
@@ -14,13 +15,16 @@ from deciban.fitted import Fitted
 from deciban.model import Counts
 from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.cells import MOST_CELLS
-from deciban.statistics.words import in_order
+from deciban.statistics.words import RARE, bucket_number, in_order
 from deciban.tune.tuning import Tuning
 
 MOST_COLUMNS = 1 << 24
 
 # No variance is larger: it is that of numbers up to TOO_LARGE.
 VAST = 1e290
+
+# The name of a bucket of rare words.
+BUCKET = re.compile(RARE + "[0-9a-f]{6}")
 
 
 def require(fact: Any, what: str) -> None:
@@ -179,12 +183,12 @@ def _(statistic: Words, template: Words, classes: int) -> None:
     require(statistic.texts.shape == template.texts.shape, "texts are not one a class and column")
     _not_negative(statistic.texts, "a number of texts")
     for words, table in zip(statistic.vocabularies, statistic.tables, strict=True):
-        _check_words(words)
+        _check_words(words, statistic.buckets)
         require(table.shape == (len(words), classes), "counts are not one a word and class")
         _not_negative(table, "a count")
 
 
-def _check_words(words: Vocabulary) -> None:
+def _check_words(words: Vocabulary, buckets: int) -> None:
     starts = words.starts
     require(starts.ndim == 1 and words.text.ndim == 1 and starts.size, "its words are no list")
     require(starts[0] == 0 and starts[-1] == words.text.size and (np.diff(starts) >= 0).all(), "words have no length")
@@ -193,6 +197,8 @@ def _check_words(words: Vocabulary) -> None:
     order = in_order(words)
     require(np.array_equal(order, np.arange(len(words))), "its words are not in order")
     require(words.all_different, "a word is there twice")
+    require(all(BUCKET.fullmatch(words[k]) for k in range(words.rare)), "a bucket of rare words has no number")
+    require(all(bucket_number(words[k]) < buckets for k in range(words.rare)), "a bucket of rare words is none")
 
 
 @check_statistic.register

@@ -99,6 +99,8 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
             return {name: value.isoformat()}
     if isinstance(value, set | frozenset):
         return pack(sorted(value), arrays)
+    if callable(value):
+        raise UsageError(f"a model file cannot hold {value!r}, for that is code; leave it out, or pickle the model")
     raise UsageError(
         f"a model file cannot hold {value!r} ({type(value).__name__}); use deciban's families and plain data"
     )
