@@ -52,15 +52,24 @@ class SpokenText:
     @property
     def marked(self) -> str:
         """The text itself, the words that say most in brackets with what they say."""
-        telling: dict[str, float | None] = {word.word: word.decibans for word in self.words[:MOST_WORDS]}
         family = self.column_words.family
         text = self.text[: 10 * MOST_CHARACTERS]
+        units = list(_words_in(text, family.lowercase, family.strip_accents))
+        taken: set[int] = set()
+        marks: list[tuple[int, int, str]] = []
+        for word in self.words[:MOST_WORDS]:  # of n-grams that overlap the one that says most is marked
+            value = f" {word.decibans:+.1f}"
+            size = word.word.count(" ") + 1
+            for k in range(len(units) - size + 1):
+                here = range(k, k + size)
+                if " ".join(units[u][0] for u in here) == word.word and taken.isdisjoint(here):
+                    taken.update(here)
+                    marks.append((units[k][1], units[k + size - 1][2], value))
+                    value = ""  # said once for all times that it is there
         parts, end = [], 0
-        for word, first, last in _words_in(text, family.lowercase, family.strip_accents):
-            if word in telling and first >= end:
-                value = telling[word]
-                parts += [text[end:first], f"[{text[first:last]}{'' if value is None else f' {value:+.1f}'}]"]
-                telling[word] = None  # said once for all times that it is there
+        for first, last, value in sorted(marks):
+            if first >= end:
+                parts += [text[end:first], f"[{text[first:last]}{value}]"]
                 end = last
         return _around("".join([*parts, text[end:]]), cut=len(text) < len(self.text))
 

@@ -95,6 +95,8 @@ class Text(Spoken):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
                 raise UsageError(f"Text({name}={value!r}): give a whole number that is at least {least}")
+        if self.min_count > 0.0 and self.most_words is not None:
+            raise UsageError("Text(min_count=, most_words=): a bound already drops rare words; give one of the two")
         if self.tokenizer is not None and not callable(self.tokenizer):
             raise UsageError(f"Text(tokenizer={self.tokenizer!r}): give a function from a text to its words")
         if self.tokenizer is not None and self.analyzer != "word":
@@ -186,7 +188,8 @@ class Text(Spoken):
             column = self._column(statistic, j)
             part = np.zeros((rows.labels.size, 1, out.shape[2]))
             alone = column.texts[rows.labels] <= rows.taken * (1.0 + 1e-9)
-            anew = (rows.taken > 0.0) & (alone | (self.alpha == 0.0))
+            bare = self.alpha == 0.0 and (self.kind == "bernoulli" or not column.counts.any(axis=0).all())
+            anew = (rows.taken > 0.0) & (alone | bare)
             column.score_left_out(self._counted(statistic, j, array), rows, part)
             part[~parts_of(array)[2]] = 0.0
             again = np.flatnonzero(anew)
