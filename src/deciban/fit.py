@@ -30,7 +30,7 @@ _ONES = np.ones(BATCH_ROWS)
 
 # Bytes of text of one batch that is counted, and of one that is scored, about. Vocabularies are added batch by batch,
 # so the former are large; scores are small.
-BATCH_TEXT = 8 << 20
+BATCH_TEXT = 24 << 20
 SCORED_TEXT = 2 << 20
 
 # Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
@@ -117,10 +117,10 @@ def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expec
             while heaps and heaps[-1][0] == batches:  # heaps of equal size are added: few additions of large ones
                 heap, batches = heaps.pop()[1] + heap, 2 * batches
             heaps.append((batches, heap))
-    total = start
+    total = heaps.pop()[1] if heaps else start
     while heaps:
         total = heaps.pop()[1] + total
-    return total.without_empty_classes()
+    return (start + total if start is not total else start).without_empty_classes()
 
 
 def scored(

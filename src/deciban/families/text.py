@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import LANES, Codes, Floats, Integers, SparseRows, kernel_view, take_cells
+from deciban.arrays import LANES, Codes, Flags, Floats, Integers, SparseRows, kernel_view, take_cells
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import LeftOut, Readable, Sampled, Spoken, check_amount, score_anew
 from deciban.families.bernoulli import Exchange
@@ -127,13 +127,13 @@ class Text(Spoken):
         columns = []
         texts = np.zeros((classes, len(cells)))
         for j, array in enumerate(cells):
-            vocabulary, numbers, firsts = learned(self.tokens.units(array), self.tokens.grams)
+            vocabulary, place, numbers, firsts = learned(self.tokens.units(array), self.tokens.grams)
             table = np.zeros((len(vocabulary), classes))
             if self._counts_plainly:
-                kernels.count_numbers(numbers, firsts, labels, weights, table)
+                kernels.count_numbers(numbers, firsts, place, labels, weights, table)
             else:
                 rows = self.heard(gathered(numbers, firsts, len(vocabulary)))
-                kernels.add_amounts(rows.data, rows.indices, rows.indptr, labels, weights, table)
+                kernels.add_amounts(rows.data, place[rows.indices], rows.indptr, labels, weights, table)
             there = (labels >= 0) & parts_of(array)[2]
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
             every = (labels >= 0).all() and (weights > 0.0).all()
@@ -165,13 +165,13 @@ class Text(Spoken):
         """Frequent words come first: they stay together in the cache."""
         words, table = statistic.vocabularies[j], statistic.tables[j]
         total = table.sum(axis=1)
-        order = np.argsort(-total, kind="stable")
-        order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
+        order = np.argsort(-total)
+        if words.rare:
+            order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
         order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
-        words, table = words.take(order), table.take(order, axis=0)
         if self.kind == "bernoulli" and words.rare:  # a text may have several words of a bucket: it is there or not
             table = np.minimum(table, statistic.texts[:, j])
-        return TextColumn(self, words, table, statistic.texts[:, j])
+        return TextColumn(self, words.take(order), table, order, statistic.texts[:, j])
 
     def _counted(self, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """The amounts of the words of texts as they were counted, of those that are in the vocabulary."""
@@ -188,7 +188,7 @@ class Text(Spoken):
             column = self._column(statistic, j)
             part = np.zeros((rows.labels.size, 1, out.shape[2]))
             alone = column.texts[rows.labels] <= rows.taken * (1.0 + 1e-9)
-            bare = self.alpha == 0.0 and (self.kind == "bernoulli" or not column.counts.any(axis=0).all())
+            bare = self.alpha == 0.0 and (self.kind == "bernoulli" or not column.sums.all())
             anew = (rows.taken > 0.0) & (alone | bare)
             column.score_left_out(self._counted(statistic, j, array), rows, part)
             part[~parts_of(array)[2]] = 0.0
@@ -249,12 +249,26 @@ def row_sums(rows: SparseRows) -> Floats:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The words of one column and what they say; `counts` are word by class, `texts` the weight of texts a class."""
+    """The words of one column and what they say; `texts` is the weight of the texts of each class.
+
+    The counts of words[k] are those of row order[k] of the table, which is word by class.
+    """
 
     family: Text
     words: Vocabulary
-    counts: Floats
+    table: Floats
+    order: Integers
     texts: Floats
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Of the words, word by class."""
+        return self.table.take(self.order, axis=0)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The counts of all words, by class."""
+        return np.asarray((self.table if self.order.size == len(self.table) else self.counts).sum(axis=0))
 
     @cached_property
     def slope(self) -> Floats:
@@ -262,25 +276,34 @@ class TextColumn:
         family, classes = self.family, self.texts.size
         slope = np.zeros((len(self.words), classes + -classes % LANES))
         if family.kind == "lift":
-            unit = family.alpha * (self.texts.sum() / max(self.counts.sum(), 1e-300) if family.normalize else 1.0)
-            kernels.log_lifts(self.counts, self.counts.sum(axis=0), unit, family.linear, slope)
-            return slope
-        kernels.log_shares(self.basis, family.alpha, self._bottom, family.kind == "complement", slope)
+            unit = family.alpha * (self.texts.sum() / max(self.sums.sum(), 1e-300) if family.normalize else 1.0)
+            kernels.log_lifts(self.table, self.order, self.sums, unit, family.linear, slope)
+        else:
+            kernels.log_shares(
+                self.table, self.order, family.alpha, self._bottom, family.kind == "complement", self._as_all, slope
+            )
         return slope
+
+    @property
+    def _as_all(self) -> Flags:
+        """The classes without counts that take the shares of all together, because nothing is added to theirs."""
+        return np.asarray((self.sums <= 0.0) & (self.family.alpha == 0.0) & (self.family.kind != "complement"))
 
     @cached_property
     def basis(self) -> Floats:
         """The counts that shares are of: those of the class, or of all others."""
         if self.family.kind == "complement":
             return np.asarray(self.counts.sum(axis=1, keepdims=True) - self.counts)
-        empty = self.counts.sum(axis=0) <= 0.0
-        if self.family.alpha > 0.0 or not empty.any():
+        if not self._as_all.any():
             return self.counts
-        return np.where(empty, self.counts.sum(axis=1, keepdims=True), self.counts)  # as all classes together
+        return np.where(self._as_all, self.counts.sum(axis=1, keepdims=True), self.counts)
 
     @cached_property
     def _bottom(self) -> Floats:
-        return np.asarray(self.basis.sum(axis=0) + self.family.alpha * len(self.words))
+        """What the shares of each class are divided by."""
+        every = self.sums.sum()
+        sums = every - self.sums if self.family.kind == "complement" else np.where(self._as_all, every, self.sums)
+        return np.asarray(sums + self.family.alpha * len(self.words))
 
     @cached_property
     def exchange(self) -> Exchange:
@@ -342,7 +365,7 @@ class TextColumn:
             )  # fmt: skip
         elif family.kind == "lift":
             kernels.left_out_lifts(
-                *rows.kernel_arrays(), left.labels, left.taken, self.counts, self.counts.sum(axis=0),
+                *rows.kernel_arrays(), left.labels, left.taken, self.counts, self.sums,
                 float(self.texts.sum()), total, family.alpha, family.min_count, family.normalize, family.linear, length,
                 part,
             )  # fmt: skip
@@ -443,7 +466,7 @@ def _thrown(
     """Words thrown one after the other, and how many in each text: as many as the class has on average."""
     shares = np.exp(column.exchange.one if column.family.kind == "bernoulli" else column.slope)[column.words.rare :]
     texts = np.maximum(column.texts, 1e-300)
-    sizes = rng.poisson((column.counts.sum(axis=0) / texts)[labels]) if length is None else np.full(len(labels), length)
+    sizes = rng.poisson((column.sums / texts)[labels]) if length is None else np.full(len(labels), length)
     owner = np.repeat(labels, sizes)
     drawn = np.empty(owner.size, dtype=np.int64)
     for label in np.unique(owner):

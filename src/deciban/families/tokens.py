@@ -67,8 +67,8 @@ class Tokens:
         """The words of one text, in no particular order: what a vectorizer calls its tokens."""
         from deciban.statistics.words import learned
 
-        vocabulary, numbers, _ = learned(list(self.units(pa.array([text], pa.large_string()))), self.grams)
-        return [vocabulary[number] for number in numbers]
+        vocabulary, place, numbers, _ = learned(self.units(pa.array([text], pa.large_string())), self.grams)
+        return [vocabulary[number] for number in place[numbers]]
 
     def _cut(self, data: Bytes, offsets: Integers, present: Flags) -> Units:
         plain = data[offsets[0] : offsets[-1]].max(initial=0) < 128

@@ -8,16 +8,29 @@ from deciban.kernels.compiled import Array, compiled
 
 
 @compiled
-def log_shares(counts: Array, alpha: float, bottom: Array, others: bool, out: Array) -> None:
-    """The logarithm of (count + alpha) / bottom, word by class; with `others` what it lacks. Most counts are small."""
+def log_shares(
+    counts: Array, order: Array, alpha: float, bottom: Array, others: bool, as_all: Array, out: Array
+) -> None:
+    """The logarithm of (count + alpha) / bottom, word by class, for the words of `counts` in this order.
+
+    With `others` the count is that in the other classes, and the logarithm is what its share lacks; of classes `as_all`
+    it is that in all classes. Most counts are small whole numbers.
+    """
     logs = np.log(np.arange(64) + alpha)
     log_bottom = np.log(bottom)
-    for j in range(counts.shape[0]):
+    least = np.log(1e-300)
+    summed = others or as_all.any()
+    for k in range(order.size):
+        j = np.uint64(order[k])
+        total = 0.0
+        if summed:
+            for c in range(counts.shape[1]):
+                total += counts[j, c]
         for c in range(counts.shape[1]):
-            count = counts[j, c]
+            count = total - counts[j, c] if others else total if summed and as_all[c] else counts[j, c]
             whole = np.int64(count) if count < 64.0 else 64
             value = (logs[whole] if whole < 64 and whole == count else np.log(count + alpha)) - log_bottom[c]
-            out[j, c] = -max(value, np.log(1e-300)) if others else value
+            out[k, c] = -max(value, least) if others else value
 
 
 @compiled
@@ -29,16 +42,17 @@ def heard_lift(lift: float, linear: float) -> Any:
 
 
 @compiled
-def log_lifts(counts: Array, sums: Array, unit: float, linear: float, out: Array) -> None:
-    """What each word says of each class by how much more probable it makes it; `unit` is added to the counts."""
+def log_lifts(counts: Array, order: Array, sums: Array, unit: float, linear: float, out: Array) -> None:
+    """What each word, in this order, says of each class by how much more probable it makes it; `unit` is added."""
     inverse = np.zeros(sums.size)  # of the share that a class has of all counts
     for c in range(sums.size):
         inverse[c] = sums.sum() / sums[c] if sums[c] > 0.0 else 0.0
-    for j in range(counts.shape[0]):
+    for k in range(order.size):
+        j = np.uint64(order[k])
         total = unit
         for c in range(counts.shape[1]):
             total += counts[j, c]
         nothing = heard_lift(unit / total, linear)
         for c in range(counts.shape[1]):
             lift = (counts[j, c] * inverse[c] + unit) / total
-            out[j, c] = heard_lift(lift, linear) if counts[j, c] > 0.0 else nothing
+            out[k, c] = heard_lift(lift, linear) if counts[j, c] > 0.0 else nothing

@@ -272,14 +272,14 @@ def word_buckets(text: Array, starts: Array, buckets: int, seeds: Array, out: Ar
 
 
 @compiled
-def count_numbers(numbers: Array, begins: Array, labels: Array, weights: Array, table: Array) -> None:
-    """Add the weight of each text to table[word, class] for each of its words, as often as it is there."""
+def count_numbers(numbers: Array, begins: Array, place: Array, labels: Array, weights: Array, table: Array) -> None:
+    """Add the weight of each text to table[place of the word, class] for each of its words, as often as it is there."""
     for row in range(begins.size - 1):
         c, w = labels[row], weights[row]
         if c < 0 or w == 0.0:
             continue
         for k in range(begins[row], begins[row + 1]):
-            table[np.uint64(numbers[k]), np.uint64(c)] += w
+            table[np.uint64(place[np.uint64(numbers[k])]), np.uint64(c)] += w
 
 
 @compiled

@@ -144,8 +144,8 @@ def _numbered(
     )  # fmt: skip
 
 
-def learned(pieces: Iterable[Units], grams: Grams) -> tuple[Vocabulary, Codes, Integers]:
-    """A vocabulary of all words of some texts, not in order, with the numbers of the words of each text."""
+def learned(pieces: Iterable[Units], grams: Grams) -> tuple[Vocabulary, Codes, Codes, Integers]:
+    """The vocabulary of some texts, the place in it of each number, and the numbers of the words of each text."""
     slots: object = np.zeros(1 << 11, dtype=np.uint64)
     keys: object = np.empty((1 << 10, 2), dtype=np.uint64)
     text, starts, known = np.empty(1 << 13, dtype=np.uint8), np.zeros(1 << 10, dtype=np.int64), 0
@@ -155,7 +155,11 @@ def learned(pieces: Iterable[Units], grams: Grams) -> tuple[Vocabulary, Codes, I
             units, grams, slots, keys, text, starts, known, True, NO_TAIL
         )
         found.append((numbers[: firsts[-1]], firsts))
-    return Vocabulary(text[: starts[known]], starts[: known + 1]), *_behind_each_other(found)
+    words = Vocabulary(text[: starts[known]], starts[: known + 1])
+    order = in_order(words)
+    place = np.empty(known, dtype=np.int32)
+    place[order] = np.arange(known, dtype=np.int32)
+    return words.take(order), place, *_behind_each_other(found)
 
 
 def _behind_each_other(pieces: Sequence[tuple[Codes, Integers]]) -> tuple[Codes, Integers]:
@@ -202,11 +206,8 @@ class Words:
 
     @classmethod
     def of(cls, columns: Sequence[tuple[Vocabulary, Floats]], texts: Floats, most: int | None = None) -> Self:
-        """Of words in any order, word by class."""
-        found = []
-        for vocabulary, table in columns:
-            kept = in_order(vocabulary)
-            found.append(_bounded(vocabulary.take(kept), table.take(kept, axis=0), most))
+        """Of words in their order, and their counts, word by class."""
+        found = [_bounded(vocabulary, table, most) for vocabulary, table in columns]
         return cls(tuple(words for words, _ in found), tuple(table for _, table in found), texts, most)
 
     @property
