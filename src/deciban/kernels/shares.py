@@ -4,7 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from deciban.kernels.bits import fetch
 from deciban.kernels.compiled import Array, compiled
+
+# Words ahead of which memory is asked for counts.
+AHEAD = 12
+
+
+@compiled
+def _fetch_row(counts: Array, order: Array, k: int) -> None:
+    """Ask memory for the counts of the word that is k-th in this order."""
+    if k < order.size:
+        for c in range(0, counts.shape[1], 8):
+            fetch(counts, np.uint64(order[k] * counts.shape[1] + c))
 
 
 @compiled
@@ -18,18 +30,24 @@ def log_shares(
     """
     logs = np.log(np.arange(64) + alpha)
     log_bottom = np.log(bottom)
+    absent = logs[0] - log_bottom
     least = np.log(1e-300)
     summed = others or as_all.any()
     for k in range(order.size):
         j = np.uint64(order[k])
+        _fetch_row(counts, order, k + AHEAD)
         total = 0.0
         if summed:
             for c in range(counts.shape[1]):
                 total += counts[j, c]
         for c in range(counts.shape[1]):
-            count = total - counts[j, c] if others else total if summed and as_all[c] else counts[j, c]
-            whole = np.int64(count) if count < 64.0 else 64
-            value = (logs[whole] if whole < 64 and whole == count else np.log(count + alpha)) - log_bottom[c]
+            count = counts[j, c]
+            if summed:
+                count = total - count if others else total if as_all[c] else count
+            value = absent[c]
+            if count != 0.0:
+                whole = np.int64(count) if count < 64.0 else 64
+                value = (logs[whole] if whole < 64 and whole == count else np.log(count + alpha)) - log_bottom[c]
             out[k, c] = -max(value, least) if others else value
 
 
@@ -49,6 +67,7 @@ def log_lifts(counts: Array, order: Array, sums: Array, unit: float, linear: flo
         inverse[c] = sums.sum() / sums[c] if sums[c] > 0.0 else 0.0
     for k in range(order.size):
         j = np.uint64(order[k])
+        _fetch_row(counts, order, k + AHEAD)
         total = unit
         for c in range(counts.shape[1]):
             total += counts[j, c]

@@ -82,16 +82,16 @@ def _ascii_words(
             begun += 1
             edges &= edges - _ONE
         edges = shifted & ~here
-        while edges != 0:
-            stops[stopped] = k + at + np.int64(lowest(edges))
+        while edges != 0:  # a word is kept by going on behind it
+            stop = k + at + np.int64(lowest(edges))
+            begins[words], stops[words] = begins[stopped], stop
+            words += stop - begins[stopped] >= shortest
             stopped += 1
             edges &= edges - _ONE
         at += 64
     if stopped < begun:
-        stops[stopped] = k + end - i
-    for t in range(words, begun):
-        begins[words], stops[words] = begins[t], stops[t]
-        words += stops[t] - begins[t] >= shortest
+        begins[words], stops[words] = begins[stopped], k + end - i
+        words += k + end - i - begins[stopped] >= shortest
     return words
 
 
