@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.tokens import ACCENTED, CASED, Tokens, folding, parts_of, prepared
+from deciban.families.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
 from deciban.statistics.words import learned
 
 TEXTS = (
@@ -112,7 +112,7 @@ def test_every_character_of_unicode_between_letters(analyzer: str, options: dict
 def test_where_letters_have_no_capital_form_and_no_accents() -> None:
     for point in range(CASED, sys.maxunicode + 1):
         assert chr(point).lower() == chr(point)
-        assert point < ACCENTED or prepared(chr(point), False, True) == chr(point)
+        assert point < COMPOSED or prepared(chr(point), False, True) == chr(point)
 
 
 SPECIAL = "aAzZ09__  \t\nÀéßẞİıſΣσςΑ\u0301\u0307\u0345\u00ad\u200d'.:’·-Åǅﬁﷺ한각가①½²١१中日ｶﾞＡ👍\u3000\x1c\x85\0"
@@ -147,8 +147,8 @@ def test_texts_do_not_flow_into_each_other(texts: list[str | None], options: dic
     analyze, tokens = vectorizer(options).build_analyzer(), Text(**options).tokens
     for kind in (pa.string(), pa.large_string()):
         array = pa.array(texts, kind)[cut:]
-        vocabulary, numbers, firsts = learned(tokens.units(array), tokens.grams)
-        found = [Counter(vocabulary[n] for n in numbers[a:b]) for a, b in itertools.pairwise(firsts)]
+        vocabulary, place, numbers, firsts = learned(tokens.units(array), tokens.grams)
+        found = [Counter(vocabulary[place[n]] for n in numbers[a:b]) for a, b in itertools.pairwise(firsts)]
         assert found == [
             Counter(analyze((text or "").replace("\0", " "))) if text else Counter() for text in texts[cut:]
         ]
@@ -178,7 +178,7 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
     texts = [f"word{k} {'long' * (k % 50)} über{k % 7}" for k in range(8000)] + ["x" * 300_000 + " yy", "", "zz"]
     expected = vectorizer({}).fit(texts)
     tokens = Text().tokens
-    vocabulary, numbers, firsts = learned(tokens.units(pa.array(texts)), tokens.grams)
+    vocabulary, _, numbers, firsts = learned(tokens.units(pa.array(texts)), tokens.grams)
     assert firsts.size == len(texts) + 1
     assert sorted(vocabulary.array.to_pylist()) == sorted(expected.vocabulary_)
     assert numbers.size == expected.transform(texts).sum()
@@ -218,7 +218,7 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
     """Nothing is read beyond the end, and what comes out is valid."""
     tokens = Text(**options).tokens
     for texts in (*((one,) for one in INVALID), INVALID, tuple(reversed(INVALID))):
-        vocabulary, _, firsts = learned(tokens.units(raw(*texts, kind=kind)), tokens.grams)
+        vocabulary, _, _, firsts = learned(tokens.units(raw(*texts, kind=kind)), tokens.grams)
         assert firsts.size == len(texts) + 1
         bytes(vocabulary.text).decode()
 
@@ -227,7 +227,7 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=5), st.sampled_from(OPTIONS))
 def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
     tokens = Text(**options).tokens
-    vocabulary, numbers, firsts = learned(tokens.units(raw(*texts)), tokens.grams)
+    vocabulary, _, numbers, firsts = learned(tokens.units(raw(*texts)), tokens.grams)
     bytes(vocabulary.text).decode()
     assert firsts[-1] == numbers.size
     assert not any("\0" in word for word in vocabulary.array.to_pylist())

@@ -13,7 +13,7 @@ import pyarrow as pa
 from deciban.arrays import Floats
 from deciban.data.write import replacing
 from deciban.decide.priors import log_prior
-from deciban.errors import DecibanError, ModelFileError
+from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.fitted import Fitted
 from deciban.model import Counts
 from deciban.statistics import Moments, Scatter, Statistic, Vocabulary
@@ -37,7 +37,10 @@ KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
 
 def save(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: Fitted) -> None:
     """Write a classifier to a file; whatever goes wrong, the file that was there before is left whole."""
-    data = content(parameters, fitted)
+    try:
+        data = content(parameters, fitted)
+    except UnicodeDecodeError:
+        raise UsageError("a model file cannot hold text that is not UTF-8; correct the column and fit anew") from None
     with replacing(path) as file:
         file.write(data)
 

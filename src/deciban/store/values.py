@@ -129,12 +129,7 @@ def _is_plain(labels: Sequence[Any]) -> bool:
 def _packed_levels(levels: pa.Array) -> Any:
     name = str(levels.type)
     if name in PLAIN_LEVELS:
-        try:
-            return {"levels": name, "values": levels.to_pylist()}
-        except UnicodeDecodeError:
-            raise UsageError(
-                "a model file cannot hold text that is not UTF-8; correct the column and fit anew"
-            ) from None
+        return {"levels": name, "values": levels.to_pylist()}
     if name in INTEGER_LEVELS or TIMESTAMP.fullmatch(name):
         width = pa.int32() if levels.type.bit_width == 32 else pa.int64()
         return {"levels": name, "values": levels.cast(width).to_pylist()}
