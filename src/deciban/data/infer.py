@@ -1,5 +1,6 @@
 """What the columns of a table are: what the user says of them, and for the others what their cells say."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +24,14 @@ MOST_CODES = 10
 FEWEST_NAMES = 50
 LONG_NUMBER = 10**8
 
-# A column of text is probably meant as texts if its cells have so many words on average and half of them are different;
-# so many cells are looked at.
+# A column of text is probably meant as texts if its cells have so many words on average (or letters of scripts without
+# spaces) and half of them are different; so many cells are looked at.
 TEXT_WORDS = 3.0
+TEXT_LETTERS = 8.0
 LOOKED_AT = 200
+
+# Letters of scripts that put no spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
+UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 # A column of text is probably meant as numbers if this share of its values are.
 MOSTLY = 0.9
@@ -168,13 +173,21 @@ def _as_numbers(array: pa.Array) -> str | None:
     return f", numbers but for cells like {word if len(word) <= 20 else word[:19] + '…'!r}"
 
 
-def _words_of(array: pa.Array) -> float | None:
-    """How many words texts have on average; None where they are rather names of categories."""
+def _as_text(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
+    """Texts, and why; None where the cells are rather names of categories."""
     filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
     places = np.linspace(0, filled.size - 1, min(filled.size, LOOKED_AT)).astype(np.int64)
-    some = [cell or "" for cell in decoded_cells(take_cells(array, filled[places]))]
-    words = float(np.mean([len(cell[:10_000].split()) for cell in some]))
-    return words if words >= TEXT_WORDS and 2 * len(set(some)) > len(some) else None
+    some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(array, filled[places]))]
+    if 2 * len(set(some)) <= len(some):
+        return None
+    words = float(np.mean([len(cell.split()) for cell in some]))
+    if words >= TEXT_WORDS:
+        return Text(alpha=defaults.alpha), f"text of {words:.0f} words on average"
+    letters = float(np.mean([len(UNSPACED.findall(cell)) for cell in some]))
+    if letters >= TEXT_LETTERS:
+        family = Text(alpha=defaults.alpha, analyzer="char", ngram_range=(1, 2))
+        return family, f"text without spaces, of {letters:.0f} letters on average"
+    return None
 
 
 def _like_names(values: np.ndarray) -> bool:
@@ -203,8 +216,8 @@ def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
     if pa.types.is_duration(kind):
         return Gaussian(), "durations, in seconds"
     if is_text(kind):
-        if (words := _words_of(array)) is not None:
-            return Text(alpha=defaults.alpha), f"text of {words:.0f} words on average"
+        if (found := _as_text(array, defaults)) is not None:
+            return found
         distinct = pc.count_distinct(array.cast(pa.string())).as_py()
         why = f"text, {distinct} distinct in {len(array)} rows"
         if distinct >= FEWEST_NAMES and (numbers := _as_numbers(array)) is not None:
