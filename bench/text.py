@@ -545,8 +545,9 @@ class Page:
             "",
             f"Written by `python bench/text.py {'--quick ' if self.quick else ''}--write`. Contenders run in turns "
             "(A B A B), both sides warm; a ratio is the",
-            "median of those of each turn, a time the best (of growth: deciban twice, others once). What is compared was checked first to learn the same words",
-            "and counts and to predict the same classes. Memory is the highest resident set of a process of its own.",
+            "median of those of each turn, a time the best (where growth is measured, of two runs of deciban and one",
+            "of others). What is compared was checked first to learn the same words and counts and to predict the same",
+            "classes. Memory is the highest resident set of a process of its own.",
             "",
             f"- machine: {platform.machine()}, {os.cpu_count()} cores, {gigabytes:.0f} GB, "
             f"Python {platform.python_version()}",

@@ -25,6 +25,9 @@ TOO_LARGE = np.float64(1e140)
 # Cells beyond this count as this in terms whose signs differ, so that they never make inf - inf.
 LARGEST = np.float64(1e290)
 
+# Bytes that kernels may read behind the last word of a vocabulary.
+SPARE = 16
+
 # Doubles that kernels add at once.
 LANES = 4
 

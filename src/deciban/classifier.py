@@ -285,7 +285,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             for j, place in enumerate(part.columns)
         }
         if not texts or (column is not None and column not in texts):
-            raise UsageError(f"top_words: no column {column or ''} is Text(); see schema_")
+            problem = "no column is Text()" if column is None else f"column {column!r} is not Text()"
+            raise UsageError(f"top_words: {problem}; see schema_")
         if column is None and len(texts) > 1:
             raise UsageError(f"top_words: several columns are Text(): {', '.join(texts)}; name one in column=")
         chosen = texts[column] if column is not None else next(iter(texts.values()))

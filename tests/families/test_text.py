@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 
 from deciban import BayesClassifier, Categorical, Text, kernels, load, merge
 from deciban.errors import DataError, DecibanError, ForgetError, UsageError
+from deciban.families.base import LeftOut
 from deciban.kernels.words import _hashed
 from deciban.statistics import Words
 from deciban.statistics.words import SEEDS, Vocabulary, _buckets
@@ -62,14 +63,13 @@ def test_a_pickled_model_knows_its_words_in_another_process(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"stop_words": None}, "in a list"),
         ({"stop_words": "english"}, "in a list"),
         ({"stop_words": [1]}, "in a list"),
         ({"ngram_range": 3}, "(1, 2)"),
         ({"ngram_range": None}, "(1, 2)"),
         ({"ngram_range": (2, 1)}, "(1, 2)"),
         ({"ngram_range": (0, 1)}, "(1, 2)"),
-        ({"strip_accents": "unicode"}, "True or False"),
+        ({"strip_accents": "ascii"}, "True or False"),
         ({"lowercase": None}, "True or False"),
         ({"normalize": "l2"}, "True or False"),
         ({"tokenizer": 3}, "function"),
@@ -79,8 +79,8 @@ def test_a_pickled_model_knows_its_words_in_another_process(tmp_path: Path) -> N
         ({"amounts": "tf"}, "choose one of"),
         ({"alpha": -1.0}, "at least 0"),
         ({"linear": 1.5}, "between 0 and 1"),
-        ({"shortest": 0}, "at least 1"),
-        ({"most_words": 3}, "at least 16"),
+        ({"shortest": 0}, "whole number from 1"),
+        ({"most_words": 3}, "whole number from 16"),
         ({"min_count": math.nan}, "at least 0"),
         ({"tempering": "x"}, "at least 0"),
     ],
@@ -500,7 +500,7 @@ def test_what_cannot_be_drawn_or_told() -> None:
     two = BayesClassifier(Text(), tune=None).fit({"a": MAILS, "b": MAILS}, KINDS)
     with pytest.raises(UsageError, match="several columns"):
         two.top_words("ham")
-    with pytest.raises(UsageError, match="no column c"):
+    with pytest.raises(UsageError, match="column 'c' is not Text"):
         two.top_words("ham", column="c")
     assert two.top_words("ham", column="b") == clf.top_words("ham")
 
@@ -659,7 +659,7 @@ def test_a_tokenizer_of_ones_own_counts_what_it_finds(tmp_path: Path) -> None:
         BayesClassifier(Text(tokenizer=lambda text: 1 / 0), tune=None).fit(MAILS, KINDS)  # type: ignore[arg-type]
     strange = Text(tokenizer=lambda text: iter(["\0ab", "", "a b", "\ud800"]))
     with pytest.warns(UserWarning, match="slower"):
-        assert vocabulary(BayesClassifier(strange, tune=None).fit(MAILS, KINDS)) == ["", " ab", "?", "a b"]
+        assert vocabulary(BayesClassifier(strange, tune=None).fit(MAILS, KINDS)) == [" ab", "?", "a b"]
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.01])
@@ -776,3 +776,72 @@ def test_texts_without_spaces_are_heard_by_their_characters() -> None:
     assert families["said"] == "Text(analyzer='char', ngram_range=(1, 2))"
     assert families["code"] == "Categorical()"
     assert clf.predict([{"said": "很高兴见到你"}]).tolist() == ["a"]
+
+
+def test_a_tokenizer_may_find_empty_words() -> None:
+    """They would come before the buckets of rare words."""
+    family = Text(tokenizer=lambda text: text.split(" "), most_words=16)
+    texts = pa.array([f"a  b{k} c{k}  d{k % 3}" for k in range(60)])
+    labels, weights = (np.arange(60) % 2).astype(np.int32), np.ones(60)
+    with pytest.warns(UserWarning, match="slower"):
+        whole = family.count([texts], labels, weights, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shards = [family.count([texts[k : k + 20]], labels[k : k + 20], weights[k : k + 20], 2) for k in (0, 20, 40)]
+    total = shards[0].merge(shards[1]).merge(shards[2])
+    names = total.vocabularies[0].array.to_pylist()
+    assert names == sorted(set(names))
+    assert "" not in names
+    assert total.tables[0].sum() == whole.tables[0].sum() == 4 * 60
+    assert total.remove(shards[1]).tables[0].sum() == 4 * 40
+
+
+@pytest.mark.parametrize("taken", [0.0, 1.0])
+def test_rows_left_out_without_smoothing_are_numbers(taken: float) -> None:
+    family, texts = Text("bernoulli", alpha=0.0), [pa.array(["aa bb", "aa", "bb cc", None])]
+    labels = np.array([0, 0, 1, 1], dtype=np.int32)
+    statistic, out = family.count(texts, labels, np.ones(4), 2), np.zeros((4, 1, 2))
+    family.score_left_out(statistic, texts, LeftOut(labels, np.full(4, taken)), np.zeros(1, dtype=np.int64), out)
+    assert not np.isnan(out).any()
+    if taken == 0.0:
+        plain = np.zeros((4, 1, 2))
+        family.estimate(statistic).score(texts, np.ones(1), np.zeros(1, dtype=np.int64), plain)
+        np.testing.assert_allclose(out, plain)
+
+
+@pytest.mark.parametrize("kind", ["multinomial", "bernoulli"])
+def test_a_missing_text_is_in_no_doubt(kind: Any) -> None:
+    family, texts = Text(kind), [pa.array(["aa bb", "aa", "bb cc", None])]
+    statistic = family.count(texts, np.array([0, 0, 1, 1], dtype=np.int32), np.ones(4), 2)
+    doubt = np.zeros((4, 2))
+    family.add_doubt(statistic, texts, np.ones(1), doubt)
+    assert (doubt[:3] > 0.0).all()
+    assert (doubt[3] == 0.0).all()
+
+
+def test_n_grams_over_words_that_do_not_count_are_marked() -> None:
+    said = ["not a bad film", "a good film", "bad film", "really bad"]
+    clf = BayesClassifier(Text(ngram_range=(2, 2), stop_words=["the"]), tune=None).fit(said, ["+", "+", "-", "-"])
+    [spoken] = clf.explain(["not the bad film"]).words()
+    assert "[not the bad " in spoken.marked
+
+
+def test_least_counts_do_not_cut_lifts() -> None:
+    """Whose amounts are a fraction of one for each word."""
+    rng = np.random.default_rng(0)
+    said = [" ".join(f"w{k}" for k in rng.zipf(1.3, 60) % 500) + f" class{c}" for c in np.arange(200) % 2]
+    clf = BayesClassifier(Text(min_count=5.0)).fit(said, np.arange(200) % 2)
+    for choice in clf.tuning_.choices:
+        lifts = [family for family, _ in ((choice.family, 0.0), *choice.others) if family.kind == "lift"]
+        assert [family.min_count for family in lifts] == [0.0]
+
+
+@pytest.mark.parametrize("options", [{"shortest": None}, {"most_words": 1 << 25}, {"shortest": 0}])
+def test_sizes_that_cannot_be_meant(options: Any) -> None:
+    with pytest.raises(UsageError, match="whole number"):
+        Text(**options)
+
+
+def test_options_as_scikit_learn_says_them() -> None:
+    assert Text(stop_words=None, strip_accents=None) == Text()
+    assert Text(strip_accents="unicode") == Text(strip_accents=True)

@@ -16,6 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
 from deciban.families.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
+from deciban.kernels.words import longer
 from deciban.statistics.words import learned
 
 TEXTS = (
@@ -184,8 +185,9 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
     assert numbers.size == expected.transform(texts).sum()
 
 
-def test_a_character_that_becomes_several_words() -> None:
+def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """U+FDFA becomes four words: there is room for all of them wherever it comes."""
+    monkeypatch.setattr("deciban.kernels.texts.longer", longer.py_func)  # type: ignore[attr-defined]
     folded, pool = folding(True, True, True)
     for groups in range(50, 75):
         data = np.frombuffer(("a " * groups + "\ufdfa \ufdfa").encode(), dtype=np.uint8)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from deciban import BayesClassifier, ModelFileError, Text, load
+from deciban.statistics import Vocabulary
+from deciban.store.checks import _check_words
 from tests.families.test_text import MAILS, many_words
 from tests.store.files import changed, content, nodes, put_together, taken_apart, written
 from tests.store.test_faults import MUTANTS, ignoring_overflow, predicts
@@ -64,3 +66,10 @@ def test_buckets_that_are_none(tmp_path: Path) -> None:
     for strange in (b"\0ffffff", b"\0zzzzzz", b"\x00000 01", b"\0\xff\xff\xff\xff\xff\xff"):
         with pytest.raises(ModelFileError):
             load(written(tmp_path, put_together(header, arrays.replace(last, strange))))
+
+
+def test_words_whose_beginnings_overflow_are_refused() -> None:
+    """Their differences wrap around to positive numbers."""
+    starts = np.array([0, 2**63 - 1, -(2**63), -1, 5])
+    with pytest.raises(ValueError, match="no length"):
+        _check_words(Vocabulary(np.zeros(5, dtype=np.uint8), starts), 0)

@@ -62,7 +62,7 @@ def look(path: Path, name: str, encoding: str | None = None, delimiter: str | No
         raise DataError(f"{name}: the file is empty; give a table with a header and rows")
     if start.startswith(b"PAR1"):
         return Look("parquet")
-    compression = next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
+    compression = _compression(start)
     if compression is not None:
         try:
             with pa.input_stream(str(path), compression=compression) as stream:
@@ -78,6 +78,10 @@ def look(path: Path, name: str, encoding: str | None = None, delimiter: str | No
     if text.lstrip()[:1] in ("{", "["):
         return Look("json", compression, encoding, row_bytes=len(start) / max(start.count(b"\n"), 1))
     return _csv(name, text, len(start), compression, encoding, delimiter, header)
+
+
+def _compression(start: bytes) -> str | None:
+    return next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
 
 
 def _decoded(name: str, start: bytes, encoding: str) -> str:
@@ -145,9 +149,11 @@ def _csv(
     )
 
 
-def quotes_are_closed(path: Path, compression: str | None) -> bool:
+def quotes_are_closed(path: Path) -> bool:
     """Whether a CSV file has as many quotes as it needs: two for each cell and for each quote in one."""
     count = 0
+    with open(path, "rb") as file:
+        compression = _compression(file.read(4))
     with pa.input_stream(str(path), compression=compression) as stream:
         while block := stream.read(1 << 22):
             count += block.count(b'"')

@@ -139,7 +139,7 @@ class Scan(Source):
                 given += piece.num_rows
         except DataError:
             slowly = replace(self, readings=tuple(reading.on_one_thread() for reading in self.readings))
-            if slowly.readings == self.readings or not all(quotes_are_closed(path, "detect") for path in self.files):
+            if slowly.readings == self.readings or not all(quotes_are_closed(path) for path in self.files):
                 raise
             for piece in slowly._read():  # pieces have the same size
                 if given <= 0:

@@ -308,7 +308,7 @@ def _csv(
             f"comment='', nullstr=[{empty}], strict_mode=true, compression='{compression or 'none'}')"
         )
         reading = Reading(call, tuple((inner[column], column) for column in header), csv=True)
-        closed = multiline and all(quotes_are_closed(file, compression) for file in files)
+        closed = multiline and all(quotes_are_closed(file) for file in files)
         readings.append(reading.on_one_thread() if closed else reading)
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
     scan = Scan(name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called)

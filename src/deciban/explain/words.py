@@ -54,7 +54,11 @@ class SpokenText:
         """The text itself, the words that say most in brackets with what they say."""
         family = self.column_words.family
         text = self.text[: 10 * MOST_CHARACTERS]
-        units = list(_words_in(text, family.lowercase, family.strip_accents))
+        units = [
+            unit
+            for unit in _words_in(text, family.lowercase, family.strip_accents)
+            if len(unit[0]) >= family.shortest and unit[0] not in family.stop_words
+        ]
         taken: set[int] = set()
         marks: list[tuple[int, int, str]] = []
         for word in self.words[:MOST_WORDS]:  # of n-grams that overlap the one that says most is marked
@@ -84,7 +88,7 @@ class SpokenText:
             lines.append(f"  {len(others)} other words {more:+.1f}")
         if self.rest:
             lines.append(f"  the words that are absent {self.rest:+.1f}")
-        if self.column_words.family.analyzer == "word":
+        if self.column_words.family.analyzer == "word" and self.column_words.family.tokenizer is None:
             lines.append(f"  {self.marked}")
         return "\n".join([f"{self.column}, {len(self.words)} known words {self.decibans:+.1f}:", *lines])
 

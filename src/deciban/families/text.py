@@ -28,6 +28,9 @@ from deciban.statistics.words import (
     occurring,
 )
 
+# What most_words is at most.
+MOST_WORDS = 1 << 24
+
 Kind = Literal["multinomial", "bernoulli", "complement", "lift"]
 Amounts = Literal["count", "log", "root"]
 
@@ -86,6 +89,13 @@ class Text(Spoken):
                 raise UsageError(f"Text({name}={getattr(self, name)!r}): choose one of {allowed}")
         if self.linear > 1.0:
             raise UsageError(f"Text(linear={self.linear!r}): give a share between 0 and 1")
+        for name, theirs, ours in (
+            ("stop_words", None, ()),
+            ("strip_accents", None, False),
+            ("strip_accents", "unicode", True),
+        ):
+            if getattr(self, name) is theirs or getattr(self, name) == theirs:  # as scikit-learn says it
+                object.__setattr__(self, name, ours)
         for name in ("lowercase", "strip_accents", "normalize"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(f"Text({name}={getattr(self, name)!r}): give True or False")
@@ -93,8 +103,9 @@ class Text(Spoken):
         object.__setattr__(self, "ngram_range", _checked_range(self.ngram_range))
         for name, least in (("shortest", 1), ("most_words", 16)):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
-                raise UsageError(f"Text({name}={value!r}): give a whole number that is at least {least}")
+            whole = isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST_WORDS
+            if not whole and not (value is None and name == "most_words"):
+                raise UsageError(f"Text({name}={value!r}): give a whole number from {least} to {MOST_WORDS}")
         if self.min_count > 0.0 and self.most_words is not None:
             raise UsageError("Text(min_count=, most_words=): a bound already drops rare words; give one of the two")
         if self.tokenizer is not None and not callable(self.tokenizer):
@@ -165,7 +176,7 @@ class Text(Spoken):
         """Frequent words come first: they stay together in the cache."""
         words, table = statistic.vocabularies[j], statistic.tables[j]
         total = table.sum(axis=1)
-        order = np.argsort(-total)
+        order = np.argsort(-total, kind="stable")  # the same on every machine
         if words.rare:
             order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
         order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
@@ -173,13 +184,12 @@ class Text(Spoken):
             table = np.minimum(table, statistic.texts[:, j])
         return TextColumn(self, words.take(order), table, order, statistic.texts[:, j])
 
-    def _counted(self, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
-        """The amounts of the words of texts as they were counted, of those that are in the vocabulary."""
-        known = self._column(statistic, j)
+    def _counted(self, column: "TextColumn", statistic: Words, j: int, texts: pa.Array) -> SparseRows:
+        """The amounts of the words of texts as they were counted, of those that are in the vocabulary of the column."""
         if self.min_count == 0.0:
-            return known.rows(texts)
+            return column.rows(texts)
         everything = replace(self, min_count=0.0)._column(statistic, j)
-        return SparseRows.of(everything.rows(texts).matrix()[:, : len(known.words)])  # the others come last
+        return SparseRows.of(everything.rows(texts).matrix()[:, : len(column.words)])  # the others come last
 
     def score_left_out(
         self, statistic: Words, cells: list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
@@ -189,8 +199,8 @@ class Text(Spoken):
             part = np.zeros((rows.labels.size, 1, out.shape[2]))
             alone = column.texts[rows.labels] <= rows.taken * (1.0 + 1e-9)
             bare = self.alpha == 0.0 and (self.kind == "bernoulli" or not column.sums.all())
-            anew = (rows.taken > 0.0) & (alone | bare)
-            column.score_left_out(self._counted(statistic, j, array), rows, part)
+            anew = bare | ((rows.taken > 0.0) & alone)
+            column.score_left_out(self._counted(column, statistic, j, array), rows, part)
             part[~parts_of(array)[2]] = 0.0
             again = np.flatnonzero(anew)
             only = statistic.place_columns(np.where(np.arange(len(cells)) == j, 0, -1), 1)
@@ -203,7 +213,9 @@ class Text(Spoken):
         for j, array in enumerate(cells):
             column = self._column(statistic, j)
             if len(column.words):
-                column.add_doubt(column.rows(array), weight[j], out)
+                doubt = np.zeros_like(out)
+                column.add_doubt(column.rows(array), weight[j], doubt)
+                out += np.where(parts_of(array)[2][:, None], doubt, 0.0)
 
 
 def _checked_words(words: Any) -> tuple[str, ...]:
@@ -434,10 +446,12 @@ class TextLikelihood:
             return None
         rows = mine.rows(text)
         indices, amounts = rows.indices[: rows.indptr[1]], rows.data[: rows.indptr[1]]
+        factor = float(mine.tempered(row_sums(rows))[0])
+        power = "" if factor == 1.0 else f"^{factor:.3g}"
         if mine.family.kind in ("complement", "lift"):
-            return f"exp(score of {indices.size} words)"
+            return f"exp(score of {indices.size} words){power}"
         if mine.family.kind == "bernoulli":
-            return f"{indices.size} words there, {len(mine.words) - indices.size} not"
+            return f"({indices.size} words there, {len(mine.words) - indices.size} not){power}"
         if not indices.size:
             return None
         counts, bottom = mine.basis[:, label], mine.basis[:, label].sum()
@@ -448,7 +462,8 @@ class TextLikelihood:
             for k in order[:2]
         ]
         more = f" · ({indices.size - 2} more)" if indices.size > 2 else ""
-        return " · ".join(parts) + more
+        product = " · ".join(parts) + more
+        return f"({product}){power}" if power else product
 
 
 def _present(column: TextColumn, labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Bytes, Codes, Flags, Integers, kernel_view
 from deciban.errors import UsageError
-from deciban.statistics.words import SEEDS, Grams, Units, Vocabulary
+from deciban.statistics.words import SEEDS, Grams, Units, Vocabulary, learned
 
 Analyzer = Literal["word", "char", "char_wb"]
 Tokenizer = Callable[[str], Iterable[str]]
@@ -65,8 +65,6 @@ class Tokens:
 
     def words(self, text: str) -> list[str]:
         """The words of one text, in no particular order: what a vectorizer calls its tokens."""
-        from deciban.statistics.words import learned
-
         vocabulary, place, numbers, _ = learned(self.units(pa.array([text], pa.large_string())), self.grams)
         return [vocabulary[number] for number in place[numbers]]
 
@@ -114,7 +112,7 @@ class Tokens:
                 found = list(found) if isinstance(found, Iterable) else [found]
                 if strange := [word for word in found if not isinstance(word, str)]:
                     raise UsageError(f"Text(tokenizer=...) found {strange[0]!r}; let it return words, each a str")
-                words += [word.replace("\0", " ").encode(errors="replace") for word in found]
+                words += [word.replace("\0", " ").encode(errors="replace") for word in found if word]
             texts.append(len(words))
         stops = np.cumsum([len(word) for word in words], dtype=np.int64)
         begins = np.concatenate([[0], stops[:-1]]).astype(np.int64) if words else stops.copy()

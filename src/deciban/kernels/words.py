@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from deciban.arrays import SPARE
 from deciban.kernels.bits import eight_bytes, fetch, mixed
 from deciban.kernels.compiled import Array, compiled
 
-# Words of so many bytes or more are known by a hash; the others are their own keys. Bytes that `text` has at its end
-# so that keys can be read from it.
+# Words of so many bytes or more are known by a hash; the others are their own keys.
 LONG = 16
-SPARE = 16
 
 # Slots that are more than these are not all in the cache: so many words ahead memory is asked for them.
 CACHED = 1 << 20
@@ -266,7 +265,7 @@ def _bucket(text: Array, begin: int, size: int, buckets: int, seeds: Array) -> A
 
 @compiled
 def word_buckets(text: Array, starts: Array, buckets: int, seeds: Array, out: Array) -> None:
-    """The bucket of each word; `text` has seven bytes more than they."""
+    """The bucket of each word; `text` has fifteen bytes more than they."""
     for k in range(starts.size - 1):
         out[k] = _bucket(text, starts[k], starts[k + 1] - starts[k], buckets, seeds)
 

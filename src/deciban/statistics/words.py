@@ -9,9 +9,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import Bytes, Codes, Floats, Integers, SparseRows, placed, summed
+from deciban.arrays import SPARE, Bytes, Codes, Floats, Integers, SparseRows, placed, summed
 from deciban.errors import ForgetError
 from deciban.statistics.base import remaining
 
@@ -24,9 +25,6 @@ BUCKET_SEEDS = np.array(
 
 # What stands before the number of a bucket of rare words, where words would be; no word has it.
 RARE = "\0"
-
-# Bytes that are read behind the last word.
-SPARE = 16
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Vocabulary:
     @property
     def all_different(self) -> bool:
         """Whether no word of a sorted vocabulary is there twice."""
-        return not len(self) or self.merged(self)[0].starts.size == np.unique(self.array).size + 1
+        return int(pc.count_distinct(self.array).as_py()) == len(self)
 
     @cached_property
     def index(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Bytes]:
@@ -137,10 +135,9 @@ NO_WORDS = Vocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 def _numbered(
     units: Units, grams: Grams, *vocabulary: object
 ) -> tuple[Codes, Integers, object, object, Bytes, Integers, int]:
-    *held, known, growing, tail = vocabulary
     return kernels.number_words(  # type: ignore[no-any-return]
         units.scratch, units.begins, units.stops, units.groups, units.texts, grams.whole, grams.least, grams.most,
-        SEEDS, *held, known, growing, tail, BUCKET_SEEDS,
+        SEEDS, *vocabulary, BUCKET_SEEDS,
     )  # fmt: skip
 
 
@@ -265,7 +262,7 @@ def occurring(words: Vocabulary, table: Floats) -> tuple[Vocabulary, Floats]:
 
 def buckets_of(most: int | None) -> int:
     """How many buckets there are for the words beyond so many: a power of two, about a fourth of them."""
-    return 0 if most is None else 1 << max(4, (most // 4).bit_length())
+    return 0 if most is None else 1 << max(4, (most // 4 - 1).bit_length())
 
 
 def _buckets(words: Vocabulary, buckets: int) -> Integers:

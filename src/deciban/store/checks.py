@@ -191,7 +191,9 @@ def _(statistic: Words, template: Words, classes: int) -> None:
 def _check_words(words: Vocabulary, buckets: int) -> None:
     starts = words.starts
     require(starts.ndim == 1 and words.text.ndim == 1 and starts.size, "its words are no list")
-    require(starts[0] == 0 and starts[-1] == words.text.size and (np.diff(starts) >= 0).all(), "words have no length")
+    require(
+        starts[0] == 0 and starts[-1] == words.text.size and (starts[1:] >= starts[:-1]).all(), "words have no length"
+    )
     require(len(words) < 1 << 31, "it has too many words")
     bytes(words.text).decode()
     order = in_order(words)

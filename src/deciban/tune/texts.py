@@ -13,7 +13,7 @@ from deciban.tune.weights import GROUP_ROWS, centred, maximise
 
 # What a text is heard by instead of its counts: roots of them, of length 1, so that long texts and words that come
 # again and again do not drown the others; and what the logarithm and the rest of a lift are expected to weigh.
-LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True}
+LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True, "min_count": 0.0}
 EXPECTED = np.array([0.6, 0.5])
 
 # How much the evidence of long texts may be tempered, where the user chose what is counted.
@@ -27,7 +27,7 @@ def best_texts(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...
     for family, column in texts:
         plain = left_out_evidence(rows, family, [column], {})
         options: list[tuple[Text, Floats]] = [(family, plain)]
-        if family.kind == "multinomial" and family.amounts == "count" and not family.normalize | bool(family.tempering):
+        if family.kind == "multinomial" and family.amounts == "count" and not (family.normalize or family.tempering):
             options.append(_lifted(rows, family, column))
         elif not family.tempering:
             for power in TEMPERING[1:]:
