@@ -197,9 +197,9 @@ def speed(folder: str, label: str, turns: int) -> Found:
     ours = deciban_fit(texts, y)
     vectorizer, theirs = sklearn_fit(texts, y)
     hasher, hashed = sklearn_fit(texts, y, hashing=True)
-    column = ours.model_.likelihoods[0].columns[0]
-    assert column.words.array.to_pylist() == vectorizer.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(column.counts.T, theirs.feature_count_)
+    counted = ours.counts_.statistics[0]
+    assert counted.vocabularies[0].array.to_pylist() == vectorizer.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(counted.tables[0].T, theirs.feature_count_)
     np.testing.assert_array_equal(ours.predict(texts), theirs.predict(vectorizer.transform(texts)))
     ours.predict_proba(texts)
     times = in_turns(
@@ -215,7 +215,7 @@ def speed(folder: str, label: str, turns: int) -> Found:
         },
         turns,
     )
-    return {"times": times, "words": len(column.words)}
+    return {"times": times, "words": len(counted.vocabularies[0])}
 
 
 def starts(folder: str, label: str, turns: int) -> Found:
@@ -639,7 +639,7 @@ class Page:
         size = 10 if self.quick else 100
         yield f"Drawn texts of {WORDS_A_TEXT} words, about {size} MB, 2 classes; every word is there, the r-th has"
         yield "about 1/r of the others. deciban starts from Arrow, scikit-learn from Python strings, both in memory"
-        yield "already; memory is beyond the imports, the texts included. Each once, in a process of its own."
+        yield "already; memory is beyond the imports, the texts included. Each in a process of its own."
         yield ""
         yield "| words | deciban fit | predict | peak | scikit-learn fit | predict | peak | ratios |"
         yield "|---|---|---|---|---|---|---|---|"

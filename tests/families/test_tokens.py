@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from deciban import Text, kernels
 from deciban.families.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
 from deciban.kernels.words import longer
-from deciban.statistics.words import learned
+from deciban.statistics.words import behind_each_other, learned
 
 TEXTS = (
     "Die Straße ist heiß; DIE STRASSE, DIE STRAẞE! Über Größe_und_Maß, Donaudampfschifffahrts\u00adgesellschaft",
@@ -148,7 +148,8 @@ def test_texts_do_not_flow_into_each_other(texts: list[str | None], options: dic
     analyze, tokens = vectorizer(options).build_analyzer(), Text(**options).tokens
     for kind in (pa.string(), pa.large_string()):
         array = pa.array(texts, kind)[cut:]
-        vocabulary, place, numbers, firsts = learned(tokens.units(array), tokens.grams)
+        vocabulary, place, pieces = learned(tokens.units(array), tokens.grams)
+        numbers, firsts = behind_each_other(pieces)
         found = [Counter(vocabulary[place[n]] for n in numbers[a:b]) for a, b in itertools.pairwise(firsts)]
         assert found == [
             Counter(analyze((text or "").replace("\0", " "))) if text else Counter() for text in texts[cut:]
@@ -179,7 +180,8 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
     texts = [f"word{k} {'long' * (k % 50)} über{k % 7}" for k in range(8000)] + ["x" * 300_000 + " yy", "", "zz"]
     expected = vectorizer({}).fit(texts)
     tokens = Text().tokens
-    vocabulary, _, numbers, firsts = learned(tokens.units(pa.array(texts)), tokens.grams)
+    vocabulary, _, pieces = learned(tokens.units(pa.array(texts)), tokens.grams)
+    numbers, firsts = behind_each_other(pieces)
     assert firsts.size == len(texts) + 1
     assert sorted(vocabulary.array.to_pylist()) == sorted(expected.vocabulary_)
     assert numbers.size == expected.transform(texts).sum()
@@ -220,7 +222,8 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
     """Nothing is read beyond the end, and what comes out is valid."""
     tokens = Text(**options).tokens
     for texts in (*((one,) for one in INVALID), INVALID, tuple(reversed(INVALID))):
-        vocabulary, _, _, firsts = learned(tokens.units(raw(*texts, kind=kind)), tokens.grams)
+        vocabulary, _, pieces = learned(tokens.units(raw(*texts, kind=kind)), tokens.grams)
+        _, firsts = behind_each_other(pieces)
         assert firsts.size == len(texts) + 1
         bytes(vocabulary.text).decode()
 
@@ -229,7 +232,8 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=5), st.sampled_from(OPTIONS))
 def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
     tokens = Text(**options).tokens
-    vocabulary, _, numbers, firsts = learned(tokens.units(raw(*texts)), tokens.grams)
+    vocabulary, _, pieces = learned(tokens.units(raw(*texts)), tokens.grams)
+    numbers, firsts = behind_each_other(pieces)
     bytes(vocabulary.text).decode()
     assert firsts[-1] == numbers.size
     assert not any("\0" in word for word in vocabulary.array.to_pylist())

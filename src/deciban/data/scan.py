@@ -103,6 +103,12 @@ class Scan(Source):
                 return int(reader.read_all().column(0)[0].as_py())
         return None
 
+    def head(self, rows: int) -> pa.Table:
+        if not self.typed:
+            return super().head(rows)
+        with self._reader(f"SELECT * FROM ({self._union(self.names)}) LIMIT {int(rows)}") as reader:
+            return self._named(reader.read_all())
+
     @property
     def typed(self) -> bool:
         return not any(reading.csv for reading in self.readings)

@@ -21,6 +21,7 @@ from deciban.statistics.words import (
     RARE,
     Vocabulary,
     Words,
+    behind_each_other,
     bucket_number,
     buckets_of,
     gathered,
@@ -138,12 +139,14 @@ class Text(Spoken):
         columns = []
         texts = np.zeros((classes, len(cells)))
         for j, array in enumerate(cells):
-            vocabulary, place, numbers, firsts = learned(self.tokens.units(array), self.tokens.grams)
-            table = np.zeros((len(vocabulary), classes))
-            if self._counts_plainly:
-                kernels.count_numbers(numbers, firsts, place, labels, weights, table)
-            else:
-                rows = self.heard(gathered(numbers, firsts, len(vocabulary)))
+            vocabulary, place, pieces = learned(self.tokens.units(array), self.tokens.grams)
+            table, row = np.zeros((len(vocabulary), classes)), 0
+            for numbers, firsts in pieces if self._counts_plainly else ():
+                some = slice(row, row + firsts.size - 1)
+                kernels.count_numbers(numbers, firsts, place, labels[some], weights[some], table)
+                row = some.stop
+            if not self._counts_plainly:
+                rows = self.heard(gathered(*behind_each_other(pieces), len(vocabulary)))
                 kernels.add_amounts(rows.data, place[rows.indices], rows.indptr, labels, weights, table)
             there = (labels >= 0) & parts_of(array)[2]
             texts[:, j] = np.bincount(labels[there], weights[there], classes)

@@ -65,8 +65,8 @@ class Tokens:
 
     def words(self, text: str) -> list[str]:
         """The words of one text, in no particular order: what a vectorizer calls its tokens."""
-        vocabulary, place, numbers, _ = learned(self.units(pa.array([text], pa.large_string())), self.grams)
-        return [vocabulary[number] for number in place[numbers]]
+        vocabulary, place, pieces = learned(self.units(pa.array([text], pa.large_string())), self.grams)
+        return [vocabulary[number] for numbers, _ in pieces for number in place[numbers]]
 
     def _cut(self, data: Bytes, offsets: Integers, present: Flags) -> Units:
         plain = data[offsets[0] : offsets[-1]].max(initial=0) < 128

@@ -116,7 +116,7 @@ class Vocabulary:
         for units in pieces:
             numbers, firsts, *_ = _numbered(units, grams, slots, keys, text, self.starts, len(self), False, tail)
             found.append((numbers[: firsts[-1]], firsts))
-        return _behind_each_other(found)
+        return behind_each_other(found)
 
     def merged(self, other: "Vocabulary") -> tuple["Vocabulary", Integers, Integers]:
         """The words of both, and where those of each are among them."""
@@ -141,8 +141,8 @@ def _numbered(
     )  # fmt: skip
 
 
-def learned(pieces: Iterable[Units], grams: Grams) -> tuple[Vocabulary, Codes, Codes, Integers]:
-    """The vocabulary of some texts, the place in it of each number, and the numbers of the words of each text."""
+def learned(pieces: Iterable[Units], grams: Grams) -> tuple[Vocabulary, Codes, list[tuple[Codes, Integers]]]:
+    """The vocabulary of some texts, the place in it of each number, and piece by piece the numbers of their words."""
     slots: object = np.zeros(1 << 11, dtype=np.uint64)
     keys: object = np.empty((1 << 10, 2), dtype=np.uint64)
     text, starts, known = np.empty(1 << 13, dtype=np.uint8), np.zeros(1 << 10, dtype=np.int64), 0
@@ -156,10 +156,10 @@ def learned(pieces: Iterable[Units], grams: Grams) -> tuple[Vocabulary, Codes, C
     order = in_order(words)
     place = np.empty(known, dtype=np.int32)
     place[order] = np.arange(known, dtype=np.int32)
-    return words.take(order), place, *_behind_each_other(found)
+    return words.take(order), place, found
 
 
-def _behind_each_other(pieces: Sequence[tuple[Codes, Integers]]) -> tuple[Codes, Integers]:
+def behind_each_other(pieces: Sequence[tuple[Codes, Integers]]) -> tuple[Codes, Integers]:
     """The numbers of the words of all pieces, and where those of each text begin."""
     before = np.cumsum([0, *(firsts[-1] for _, firsts in pieces)])
     starts = [firsts[1:] + offset for (_, firsts), offset in zip(pieces, before[:-1], strict=True)]
