@@ -141,11 +141,11 @@ class Text(Spoken):
         for j, array in enumerate(cells):
             vocabulary, place, pieces = learned(self.tokens.units(array), self.tokens.grams)
             table, row = np.zeros((len(vocabulary), classes)), 0
-            for numbers, firsts in pieces if self._counts_plainly else ():
+            for numbers, firsts in pieces if self.counts_plainly else ():
                 some = slice(row, row + firsts.size - 1)
                 kernels.count_numbers(numbers, firsts, place, labels[some], weights[some], table)
                 row = some.stop
-            if not self._counts_plainly:
+            if not self.counts_plainly:
                 rows = self.heard(gathered(*behind_each_other(pieces), len(vocabulary)))
                 kernels.add_amounts(rows.data, place[rows.indices], rows.indptr, labels, weights, table)
             there = (labels >= 0) & parts_of(array)[2]
@@ -155,12 +155,12 @@ class Text(Spoken):
         return Words.of(columns, texts, self.most_words)
 
     @property
-    def _counts_plainly(self) -> bool:
+    def counts_plainly(self) -> bool:
         return self.kind != "bernoulli" and self.amounts == "count" and not self.normalize
 
     def heard(self, rows: SparseRows) -> SparseRows:
         """What the words of each text count, from how often they are there."""
-        if self._counts_plainly:
+        if self.counts_plainly:
             return rows
         if self.kind == "bernoulli":
             return rows.holding(np.ones(rows.stored.size))
@@ -179,7 +179,7 @@ class Text(Spoken):
         """Frequent words come first: they stay together in the cache."""
         words, table = statistic.vocabularies[j], statistic.tables[j]
         total = table.sum(axis=1)
-        order = np.argsort(-total, kind="stable")  # the same on every machine
+        order = _by_frequency(total)
         if words.rare:
             order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
         order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
@@ -219,6 +219,14 @@ class Text(Spoken):
                 doubt = np.zeros_like(out)
                 column.add_doubt(column.rows(array), weight[j], doubt)
                 out += np.where(parts_of(array)[2][:, None], doubt, 0.0)
+
+
+def _by_frequency(total: Floats) -> Integers:
+    """The numbers of words, frequent ones first, and equals as they are: the same on every machine."""
+    if total.max(initial=0.0) < 1 << 31 and (total == np.floor(total)).all():  # one sort of different keys is faster
+        keys = (total.astype(np.int64) << 32) - np.arange(total.size)
+        return np.asarray(np.argsort(-keys), dtype=np.int64)
+    return np.argsort(-total, kind="stable")
 
 
 def _checked_words(words: Any) -> tuple[str, ...]:
@@ -342,16 +350,20 @@ class TextColumn:
 
     def rows(self, texts: pa.Array) -> SparseRows:
         """The amounts of the words that are known, each text a row; a text that is missing has none."""
-        numbers, firsts = self.words.numbers(self.family.tokens.units(texts), self.family.tokens.grams, self._tail)
-        return self.family.heard(gathered(numbers, firsts, len(self.words)))
+        return self.family.heard(gathered(*self._numbers(texts), len(self.words)))
+
+    def _numbers(self, texts: pa.Array) -> tuple[Codes, Integers]:
+        """The numbers of the words that are known, as they come, and where those of each text begin."""
+        return self.words.numbers(self.family.tokens.units(texts), self.family.tokens.grams, self._tail)
 
     def score(self, texts: pa.Array, weight: float, slot: int, out: Floats) -> None:
         if not len(self.words) or weight == 0.0:
             return
-        rows = self.rows(texts)
-        if self.family.kind != "bernoulli" and not self.family.tempering:
-            kernels.score_sparse_linear(*rows.kernel_arrays(), self.slope, weight, slot, out)
+        if self.family.counts_plainly and not self.family.tempering:  # each word as often as it comes
+            numbers, firsts = self._numbers(texts)
+            kernels.score_sparse_linear(np.ones(numbers.size), numbers, firsts, self.slope, weight, slot, out)
             return
+        rows = self.rows(texts)
         part = np.zeros((len(texts), 1, out.shape[2]))
         self._score_plainly(rows, part)
         if texts.null_count:
