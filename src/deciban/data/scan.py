@@ -4,6 +4,7 @@ Of CSV files DuckDB does the splitting and converting; what the columns are is f
 first rows must not change later ones. Numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
 """
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,8 +35,12 @@ PIECE_BYTES = 1 << 25
 # Megabytes of DuckDB, and one more for each column.
 MEMORY = 128
 
-# The end of a call that reads a CSV file as it is written.
-ONE_THREAD = ", parallel=false, max_line_size=1073741824)"
+# Options of a call that reads a CSV file as it is written, and one with long rows; these only in files up to a size.
+ONE_THREAD = ", parallel=false"
+LONG_LINES = ", max_line_size=1073741824"
+LONG_LINE_FILES = 1 << 30
+
+COMPRESSED = re.compile(r"compression='(?!none)")
 
 # Rows that DuckDB holds at least, of those that are read and of those that are given.
 HELD_ROWS = 8 * 2048
@@ -52,11 +57,16 @@ class Reading:
     columns: tuple[tuple[str, str], ...]
     csv: bool = False
 
-    def on_one_thread(self) -> "Reading":
-        """Read from the beginning to the end: of a cell with line breaks a thread cannot know that it is in one."""
-        if not self.csv or ONE_THREAD in self.call:
-            return self
-        return replace(self, call=self.call.removesuffix(")") + ONE_THREAD)
+    def on_one_thread(self, long_lines: bool = False) -> "Reading":
+        """Read from the beginning to the end: of a cell with line breaks a thread cannot know that it is in one.
+
+        long_lines: rows may be longer than two megabytes; then DuckDB holds as much of the file as it can.
+        """
+        call = self.call
+        for option in (ONE_THREAD, LONG_LINES) if long_lines else (ONE_THREAD,):
+            if self.csv and option not in call:
+                call = f"{call.removesuffix(')')}{option})"
+        return replace(self, call=call)
 
     def select(self, names: Sequence[str], types: Mapping[str, str]) -> str:
         """The query for these columns; those that it does not have are missing."""
@@ -97,7 +107,7 @@ class Scan(Source):
     def expected(self) -> int | None:
         """About how many rows there are."""
         if self.row_bytes is not None:
-            return int(sum(path.stat().st_size for path in self.files) / self.row_bytes)
+            return int(self._size / self.row_bytes)
         if self.files and all(reading.call.startswith("read_parquet") for reading in self.readings):
             with self._reader(f"SELECT count(*) AS n FROM ({self._union(())})") as reader:
                 return int(reader.read_all().column(0)[0].as_py())
@@ -144,7 +154,8 @@ class Scan(Source):
                 yield piece
                 given += piece.num_rows
         except DataError:
-            slowly = replace(self, readings=tuple(reading.on_one_thread() for reading in self.readings))
+            long_lines = self._size <= LONG_LINE_FILES and not any(COMPRESSED.search(one.call) for one in self.readings)
+            slowly = replace(self, readings=tuple(reading.on_one_thread(long_lines) for reading in self.readings))
             if slowly.readings == self.readings or not all(quotes_are_closed(path) for path in self.files):
                 raise
             for piece in slowly._read():  # pieces have the same size
@@ -155,6 +166,10 @@ class Scan(Source):
     def _read(self) -> Iterator[pa.Table]:
         with self._reader(self._union(self.names)) as reader:
             yield from map(self._named, _pieces(reader, self._piece_rows))
+
+    @property
+    def _size(self) -> int:
+        return sum(path.stat().st_size for path in self.files)
 
     @property
     def _piece_rows(self) -> int:
@@ -202,7 +217,8 @@ class Scan(Source):
     @contextmanager
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
         """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
-        connection = connect(len(self.columns), parsing=not self.typed, row_size=self.row_size)
+        held = self._size / HELD_ROWS if any(LONG_LINES in reading.call for reading in self.readings) else 0.0
+        connection = connect(len(self.columns), parsing=not self.typed, row_size=max(self.row_size, 2.0 * held))
         for name, table in tables.items():
             connection.register(name, table)
         try:
