@@ -11,22 +11,36 @@ from deciban.kernels.words import longer
 # Marks characters that are white space.
 SPACE = 1 << 24
 
+# Stands for bytes that are no character; it is none of a word.
+BROKEN = 0xFFFD
+
 _ONE = np.uint64(1)
 
 
 @compiled
 def _decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
-    """The code point that begins at a byte of 128 or more, and its length; 0 and 1 for a byte that begins none."""
+    """The code point that begins at a byte of 128 or more, and its length; U+FFFD where none does."""
     first = np.int64(data[i])
     if 0xC2 <= first < 0xE0 and i + 1 < end:
         return (first & 0x1F) << 6 | np.int64(data[i + 1] & 0x3F), 2
     if 0xE0 <= first < 0xF0 and i + 2 < end:
-        return (first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F), 3
+        point = (first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F)
+        return (point if point > 0 else BROKEN), 3
     if 0xF0 <= first < 0xF5 and i + 3 < end:
         low = np.int64(data[i + 2] & 0x3F) << 6 | np.int64(data[i + 3] & 0x3F)
         point = (first & 0x07) << 18 | np.int64(data[i + 1] & 0x3F) << 12 | low
-        return (point if point < 0x110000 else 0), 4
-    return 0, 1
+        return (point if 0 < point < 0x110000 else BROKEN), 4
+    return BROKEN, 1
+
+
+@compiled
+def _folded(data: Array, i: int, end: int, folded: Array, pool: Array) -> tuple[Any, int, Any]:
+    """What the character at a place becomes, its length there, and how many characters that is."""
+    point, step = data[i], 1
+    if point >= 128:
+        point, step = _decoded(data, i, end)
+    becomes = folded[point]
+    return becomes, step, pool[-becomes] if becomes < 0 else 1
 
 
 @compiled
@@ -104,14 +118,8 @@ def _unicode_words(
     begin, length = k, 0
     while True:
         point, step, several = 0, 1, 1
-        if i < end:
-            if data[i] < 128:
-                point = folded[data[i]]
-            else:
-                point, step = _decoded(data, i, end)
-                point = folded[point]
-            if point < 0:  # it becomes several characters, of which some may be no letters
-                several = pool[-point]
+        if i < end:  # a character may become several, of which some may be no letters
+            point, step, several = _folded(data, i, end, folded, pool)
         for part in range(several):
             one = pool[1 - point + part] if point < 0 else point
             if one > 0:
@@ -190,13 +198,7 @@ def find_characters(
         while present[row]:
             several, point, step = 1, 0, 1
             if i < end:
-                if data[i] < 128:
-                    point = folded[data[i]]
-                else:
-                    point, step = _decoded(data, i, end)
-                    point = 0xFFFD if point == 0 else folded[point]
-                if point < 0:
-                    several = pool[-point]
+                point, step, several = _folded(data, i, end, folded, pool)
             if scratch.size < k + 8 * several + 64:
                 scratch = longer(scratch, k, k + end - i + 8 * several + 64)
             if begins.size < count + several + 8:

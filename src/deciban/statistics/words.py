@@ -282,10 +282,8 @@ def bucket_number(name: str) -> int:
 
 def _bounded(words: Vocabulary, table: Floats, most: int | None) -> tuple[Vocabulary, Floats]:
     """The most frequent words, so many, and the others in their buckets."""
-    if most is None or len(words) <= most:
-        return words, table
     first = words.rare
-    if len(words) - first <= most:
+    if most is None or len(words) - first <= most:
         return words, table
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
     kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])

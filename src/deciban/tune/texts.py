@@ -17,7 +17,7 @@ LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True, "min
 EXPECTED = np.array([0.6, 0.5])
 
 # How much the evidence of long texts may be tempered, where the user chose what is counted.
-TEMPERING = (0.0, 0.25, 0.5)
+TEMPERING = (0.25, 0.5)
 
 
 def best_texts(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...]]:
@@ -30,7 +30,7 @@ def best_texts(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...
         if family.kind == "multinomial" and family.amounts == "count" and not (family.normalize or family.tempering):
             options.append(_lifted(rows, family, column))
         elif not family.tempering:
-            for power in TEMPERING[1:]:
+            for power in TEMPERING:
                 other = replace(family, tempering=power)
                 options.append((other, left_out_evidence(rows, other, [column], {})))
         losses = [_loss_with_weight(rows, evidence) for _, evidence in options]
@@ -55,5 +55,6 @@ def _lifted(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
 
 def _loss_with_weight(rows: Rows, evidence: Floats) -> float:
     """The log-loss of one block with the weight and the bias that suit it best."""
-    weights, bias = maximise(centred(evidence), rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
-    return float(rows.losses(weights[0] * centred(evidence) + bias)[0])
+    evidence = centred(evidence)
+    weights, bias = maximise(evidence, rows, np.ones(1), np.zeros(rows.classes), GROUP_ROWS)
+    return float(rows.losses(weights[0] * evidence + bias)[0])
