@@ -27,7 +27,6 @@ from sklearn.pipeline import make_pipeline
 from deciban import BayesClassifier, Categorical, Text, kernels, load, merge
 from deciban.errors import DataError, DecibanError, ForgetError, UsageError
 from deciban.families.base import LeftOut
-from deciban.kernels.words import _hashed
 from deciban.statistics import Words
 from deciban.statistics.words import SEEDS, Vocabulary, _buckets
 
@@ -293,11 +292,11 @@ def test_bytes_that_are_no_utf8_go_all_the_way(family: Text, tmp_path: Path) -> 
 def displacement(words: Vocabulary, seeds: np.ndarray) -> float:
     """How many slots are looked at in vain, on average, to find each of these words."""
     text = np.concatenate([words.text, np.zeros(16, dtype=np.uint8)])
-    slots, keys = kernels.index_words(text, words.starts, seeds)
-    held = np.flatnonzero(slots)
-    numbers = (slots[held] & np.uint64(0xFFFFFFFF)).astype(np.int64) - 1
-    home = np.array([_hashed(*keys[n], seeds) for n in numbers], dtype=np.uint64) & np.uint64(slots.size - 1)
-    return float(((held - home.astype(np.int64)) % slots.size).mean())
+    entries = kernels.index_words(text, words.starts, seeds)
+    held = np.flatnonzero(entries[:, 1])
+    home = (entries[held, 3] & np.uint64(len(entries) - 1)).astype(np.int64)
+    assert sorted(entries[held, 2]) == list(range(len(words)))
+    return float(((held - home) % len(entries)).mean())
 
 
 def test_words_cannot_be_chosen_to_collide(monkeypatch: pytest.MonkeyPatch) -> None:

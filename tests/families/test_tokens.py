@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from deciban import Text, kernels
 from deciban.families.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
 from deciban.kernels.words import longer
-from deciban.statistics.words import behind_each_other, learned
+from deciban.statistics.words import Vocabulary
 
 TEXTS = (
     "Die Straße ist heiß; DIE STRASSE, DIE STRAẞE! Über Größe_und_Maß, Donaudampfschifffahrts\u00adgesellschaft",
@@ -141,6 +141,32 @@ def test_words_are_those_of_scikit_learn(
     same(options | ({"shortest": shortest} if analyzer == "word" else {}), [text])
 
 
+def learned(tokens: Tokens, texts: pa.Array) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
+    numbers, firsts, index = tokens.learned(texts)
+    return index.unsorted, numbers, firsts
+
+
+LABELLED = st.lists(st.tuples(st.one_of(st.none(), UNICODE, st.text("aΣσ é", max_size=9)), st.integers(0, 3)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(LABELLED, st.sampled_from([{}, {"lowercase": False}, {"shortest": 1}, {"ngram_range": (1, 2)}]))
+def test_counted_as_they_are_found_or_afterwards(rows: list[tuple[str | None, int]], options: dict[str, Any]) -> None:
+    """Of texts in any order of their classes, some of them in Greek, and of no texts."""
+    tokens, texts = Text(**options).tokens, pa.array([text for text, _ in rows], pa.string())
+    labels = np.array([label for _, label in rows], dtype=np.int32)
+    order = np.argsort(labels, kind="stable")
+    found, index = tokens.counted(texts, (order, labels, np.full(labels.size, 0.5)), 4)
+    words, counts = index.sorted(*found)
+    expected: Counter[tuple[str, int]] = Counter()
+    for text, label in rows:
+        expected.update((word, label) for word in (tokens.words(text) if text else []))
+    table = counts.matrix().tocoo()
+    cells = zip(table.row, table.col, table.data, strict=True)
+    assert {(words[row], column): 2.0 * count for row, column, count in cells} == expected
+    assert words.array.to_pylist() == sorted({word for word, _ in expected}, key=str.encode)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(st.none(), UNICODE), min_size=1, max_size=12), st.sampled_from(OPTIONS), st.integers(0, 3))
 def test_texts_do_not_flow_into_each_other(texts: list[str | None], options: dict[str, Any], cut: int) -> None:
@@ -148,9 +174,8 @@ def test_texts_do_not_flow_into_each_other(texts: list[str | None], options: dic
     analyze, tokens = vectorizer(options).build_analyzer(), Text(**options).tokens
     for kind in (pa.string(), pa.large_string()):
         array = pa.array(texts, kind)[cut:]
-        vocabulary, place, pieces = learned(tokens.units(array), tokens.grams)
-        numbers, firsts = behind_each_other(pieces)
-        found = [Counter(vocabulary[place[n]] for n in numbers[a:b]) for a, b in itertools.pairwise(firsts)]
+        vocabulary, numbers, firsts = learned(tokens, array)
+        found = [Counter(vocabulary[n] for n in numbers[a:b]) for a, b in itertools.pairwise(firsts)]
         assert found == [
             Counter(analyze((text or "").replace("\0", " "))) if text else Counter() for text in texts[cut:]
         ]
@@ -180,8 +205,7 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
     texts = [f"word{k} {'long' * (k % 50)} über{k % 7}" for k in range(8000)] + ["x" * 300_000 + " yy", "", "zz"]
     expected = vectorizer({}).fit(texts)
     tokens = Text().tokens
-    vocabulary, _, pieces = learned(tokens.units(pa.array(texts)), tokens.grams)
-    numbers, firsts = behind_each_other(pieces)
+    vocabulary, numbers, firsts = learned(tokens, pa.array(texts))
     assert firsts.size == len(texts) + 1
     assert sorted(vocabulary.array.to_pylist()) == sorted(expected.vocabulary_)
     assert numbers.size == expected.transform(texts).sum()
@@ -222,8 +246,7 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
     """Nothing is read beyond the end, and what comes out is valid."""
     tokens = Text(**options).tokens
     for texts in (*((one,) for one in INVALID), INVALID, tuple(reversed(INVALID))):
-        vocabulary, _, pieces = learned(tokens.units(raw(*texts, kind=kind)), tokens.grams)
-        _, firsts = behind_each_other(pieces)
+        vocabulary, _, firsts = learned(tokens, raw(*texts, kind=kind))
         assert firsts.size == len(texts) + 1
         bytes(vocabulary.text).decode()
 
@@ -232,8 +255,7 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=5), st.sampled_from(OPTIONS))
 def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
     tokens = Text(**options).tokens
-    vocabulary, _, pieces = learned(tokens.units(raw(*texts)), tokens.grams)
-    numbers, firsts = behind_each_other(pieces)
+    vocabulary, numbers, firsts = learned(tokens, raw(*texts))
     bytes(vocabulary.text).decode()
     assert firsts[-1] == numbers.size
     assert not any("\0" in word for word in vocabulary.array.to_pylist())
@@ -257,13 +279,13 @@ def test_decoding_stays_inside_a_text() -> None:
 def test_what_arrow_has_before_and_behind() -> None:
     """Offsets, missing texts whose bytes are there, arrays without buffers."""
     array = pa.array(["no", "aa bb", None, "cc", "no"])[1:4]
-    assert learned(Tokens().units(array), Tokens().grams)[0].array.to_pylist() == ["aa", "bb", "cc"]
+    assert learned(Tokens(), array)[0].array.to_pylist() == ["aa", "bb", "cc"]
     hidden = raw(b"aa bb", b"cc dd", b"ee")
     mask = pa.py_buffer(bytes([0b101]))
     masked = pa.Array.from_buffers(pa.string(), 3, [mask, *hidden.buffers()[1:]])
-    assert learned(Tokens().units(masked), Tokens().grams)[0].array.to_pylist() == ["aa", "bb", "ee"]
+    assert learned(Tokens(), masked)[0].array.to_pylist() == ["aa", "bb", "ee"]
     for empty in (pa.array([], pa.string()), pa.nulls(3, pa.string()), pa.nulls(0, pa.large_string()), array[:0]):
-        assert len(learned(Tokens().units(empty), Tokens().grams)[0]) == 0
+        assert len(learned(Tokens(), empty)[0]) == 0
         assert parts_of(empty)[1].size == len(empty) + 1
 
 

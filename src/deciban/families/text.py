@@ -21,12 +21,9 @@ from deciban.statistics.words import (
     RARE,
     Vocabulary,
     Words,
-    behind_each_other,
     bucket_number,
     buckets_of,
     gathered,
-    learned,
-    occurring,
 )
 
 # What most_words is at most.
@@ -138,20 +135,19 @@ class Text(Spoken):
     def count(self, cells: list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Words:
         columns = []
         texts = np.zeros((classes, len(cells)))
+        counted = np.flatnonzero((labels >= 0) & (weights > 0.0))
+        labelled = counted[np.argsort(labels[counted], kind="stable")], labels, weights
         for j, array in enumerate(cells):
-            vocabulary, place, pieces = learned(self.tokens.units(array), self.tokens.grams)
-            table, row = np.zeros((len(vocabulary), classes)), 0
-            for numbers, firsts in pieces if self.counts_plainly else ():
-                some = slice(row, row + firsts.size - 1)
-                kernels.count_numbers(numbers, firsts, place, labels[some], weights[some], table)
-                row = some.stop
-            if not self.counts_plainly:
-                rows = self.heard(gathered(*behind_each_other(pieces), len(vocabulary)))
-                kernels.add_amounts(rows.data, place[rows.indices], rows.indptr, labels, weights, table)
+            if self.counts_plainly:
+                found, index = self.tokens.counted(array, labelled, classes)
+            else:
+                numbers, firsts, index = self.tokens.learned(array)
+                rows = self.heard(gathered(numbers, firsts, index.known))
+                amounts, indices, indptr = rows.kernel_arrays()
+                found = kernels.count_words(indices, amounts, indptr, *labelled, index.known, classes)
+            columns.append(index.sorted(*found))
             there = (labels >= 0) & parts_of(array)[2]
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
-            every = (labels >= 0).all() and (weights > 0.0).all()
-            columns.append((vocabulary, table) if every else occurring(vocabulary, table))
         return Words.of(columns, texts, self.most_words)
 
     @property
@@ -173,19 +169,21 @@ class Text(Spoken):
         return rows.holding(stored)
 
     def estimate(self, statistic: Words) -> "TextLikelihood":
-        return TextLikelihood(tuple(self._column(statistic, j) for j in range(len(statistic.tables))))
+        return TextLikelihood(tuple(self._column(statistic, j) for j in range(len(statistic.counts))))
 
     def _column(self, statistic: Words, j: int) -> "TextColumn":
         """Frequent words come first: they stay together in the cache."""
-        words, table = statistic.vocabularies[j], statistic.tables[j]
-        total = table.sum(axis=1)
+        words, counts = statistic.vocabularies[j], statistic.counts[j]
+        if self.kind == "bernoulli" and words.rare:  # a text may have several words of a bucket: it is there or not
+            counts = counts.holding(np.minimum(counts.stored, statistic.texts[counts.indices, j]))
+        total, sums = kernels.marginal_sums(*counts.kernel_arrays(), counts.width)
         order = _by_frequency(total)
         if words.rare:
             order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
         order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
-        if self.kind == "bernoulli" and words.rare:  # a text may have several words of a bucket: it is there or not
-            table = np.minimum(table, statistic.texts[:, j])
-        return TextColumn(self, words.take(order), table, order, statistic.texts[:, j])
+        if order.size < len(words):
+            sums = kernels.marginal_sums(*counts.take(order).kernel_arrays(), counts.width)[1]
+        return TextColumn(self, words.take(order), counts, order, sums, statistic.texts[:, j])
 
     def _counted(self, column: "TextColumn", statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """The amounts of the words of texts as they were counted, of those that are in the vocabulary of the column."""
@@ -223,10 +221,13 @@ class Text(Spoken):
 
 def _by_frequency(total: Floats) -> Integers:
     """The numbers of words, frequent ones first, and equals as they are: the same on every machine."""
-    if total.max(initial=0.0) < 1 << 31 and (total == np.floor(total)).all():  # one sort of different keys is faster
-        keys = (total.astype(np.int64) << 32) - np.arange(total.size)
-        return np.asarray(np.argsort(-keys), dtype=np.int64)
-    return np.argsort(-total, kind="stable")
+    if not (total == np.floor(total)).all():
+        return np.argsort(-total, kind="stable")
+    many = np.uint16(np.iinfo(np.uint16).max)  # short numbers are sorted fast
+    order = np.argsort(many - np.minimum(total, many).astype(np.uint16), kind="stable")
+    most = order[: np.count_nonzero(total >= many)]
+    most[:] = most[np.argsort(-total[most], kind="stable")]
+    return order
 
 
 def _checked_words(words: Any) -> tuple[str, ...]:
@@ -272,39 +273,37 @@ def row_sums(rows: SparseRows) -> Floats:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The words of one column and what they say; `texts` is the weight of the texts of each class.
+    """The words of one column and what they say; `texts` is the weight of the texts of each class, `sums` of its words.
 
-    The counts of words[k] are those of row order[k] of the table, which is word by class.
+    The counts of words[k] are those of row order[k] of `counted`, which is word by class.
     """
 
     family: Text
     words: Vocabulary
-    table: Floats
+    counted: SparseRows
     order: Integers
+    sums: Floats
     texts: Floats
 
     @cached_property
     def counts(self) -> Floats:
         """Of the words, word by class."""
-        return self.table.take(self.order, axis=0)
-
-    @cached_property
-    def sums(self) -> Floats:
-        """The counts of all words, by class."""
-        return np.asarray((self.table if self.order.size == len(self.table) else self.counts).sum(axis=0))
+        return self.counted.matrix()[self.order].toarray()
 
     @cached_property
     def slope(self) -> Floats:
         """What each occurrence of a word adds, word by class, in lanes: log P(word | class), or the score of it."""
         family, classes = self.family, self.texts.size
-        slope = np.zeros((len(self.words), classes + -classes % LANES))
+        slope = np.empty((len(self.words), classes + -classes % LANES))
+        slope[:, classes:] = 0.0
         if family.kind == "lift":
             unit = family.alpha * (self.texts.sum() / max(self.sums.sum(), 1e-300) if family.normalize else 1.0)
-            kernels.log_lifts(self.table, self.order, self.sums, unit, family.linear, slope)
+            kernels.log_lifts(*self.counted.kernel_arrays(), self.order, self.sums, unit, family.linear, slope)
         else:
             kernels.log_shares(
-                self.table, self.order, family.alpha, self._bottom, family.kind == "complement", self._as_all, slope
-            )
+                *self.counted.kernel_arrays(), self.order, family.alpha, self._bottom, family.kind == "complement",
+                self._as_all, slope,
+            )  # fmt: skip
         return slope
 
     @property
@@ -354,7 +353,7 @@ class TextColumn:
 
     def _numbers(self, texts: pa.Array) -> tuple[Codes, Integers]:
         """The numbers of the words that are known, as they come, and where those of each text begin."""
-        return self.words.numbers(self.family.tokens.units(texts), self.family.tokens.grams, self._tail)
+        return self.family.tokens.numbers(texts, self.words, self._tail)
 
     def score(self, texts: pa.Array, weight: float, slot: int, out: Floats) -> None:
         if not len(self.words) or weight == 0.0:

@@ -6,28 +6,35 @@ The same words as those of scikit-learn's vectorizers with the options of the sa
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Bytes, Codes, Flags, Integers, kernel_view
+from deciban.arrays import Bytes, Codes, Flags, Floats, Integers, kernel_view
 from deciban.errors import UsageError
-from deciban.statistics.words import SEEDS, Grams, Units, Vocabulary, learned
+from deciban.statistics.words import BUCKET_SEEDS, NO_TAIL, SEEDS, Index, Vocabulary
 
 Analyzer = Literal["word", "char", "char_wb"]
 Tokenizer = Callable[[str], Iterable[str]]
 
+# Texts cut into words (or characters): the bytes of all, where each unit begins and stops there, the first unit of each
+# group, which n-grams do not leave, and the first group of each text.
+Units = tuple[Bytes, Integers, Integers, Integers, Integers]
+
+# The texts that count, class by class, and the label and weight of every text.
+Labelled = tuple[Integers, Codes, Floats]
+
+# Class by class the numbers of words and their counts, and where those of each class end.
+CountedWords = tuple[Codes, Floats, Integers]
+
 # Texts are cut into words so many bytes at a time: they stay in the cache.
 PIECE_BYTES = 1 << 18
-
-# The one letter whose small form depends on its neighbours.
-SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"
 
 # There are so many code points, of which so many are looked at together. Beyond CASED no letter has a capital form,
 # beyond COMPOSED no character has accents or is one.
@@ -49,49 +56,99 @@ class Tokens:
     shortest: int = 2
     tokenizer: Tokenizer | None = None
 
-    @property
-    def grams(self) -> Grams:
-        return Grams(*self.ngram_range, whole=self.analyzer == "char_wb")
+    def learned(self, texts: pa.Array) -> tuple[Codes, Integers, Index]:
+        """The numbers of the words of each text, where those of each begin, and the words."""
+        return self._numbered(texts, Index.empty(texts.nbytes), True, NO_TAIL)
 
-    def units(self, texts: pa.Array) -> Iterator[Units]:
-        """The words (or characters) of texts, some texts at a time."""
-        data, offsets, present = parts_of(texts)
-        first = 0
-        while first < present.size:
-            last = int(np.searchsorted(offsets, offsets[first] + PIECE_BYTES, side="right"))
-            last = min(max(last - 1, first + 1), present.size)
-            yield self._cut(data, offsets[first : last + 1], present[first:last])
-            first = last
+    def counted(self, texts: pa.Array, labelled: Labelled, classes: int) -> tuple[CountedWords, Index]:
+        """The words of texts counted class by class, as they come; see `kernels.count_words`."""
+        stretches = list(self._stretches(*parts_of(texts)))
+        if not self._single_words or len(stretches) != 1:
+            numbers, firsts, index = self.learned(texts)
+            return kernels.count_words(numbers, None, firsts, *labelled, index.known, classes), index
+        words, counts, ends, *index = kernels.count_texts(
+            *self._as_words(stretches[0]), *labelled, classes, SEEDS, *Index.empty(texts.nbytes)
+        )
+        return (words, counts, ends), Index(*index)
+
+    def numbers(self, texts: pa.Array, vocabulary: Vocabulary, tail: Codes) -> tuple[Codes, Integers]:
+        """The numbers of the words of each text that are known, and where those of each begin.
+
+        Words that are not known have the number that `tail` has for their bucket, if it has any.
+        """
+        numbers, firsts, _ = self._numbered(texts, vocabulary.index, False, tail)
+        return numbers, firsts
 
     def words(self, text: str) -> list[str]:
         """The words of one text, in no particular order: what a vectorizer calls its tokens."""
-        vocabulary, place, pieces = learned(self.units(pa.array([text], pa.large_string())), self.grams)
-        return [vocabulary[number] for numbers, _ in pieces for number in place[numbers]]
+        numbers, _, index = self.learned(pa.array([text], pa.large_string()))
+        return [index.unsorted[number] for number in numbers]
 
-    def _cut(self, data: Bytes, offsets: Integers, present: Flags) -> Units:
-        plain = data[offsets[0] : offsets[-1]].max(initial=0) < 128
+    def _numbered(self, texts: pa.Array, index: Index, growing: bool, tail: Codes) -> tuple[Codes, Integers, Index]:
+        found = []
+        for stretch in self._stretches(*parts_of(texts)):
+            numbers, firsts, *grown = self._one_by_one(stretch)(SEEDS, *index, growing, tail, BUCKET_SEEDS)
+            found.append((numbers, firsts))
+            index = Index(*grown)
+        return *_behind_each_other(found), index
+
+    @property
+    def _single_words(self) -> bool:
+        """Whether it is words as they come, one by one, that are counted."""
+        alone = self.ngram_range == (1, 1) and not self.stop_words
+        return alone and self.analyzer == "word" and self.tokenizer is None
+
+    def _stretches(self, data: Bytes, offsets: Integers, present: Flags) -> Iterator["Stretch"]:
+        """Texts that are cut together: of single words as many as can be, otherwise those that fit into the cache."""
+        begin, plain = 0, True
+        for first, last in _pieces(offsets):
+            some = data[offsets[first] : offsets[last]]
+            ascii_only = bool(some.max(initial=0) < 128)
+            sigma = not ascii_only and self.lowercase and self.tokenizer is None and _has_sigma(some)
+            if begin < first and (sigma or not self._single_words):
+                yield Stretch(data, offsets[begin : first + 1], present[begin:first], plain)
+                begin, plain = first, True
+            if sigma:
+                lowered = [text.lower() for text in decoded(data, offsets[first : last + 1])]
+                yield Stretch(*parts_of(pa.array(lowered, pa.large_string()))[:2], present[first:last], False)
+                begin, plain = last, True
+            else:
+                plain = plain and ascii_only
+        if begin < present.size:
+            yield Stretch(data, offsets[begin:], present[begin:], plain)
+
+    def _one_by_one(self, texts: "Stretch") -> Callable[..., Any]:
+        """The kernel that numbers the words of texts, given all but the vocabulary."""
+        if self._single_words:
+            return partial(kernels.number_texts, *self._as_words(texts))
+        units = self._cut(*texts)
+        return partial(kernels.number_words, *units, self.analyzer == "char_wb", *self.ngram_range)
+
+    def _as_words(self, texts: "Stretch") -> tuple[Any, ...]:
+        """Texts, and how they are cut into words, as kernels take it."""
+        return *texts[:3], *self._folding(texts.plain), self.lowercase, self.shortest
+
+    def _folding(self, plain: bool) -> tuple[Codes, Codes]:
+        characters = self.analyzer != "word"
+        return NOTHING if plain and not characters else folding(self.lowercase, self.strip_accents, characters)
+
+    def _cut(self, data: Bytes, offsets: Integers, present: Flags, plain: bool) -> Units:
         if self.tokenizer is not None:
             return self._kept(*self._by_hand(data, offsets, present, self.tokenizer))
-        if not plain and self.lowercase and SIGMA.encode() in data[offsets[0] : offsets[-1]].tobytes():
-            lowered = [text.lower() for text in decoded(data, offsets)]
-            data, offsets, _ = parts_of(pa.array(lowered, pa.large_string()))
-            plain = False
-        characters = self.analyzer != "word"
-        folded, pool = NOTHING if plain and not characters else folding(self.lowercase, self.strip_accents, characters)
-        if characters:
+        folding = self._folding(plain)
+        if self.analyzer != "word":
             in_words = self.analyzer == "char_wb"
-            return Units(*kernels.find_characters(data, offsets, present, folded, pool, in_words))
-        found = kernels.find_words(data, offsets, present, folded, pool, self.lowercase, self.shortest)
-        return self._kept(*found)
+            return kernels.find_characters(data, offsets, present, *folding, in_words)  # type: ignore[no-any-return]
+        return self._kept(*kernels.find_words(data, offsets, present, *folding, self.lowercase, self.shortest))
 
     def _kept(self, scratch: Bytes, begins: Integers, stops: Integers, texts: Integers) -> Units:
         """Without the stop words, and side by side where several form a word."""
         if self.ngram_range[1] > 1 or self.stop_words:
-            slots, keys, text = self._stop.index
+            stop = self._stop.index
             scratch, texts = kernels.keep_words(
-                scratch, begins, stops, texts, slots, keys, text, self._stop.starts, SEEDS
+                scratch, begins, stops, texts, stop.entries, stop.text, stop.starts, SEEDS
             )
-        return Units(scratch, begins, stops, texts, np.arange(texts.size))
+        return scratch, begins, stops, texts, np.arange(texts.size)
 
     @cached_property
     def _stop(self) -> Vocabulary:
@@ -117,6 +174,41 @@ class Tokens:
         stops = np.cumsum([len(word) for word in words], dtype=np.int64)
         begins = np.concatenate([[0], stops[:-1]]).astype(np.int64) if words else stops.copy()
         return np.frombuffer(b"".join(words) + bytes(32), dtype=np.uint8).copy(), begins, stops, np.array(texts)
+
+
+class Stretch(NamedTuple):
+    """Some texts, text k from offsets[k] to offsets[k + 1], whether each is there, and whether all are ASCII."""
+
+    data: Bytes
+    offsets: Integers
+    present: Flags
+    plain: bool
+
+
+def _has_sigma(data: Bytes) -> bool:
+    """Whether there is a capital sigma: the one letter whose small form depends on its neighbours."""
+    first, second = "\N{GREEK CAPITAL LETTER SIGMA}".encode()
+    return bool((data[np.flatnonzero(data[:-1] == first) + 1] == second).any())
+
+
+def _pieces(offsets: Integers) -> Iterator[tuple[int, int]]:
+    """Some texts at a time: the first and the one after the last."""
+    rows, first = offsets.size - 1, 0
+    while first < rows:
+        last = int(np.searchsorted(offsets, offsets[first] + PIECE_BYTES, side="right"))
+        last = min(max(last - 1, first + 1), rows)
+        yield first, last
+        first = last
+
+
+def _behind_each_other(pieces: Sequence[tuple[Codes, Integers]]) -> tuple[Codes, Integers]:
+    """The numbers of the words of all pieces, and where those of each text begin."""
+    if len(pieces) == 1:
+        return pieces[0]
+    before = np.cumsum([0, *(firsts[-1] for _, firsts in pieces)])
+    starts = [firsts[1:] + offset for (_, firsts), offset in zip(pieces, before[:-1], strict=True)]
+    numbers = np.concatenate([numbers for numbers, _ in pieces] or [NO_TAIL])
+    return numbers, np.concatenate([np.zeros(1, dtype=np.int64), *starts])
 
 
 def parts_of(texts: pa.Array) -> tuple[Bytes, Integers, Flags]:

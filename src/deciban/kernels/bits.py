@@ -26,6 +26,29 @@ def eight_bytes(typing: Any, array: Any, place: Any) -> Any:
 
 
 @emitted
+def put_eight(typing: Any, array: Any, place: Any, number: Any) -> Any:
+    """Write what `eight_bytes` has read."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), _NUMBER.as_pointer())
+        builder.store(arguments[2], pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, types.uint64), build
+
+
+@emitted
+def swapped(typing: Any, number: Any) -> Any:
+    """The eight bytes of a number in the opposite order."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bswap(arguments[0])
+
+    return types.uint64(types.uint64), build
+
+
+@emitted
 def mixed(typing: Any, a: Any, b: Any) -> Any:
     """The two halves of a product of 128 bits, one upon the other."""
 

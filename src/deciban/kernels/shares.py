@@ -8,47 +8,53 @@ from deciban.kernels.bits import fetch
 from deciban.kernels.compiled import Array, compiled
 
 # Words ahead of which memory is asked for counts.
-AHEAD = 12
+AHEAD = 16
 
 
 @compiled
-def _fetch_row(counts: Array, order: Array, k: int) -> None:
+def _fetch_row(data: Array, indptr: Array, order: Array, k: int) -> None:
     """Ask memory for the counts of the word that is k-th in this order."""
     if k < order.size:
-        for c in range(0, counts.shape[1], 8):
-            fetch(counts, np.uint64(order[k] * counts.shape[1] + c))
+        fetch(data, np.uint64(indptr[order[k]]))
 
 
 @compiled
 def log_shares(
-    counts: Array, order: Array, alpha: float, bottom: Array, others: bool, as_all: Array, out: Array
-) -> None:
-    """The logarithm of (count + alpha) / bottom, word by class, for the words of `counts` in this order.
+    data: Array, indices: Array, indptr: Array, order: Array, alpha: float, bottom: Array, others: bool, as_all: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """The logarithm of (count + alpha) / bottom, word by class, for words in this order; counts are in CSR form.
 
     With `others` the count is that in the other classes, and the logarithm is what its share lacks; of classes `as_all`
     it is that in all classes. Most counts are small whole numbers.
     """
     logs = np.log(np.arange(64) + alpha)
     log_bottom = np.log(bottom)
-    absent = logs[0] - log_bottom
     least = np.log(1e-300)
+    absent = logs[0] - log_bottom
     summed = others or as_all.any()
     for k in range(order.size):
-        j = np.uint64(order[k])
-        _fetch_row(counts, order, k + AHEAD)
-        total = 0.0
+        j = order[k]
+        _fetch_row(data, indptr, order, k + AHEAD)
         if summed:
-            for c in range(counts.shape[1]):
-                total += counts[j, c]
-        for c in range(counts.shape[1]):
-            count = counts[j, c]
-            if summed:
-                count = total - count if others else total if as_all[c] else count
-            value = absent[c]
-            if count != 0.0:
-                whole = np.int64(count) if count < 64.0 else 64
-                value = (logs[whole] if whole < 64 and whole == count else np.log(count + alpha)) - log_bottom[c]
-            out[k, c] = -max(value, least) if others else value
+            total = 0.0
+            for z in range(indptr[j], indptr[j + 1]):
+                total += data[z]
+            for c in range(bottom.size):
+                value = (np.log(total + alpha) if others or as_all[c] else logs[0]) - log_bottom[c]
+                out[k, c] = -max(value, least) if others else value
+            for z in range(indptr[j], indptr[j + 1]):
+                there = np.uint64(indices[z])
+                value = np.log((total - data[z] if others else data[z]) + alpha) - log_bottom[there]
+                out[k, there] = -max(value, least) if others else value
+            continue
+        for c in range(bottom.size):
+            out[k, c] = absent[c]
+        for z in range(indptr[j], indptr[j + 1]):
+            there, count = np.uint64(indices[z]), data[z]
+            whole = np.int64(count) if count < 64.0 else 64
+            logarithm = logs[whole] if whole < 64 and whole == count else np.log(count + alpha)
+            out[k, there] = logarithm - log_bottom[there]
 
 
 @compiled
@@ -60,18 +66,22 @@ def heard_lift(lift: float, linear: float) -> Any:
 
 
 @compiled
-def log_lifts(counts: Array, order: Array, sums: Array, unit: float, linear: float, out: Array) -> None:
+def log_lifts(
+    data: Array, indices: Array, indptr: Array, order: Array, sums: Array, unit: float, linear: float, out: Array
+) -> None:
     """What each word, in this order, says of each class by how much more probable it makes it; `unit` is added."""
     inverse = np.zeros(sums.size)  # of the share that a class has of all counts
     for c in range(sums.size):
         inverse[c] = sums.sum() / sums[c] if sums[c] > 0.0 else 0.0
     for k in range(order.size):
-        j = np.uint64(order[k])
-        _fetch_row(counts, order, k + AHEAD)
+        j = order[k]
+        _fetch_row(data, indptr, order, k + AHEAD)
         total = unit
-        for c in range(counts.shape[1]):
-            total += counts[j, c]
+        for z in range(indptr[j], indptr[j + 1]):
+            total += data[z]
         nothing = heard_lift(unit / total, linear)
-        for c in range(counts.shape[1]):
-            lift = (counts[j, c] * inverse[c] + unit) / total
-            out[k, c] = heard_lift(lift, linear) if counts[j, c] > 0.0 else nothing
+        for c in range(sums.size):
+            out[k, c] = nothing
+        for z in range(indptr[j], indptr[j + 1]):
+            there = np.uint64(indices[z])
+            out[k, there] = heard_lift((data[z] * inverse[there] + unit) / total, linear)

@@ -6,7 +6,7 @@ import numpy as np
 
 from deciban.kernels.bits import copy_block, letters, lowest
 from deciban.kernels.compiled import Array, compiled
-from deciban.kernels.words import longer
+from deciban.kernels.words import RUN, add_text, end_class, longer, number_all
 
 # Marks characters that are white space.
 SPACE = 1 << 24
@@ -14,7 +14,7 @@ SPACE = 1 << 24
 # Stands for bytes that are no character; it is none of a word.
 BROKEN = 0xFFFD
 
-_ONE = np.uint64(1)
+_ONE, _ALL = np.uint64(1), ~np.uint64(0)
 
 
 @compiled
@@ -72,41 +72,43 @@ def _ascii_words(
     begins: Array,
     stops: Array,
     words: int,
-) -> int:
+) -> Any:
     """Copy a text to `scratch` and find where its words begin and stop there; their number, or -1 if not all is ASCII.
 
     Letters are found 64 at a time, as bits.
     """
-    carry, at, begun, stopped = np.uint64(0), 0, words, words
+    carry, at = np.uint64(0), 0
+    begun, stopped, kept = np.uint64(words), np.uint64(words), np.uint64(words)
     while at < end - i:
-        if at + 64 > end - i:
-            for b in range(64):
-                scratch[k + at + b] = data[i + at + b] if at + b < end - i else 0
-            beyond = copy_block(scratch, np.uint64(k + at), scratch, np.uint64(k + at), lower)
-        else:
+        inside = _ALL if at + 64 <= end - i else (_ONE << np.uint64(end - i - at)) - _ONE
+        if i + at + 64 <= data.size:
             beyond = copy_block(data, np.uint64(i + at), scratch, np.uint64(k + at), lower)
-        if beyond != 0:
+        else:
+            for b in range(end - i - at):
+                scratch[k + at + b] = data[i + at + b]
+            beyond = copy_block(scratch, np.uint64(k + at), scratch, np.uint64(k + at), lower)
+        if beyond & inside != 0:
             return -1
-        here = letters(scratch, np.uint64(k + at))
+        here = letters(scratch, np.uint64(k + at)) & inside
         shifted = (here << _ONE) | carry
         carry = here >> np.uint64(63)
         edges = here & ~shifted
         while edges != 0:
             begins[begun] = k + at + np.int64(lowest(edges))
-            begun += 1
+            begun += _ONE
             edges &= edges - _ONE
         edges = shifted & ~here
         while edges != 0:  # a word is kept by going on behind it
-            stop = k + at + np.int64(lowest(edges))
-            begins[words], stops[words] = begins[stopped], stop
-            words += stop - begins[stopped] >= shortest
-            stopped += 1
+            begin, stop = begins[stopped], k + at + np.int64(lowest(edges))
+            begins[kept], stops[kept] = begin, stop
+            kept += np.uint64(stop - begin >= shortest)
+            stopped += _ONE
             edges &= edges - _ONE
         at += 64
     if stopped < begun:
-        begins[words], stops[words] = begins[stopped], k + end - i
-        words += k + end - i - begins[stopped] >= shortest
-    return words
+        begins[kept], stops[kept] = begins[stopped], k + end - i
+        kept += np.uint64(stops[kept] - begins[kept] >= shortest)
+    return np.int64(kept)
 
 
 @compiled
@@ -140,6 +142,27 @@ def _unicode_words(
 
 
 @compiled
+def _words_of(
+    data: Array, i: int, end: int, folded: Array, pool: Array, lower: bool, shortest: int, scratch: Array, k: int,
+    begins: Array, stops: Array, words: int,
+) -> tuple[int, int, Array, Array, Array]:  # fmt: skip
+    """Write the words of a text to `scratch`, behind others: their number, where it is free, and the arrays."""
+    if scratch.size < k + end - i + 128:
+        scratch = longer(scratch, k, k + end - i + 128)
+    if begins.size < words + (end - i) // 2 + 8:
+        begins = longer(begins, words, words + (end - i) // 2 + 8)
+        stops = longer(stops, words, words + (end - i) // 2 + 8)
+    found = _ascii_words(data, i, end, lower, shortest, scratch, k, begins, stops, words)
+    if found >= 0:
+        return found, k + end - i, scratch, begins, stops
+    if begins.size < words + 2 * (end - i) + 8:
+        begins = longer(begins, words, words + 2 * (end - i) + 8)
+        stops = longer(stops, words, words + 2 * (end - i) + 8)
+    words, k, scratch = _unicode_words(data, i, end, folded, pool, shortest, scratch, k, begins, stops, words)
+    return words, k, scratch, begins, stops
+
+
+@compiled
 def find_words(
     data: Array, offsets: Array, present: Array, folded: Array, pool: Array, lower: bool, shortest: int
 ) -> tuple[Array, Array, Array, Array]:
@@ -155,25 +178,73 @@ def find_words(
     words, k = 0, 0
     for row in range(rows):
         if present[row]:
-            i, end = offsets[row], offsets[row + 1]
-            if scratch.size < k + end - i + 128:
-                scratch = longer(scratch, k, k + end - i + 128)
-            if begins.size < words + (end - i) // 2 + 8:
-                begins = longer(begins, words, words + (end - i) // 2 + 8)
-                stops = longer(stops, words, words + (end - i) // 2 + 8)
-            found = _ascii_words(data, i, end, lower, shortest, scratch, k, begins, stops, words)
-            if found >= 0:
-                k += end - i
-                words = found
-            else:
-                if begins.size < words + 2 * (end - i) + 8:
-                    begins = longer(begins, words, words + 2 * (end - i) + 8)
-                    stops = longer(stops, words, words + 2 * (end - i) + 8)
-                words, k, scratch = _unicode_words(
-                    data, i, end, folded, pool, shortest, scratch, k, begins, stops, words
-                )
+            words, k, scratch, begins, stops = _words_of(
+                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, k, begins, stops, words
+            )
         texts[row + 1] = words
     return scratch, begins, stops, texts
+
+
+@compiled
+def number_texts(
+    data: Array, offsets: Array, present: Array, folded: Array, pool: Array, lower: bool, shortest: int, seeds: Array,
+    entries: Array, text: Array, starts: Array, known: int, growing: bool, tail: Array, tail_seeds: Array,
+) -> tuple[Array, Array, Array, Array, Array, int]:  # fmt: skip
+    """What `number_words` returns for the words that `find_words` finds, text by text: all stays in the cache."""
+    rows = offsets.size - 1
+    scratch = np.empty(1 << 13, dtype=np.uint8)
+    begins, stops = np.empty(1 << 11, dtype=np.int64), np.empty(1 << 11, dtype=np.int64)
+    hashes = np.empty((RUN, 3), dtype=np.uint64)
+    numbers = np.empty((offsets[rows] - offsets[0]) // 5 + 64, dtype=np.int32)
+    firsts = np.zeros(rows + 1, dtype=np.int64)
+    count = 0
+    for row in range(rows):
+        if present[row]:
+            words, _, scratch, begins, stops = _words_of(
+                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, 0, begins, stops, 0
+            )
+            numbers, count, entries, text, starts, known = number_all(
+                scratch, begins, stops, 0, words, 0, seeds, entries, text, starts, known, growing, tail, tail_seeds,
+                hashes, numbers, count,
+            )  # fmt: skip
+        firsts[row + 1] = count
+    return numbers[:count], firsts, entries, text, starts, known
+
+
+@compiled
+def count_texts(
+    data: Array, offsets: Array, present: Array, folded: Array, pool: Array, lower: bool, shortest: int, order: Array,
+    labels: Array, weights: Array, classes: int, seeds: Array, entries: Array, text: Array, starts: Array, known: int,
+) -> tuple[Array, Array, Array, Array, Array, Array, int]:  # fmt: skip
+    """What `count_words` returns for the words of texts, and their vocabulary: the numbers of one text are enough."""
+    scratch = np.empty(1 << 13, dtype=np.uint8)
+    begins, stops = np.empty(1 << 11, dtype=np.int64), np.empty(1 << 11, dtype=np.int64)
+    hashes = np.empty((RUN, 3), dtype=np.uint64)
+    numbers, no_tail = np.empty(1 << 11, dtype=np.int32), np.empty(0, dtype=np.int32)
+    tally, touched = np.zeros(1 << 11), np.empty(1 << 11, dtype=np.int32)
+    listed, counts = np.empty(starts.size, dtype=np.int32), np.empty(starts.size)
+    ends = np.zeros(classes + 1, dtype=np.int64)
+    new, found = 0, 0
+    for k in range(order.size):
+        row = order[k]
+        if present[row]:
+            words, _, scratch, begins, stops = _words_of(
+                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, 0, begins, stops, 0
+            )
+            numbers, count, entries, text, starts, known = number_all(
+                scratch, begins, stops, 0, words, 0, seeds, entries, text, starts, known, True, no_tail, seeds,
+                hashes, numbers, 0,
+            )  # fmt: skip
+            if known >= tally.size:
+                before = tally.size
+                tally, touched = longer(tally, before, known + 1), longer(touched, new, known + 1)
+                tally[before:] = 0.0
+            new = add_text(numbers, None, 0, count, weights[row], tally, touched, new)
+        if k + 1 == order.size or labels[order[k + 1]] != labels[row]:
+            listed, counts, found = end_class(tally, touched, new, listed, counts, found)
+            new = 0
+            ends[labels[row] + 1 :] = found
+    return listed[:found], counts[:found], ends, entries, text, starts, known
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Words: numbered by a hash table, counted, sorted, merged.
 
 A vocabulary is two arrays: `text` (the bytes of all words, one behind the other) and `starts` (where each begins, and
-one more). It is searched by `keys`, two numbers a word, and `slots`, half a hash and 1 + the number of a word, in open
-addressing. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide.
+one more). It is searched by `entries` in open addressing: two numbers that are the key of a word, its own number and
+its hash; or zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide.
 """
 
 from typing import Any
@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import SPARE
-from deciban.kernels.bits import eight_bytes, fetch, mixed
+from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight, swapped
 from deciban.kernels.compiled import Array, compiled
 
 # Words of so many bytes or more are known by a hash; the others are their own keys.
 LONG = 16
 
-# Slots that are more than these are not all in the cache: so many words ahead memory is asked for them.
-CACHED = 1 << 20
-AHEAD = 32
+# So many words are looked up together: memory is asked for their entries before they are needed.
+RUN = 512
 
-_ONE, _EIGHT, _HALF = np.uint64(1), np.uint64(8), np.uint64(32)
+_ONE, _EIGHT = np.uint64(1), np.uint64(8)
 _LONG_MARK = np.uint64(0xFF << 56)
-_NUMBER = np.uint64((1 << 32) - 1)
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
 
 
@@ -42,26 +40,21 @@ def _key(text: Array, begin: int, size: int, seeds: Array) -> tuple[Any, Any]:
 
 @compiled
 def _find(
-    slots: Array, keys: Array, text: Array, starts: Array, of: Array, begin: int, size: int, first: int, more: int,
-    hashed: int,
-) -> Any:  # fmt: skip
-    """The slot of a word, whose bytes are in `of`; or the empty one that it may have."""
-    mask = np.uint64(slots.size - 1)
-    slot = hashed & mask
+    entries: Array, text: Array, starts: Array, of: Array, begin: int, size: int, first: int, more: int, slot: Any
+) -> Any:
+    """The slot of a word, whose bytes are in `of`, from a slot on; or the empty one that it may have."""
+    mask = np.uint64(entries.shape[0] - 1)
     while True:
-        held = slots[slot]
-        if held == 0:
+        if entries[slot, 0] == first and entries[slot, 1] == more:
+            if size < LONG:
+                return slot
+            place, same = starts[entries[slot, 2]], 0
+            while same < size and text[place + same] == of[begin + same]:
+                same += 1
+            if same == size:
+                return slot
+        elif entries[slot, 1] == 0:  # no word is empty
             return slot
-        if held >> _HALF == hashed >> _HALF:
-            number = (held & _NUMBER) - _ONE
-            if keys[number, 0] == first and keys[number, 1] == more:
-                if size < LONG:
-                    return slot
-                place, same = starts[number], 0
-                while same < size and text[place + same] == of[begin + same]:
-                    same += 1
-                if same == size:
-                    return slot
         slot = (slot + _ONE) & mask
 
 
@@ -71,56 +64,42 @@ def _hashed(first: int, more: int, seeds: Array) -> Any:
 
 
 @compiled
-def _fetch_slots(
-    scratch: Array,
-    begins: Array,
-    stops: Array,
-    first: int,
-    last: int,
-    more: int,
-    seeds: Array,
-    slots: Array,
-    keys: Array,
-) -> None:
-    """Ask memory for the slots, and then for the keys, of the words from `first` on, each with `more` units behind."""
-    mask = np.uint64(slots.size - 1)
-    hashes = np.empty(AHEAD, dtype=np.uint64)
-    count = min(AHEAD, last - first)
-    for k in range(count):
-        begin = begins[first + k]
-        hashes[k] = _hashed(*_key(scratch, begin, stops[first + k + more] - begin, seeds), seeds) & mask
-        fetch(slots, hashes[k])
-    for k in range(count):
-        if slots[hashes[k]] != 0:
-            fetch(keys, np.uint64(2) * ((slots[hashes[k]] & _NUMBER) - _ONE))
+def _enter(entries: Array, slot: int, first: int, more: int, number: int, hashed: int) -> None:
+    entries[slot, 0], entries[slot, 1], entries[slot, 2], entries[slot, 3] = first, more, np.uint64(number), hashed
 
 
 @compiled
-def _slotted(keys: Array, count: int, size: int, seeds: Array) -> Array:
-    """The slots of words that are all different."""
-    slots = np.zeros(size, dtype=np.uint64)
+def _more_entries(entries: Array, size: int) -> Array:
+    """The same words among so many entries."""
+    found = np.zeros((size, 4), dtype=np.uint64)
     mask = np.uint64(size - 1)
-    for number in range(count):
-        hashed = _hashed(keys[number, 0], keys[number, 1], seeds)
-        slot = hashed & mask
-        while slots[slot] != 0:
-            slot = (slot + _ONE) & mask
-        slots[slot] = (hashed >> _HALF) << _HALF | np.uint64(number + 1)
-    return slots
+    for k in range(entries.shape[0]):
+        if entries[k, 1] != 0:
+            slot = entries[k, 3] & mask
+            while found[slot, 1] != 0:
+                slot = (slot + _ONE) & mask
+            for j in range(4):
+                found[slot, j] = entries[k, j]
+    return found
 
 
 @compiled
-def index_words(text: Array, starts: Array, seeds: Array) -> tuple[Array, Array]:
-    """The slots and the keys of words that are all different; `text` has fifteen bytes more than they."""
+def index_words(text: Array, starts: Array, seeds: Array) -> Array:
+    """The entries of words that are all different; `text` has fifteen bytes more than they."""
     count = starts.size - 1
     size = 16
     while size < 2 * count:
         size *= 2
-    keys = np.empty((max(count, 1), 2), dtype=np.uint64)
+    entries = np.zeros((size, 4), dtype=np.uint64)
+    mask = np.uint64(size - 1)
     for number in range(count):
         first, more = _key(text, starts[number], starts[number + 1] - starts[number], seeds)
-        keys[number, 0], keys[number, 1] = first, more
-    return _slotted(keys, count, size, seeds), keys
+        hashed = _hashed(first, more, seeds)
+        slot = hashed & mask
+        while entries[slot, 1] != 0:
+            slot = (slot + _ONE) & mask
+        _enter(entries, slot, first, more, number, hashed)
+    return entries
 
 
 @compiled
@@ -133,21 +112,12 @@ def longer(array: Array, used: int, least: int) -> Array:
 
 
 @compiled
-def _longer_keys(keys: Array, used: int, size: int) -> Array:
-    longer = np.empty((size, 2), dtype=np.uint64)
-    for k in range(used):
-        longer[k, 0], longer[k, 1] = keys[k, 0], keys[k, 1]
-    return longer
-
-
-@compiled
 def keep_words(
     scratch: Array,
     begins: Array,
     stops: Array,
     texts: Array,
-    stop_slots: Array,
-    stop_keys: Array,
+    stop_entries: Array,
     stop_text: Array,
     stop_starts: Array,
     seeds: Array,
@@ -164,9 +134,9 @@ def keep_words(
             begin, size = begins[t], stops[t] - begins[t]
             if stop_starts.size > 1:
                 first, more = _key(scratch, begin, size, seeds)
-                hashed = _hashed(first, more, seeds)
-                slot = _find(stop_slots, stop_keys, stop_text, stop_starts, scratch, begin, size, first, more, hashed)
-                if stop_slots[slot] != 0:
+                slot = _hashed(first, more, seeds) & np.uint64(stop_entries.shape[0] - 1)
+                slot = _find(stop_entries, stop_text, stop_starts, scratch, begin, size, first, more, slot)
+                if stop_entries[slot, 1] != 0:
                     continue
             for b in range(size):
                 out[at + b] = scratch[begin + b]
@@ -179,25 +149,104 @@ def keep_words(
 
 
 @compiled
+def _copy_word(source: Array, begin: int, size: int, target: Array, at: int) -> None:
+    """Copy a word, eight bytes at a time where nothing is in the way; some behind it are overwritten."""
+    if begin + size + 8 <= source.size and at + size + 8 <= target.size:
+        for k in range(0, size, 8):
+            put_eight(target, np.uint64(at + k), eight_bytes(source, np.uint64(begin + k)))
+    else:
+        for k in range(size):
+            target[at + k] = source[begin + k]
+
+
+@compiled
+def _room_for(
+    entries: Array, text: Array, starts: Array, known: int, words: int, size: int
+) -> tuple[Array, Array, Array]:
+    """The arrays of a vocabulary with room for so many more words of so many bytes."""
+    if starts[known] + size + SPARE > text.size:
+        text = longer(text, starts[known], starts[known] + size + SPARE)
+    if known + words + 1 > starts.size:
+        starts = longer(starts, known + 1, known + words + 1)
+    if 2 * (known + words) > entries.shape[0]:
+        entries = _more_entries(entries, 2 * entries.shape[0])
+    return entries, text, starts
+
+
+@compiled
+def _number_run(
+    scratch: Array, begins: Array, stops: Array, run: int, last: int, behind: int, seeds: Array, entries: Array,
+    text: Array, starts: Array, known: int, growing: bool, tail: Array, tail_seeds: Array, hashes: Array,
+    numbers: Array, count: int,
+) -> tuple[Any, int]:  # fmt: skip
+    """Number the words that begin with the units from `run` on and have `behind` more; how many numbers and words.
+
+    Memory is asked for all their entries before the first is needed. There must be room for those that are new.
+    """
+    mask = np.uint64(entries.shape[0] - 1)
+    at = np.uint64(count)  # unsigned: an index is not asked whether it counts from the end
+    for k in range(np.uint64(last - run)):
+        begin = begins[np.uint64(run) + k]
+        first, more = _key(scratch, begin, stops[np.uint64(run + behind) + k] - begin, seeds)
+        hashed = _hashed(first, more, seeds)
+        hashes[k, 0], hashes[k, 1], hashes[k, 2] = first, more, hashed
+        fetch(entries, np.uint64(4) * (hashed & mask))
+    for k in range(np.uint64(last - run)):
+        first, more, hashed = hashes[k, 0], hashes[k, 1], hashes[k, 2]
+        slot = hashed & mask
+        if entries[slot, 0] == first and entries[slot, 1] == more and more < _LONG_MARK:  # nearly always
+            numbers[at] = np.int32(entries[slot, 2])
+            at += _ONE
+            continue
+        begin = begins[np.uint64(run) + k]
+        size = stops[np.uint64(run + behind) + k] - begin
+        slot = _find(entries, text, starts, scratch, begin, size, first, more, slot)
+        if entries[slot, 1] != 0:
+            numbers[at] = np.int32(entries[slot, 2])
+            at += _ONE
+        elif growing:
+            _copy_word(scratch, begin, size, text, starts[known])
+            starts[known + 1] = starts[known] + size
+            _enter(entries, slot, first, more, known, hashed)
+            numbers[at] = known
+            at += _ONE
+            known += 1
+        elif tail.size > 0:
+            bucket = tail[_bucket(scratch, begin, size, tail.size, tail_seeds)]
+            if bucket >= 0:
+                numbers[at] = bucket
+                at += _ONE
+    return np.int64(at), known
+
+
+@compiled
+def number_all(
+    scratch: Array, begins: Array, stops: Array, first: int, last: int, behind: int, seeds: Array, entries: Array,
+    text: Array, starts: Array, known: int, growing: bool, tail: Array, tail_seeds: Array, hashes: Array,
+    numbers: Array, count: int,
+) -> tuple[Array, int, Array, Array, Array, int]:  # fmt: skip
+    """Number the words that begin with the units from `first` on, a run at a time; arrays grow if need be."""
+    if count + last - first > numbers.size:
+        numbers = longer(numbers, count, count + last - first)
+    for run in range(first, last, RUN):
+        end = min(run + RUN, last)
+        if growing:
+            size = 0
+            for t in range(run, end):
+                size += stops[t + behind] - begins[t]
+            entries, text, starts = _room_for(entries, text, starts, known, end - run, size)
+        count, known = _number_run(
+            scratch, begins, stops, run, end, behind, seeds, entries, text, starts, known, growing, tail, tail_seeds,
+            hashes, numbers, count,
+        )  # fmt: skip
+    return numbers, count, entries, text, starts, known
+
+
+@compiled
 def number_words(
-    scratch: Array,
-    begins: Array,
-    stops: Array,
-    groups: Array,
-    texts: Array,
-    whole: bool,
-    least: int,
-    most: int,
-    seeds: Array,
-    slots: Array,
-    keys: Array,
-    text: Array,
-    starts: Array,
-    known: int,
-    growing: bool,
-    tail: Array,
-    tail_seeds: Array,
-) -> tuple[Array, Array, Array, Array, Array, Array, int]:
+    scratch: Array, begins: Array, stops: Array, groups: Array, texts: Array, whole: bool, least: int, most: int,
+    seeds: Array, entries: Array, text: Array, starts: Array, known: int, growing: bool, tail: Array, tail_seeds: Array,
+) -> tuple[Array, Array, Array, Array, Array, int]:  # fmt: skip
     """The numbers of the words (or n-grams, `least` to `most` long) of each text, and where those of each begin.
 
     With `growing` new words are added to the vocabulary, whose arrays are returned as they then are; without, words it
@@ -207,6 +256,7 @@ def number_words(
     rows = texts.size - 1
     numbers = np.empty(max(64, groups[texts[rows]]), dtype=np.int32)
     firsts = np.zeros(rows + 1, dtype=np.int64)
+    hashes = np.empty((RUN, 3), dtype=np.uint64)
     count = 0
     for row in range(rows):
         for g in range(texts[row], texts[row + 1]):
@@ -215,45 +265,14 @@ def number_words(
                 together = min(n, units)
                 if together < n and (not whole or units == 0):
                     break
-                if count + units >= numbers.size:
-                    numbers = longer(numbers, count, count + units + 1)
-                last = groups[g + 1] - together + 1
-                for t in range(groups[g], last):
-                    if slots.size > CACHED and (t - groups[g]) % AHEAD == 0:
-                        _fetch_slots(scratch, begins, stops, t, last, together - 1, seeds, slots, keys)
-                    begin = begins[t]
-                    size = stops[t + together - 1] - begin
-                    first, more = _key(scratch, begin, size, seeds)
-                    hashed = _hashed(first, more, seeds)
-                    slot = _find(slots, keys, text, starts, scratch, begin, size, first, more, hashed)
-                    if slots[slot] != 0:
-                        numbers[count] = np.int32((slots[slot] & _NUMBER) - _ONE)
-                        count += 1
-                    elif growing:
-                        if starts[known] + size + SPARE > text.size:
-                            text = longer(text, starts[known], starts[known] + size + SPARE)
-                        if known + 2 > starts.size:
-                            starts = longer(starts, known + 1, 0)
-                            keys = _longer_keys(keys, known, starts.size)
-                        for b in range(size):
-                            text[starts[known] + b] = scratch[begin + b]
-                        starts[known + 1] = starts[known] + size
-                        keys[known, 0], keys[known, 1] = first, more
-                        numbers[count] = known
-                        count += 1
-                        known += 1
-                        slots[slot] = (hashed >> _HALF) << _HALF | np.uint64(known)
-                        if 2 * known > slots.size:
-                            slots = _slotted(keys, known, 4 * slots.size, seeds)
-                    elif tail.size > 0:
-                        bucket = tail[_bucket(scratch, begin, size, tail.size, tail_seeds)]
-                        if bucket >= 0:
-                            numbers[count] = bucket
-                            count += 1
+                numbers, count, entries, text, starts, known = number_all(
+                    scratch, begins, stops, groups[g], groups[g + 1] - together + 1, together - 1, seeds, entries, text,
+                    starts, known, growing, tail, tail_seeds, hashes, numbers, count,
+                )  # fmt: skip
                 if whole and n >= units:
                     break
         firsts[row + 1] = count
-    return numbers, firsts, slots, keys, text, starts, known
+    return numbers[:count], firsts, entries, text, starts, known
 
 
 @compiled
@@ -271,14 +290,121 @@ def word_buckets(text: Array, starts: Array, buckets: int, seeds: Array, out: Ar
 
 
 @compiled
-def count_numbers(numbers: Array, begins: Array, place: Array, labels: Array, weights: Array, table: Array) -> None:
-    """Add the weight of each text to table[place of the word, class] for each of its words, as often as it is there."""
-    for row in range(begins.size - 1):
-        c, w = labels[row], weights[row]
-        if c < 0 or w == 0.0:
-            continue
-        for k in range(begins[row], begins[row + 1]):
-            table[np.uint64(place[np.uint64(numbers[k])]), np.uint64(c)] += w
+def add_text(
+    numbers: Array, amounts: Any, first: int, last: int, weight: float, tally: Array, touched: Array, new: int
+) -> Any:
+    """Add the words of a text to the tally of its class and, if they are new there, to those that it has."""
+    at = np.uint64(new)
+    for t in range(first, last):
+        number = np.uint64(numbers[t])
+        before = tally[number]
+        touched[at] = numbers[t]
+        at += np.uint64(before == 0.0)
+        tally[number] = before + (weight if amounts is None else weight * amounts[t])
+    return np.int64(at)
+
+
+@compiled
+def end_class(
+    tally: Array, touched: Array, new: int, words: Array, counts: Array, found: int
+) -> tuple[Array, Array, int]:
+    """Move the tally of a class to the end of the lists of words and counts."""
+    if found + new > counts.size:
+        words, counts = longer(words, found, found + new), longer(counts, found, found + new)
+    for t in range(new):
+        number = np.uint64(touched[t])
+        words[found + t], counts[found + t] = touched[t], tally[number]
+        tally[number] = 0.0
+    return words, counts, found + new
+
+
+@compiled
+def count_words(
+    numbers: Array, amounts: Any, firsts: Array, order: Array, labels: Array, weights: Array, known: int, classes: int
+) -> tuple[Array, Array, Array]:
+    """The weights of texts added up for each of their words: class by class the numbers of its words, and their counts.
+
+    The words of text i are numbers[firsts[i]] and so on, each as much as `amounts` has or, if that is None, 1. `order`
+    has the texts that count, class by class: the tally of one stays in the cache.
+    """
+    tally, touched = np.zeros(known), np.empty(known + 1, dtype=np.int32)
+    words, counts = np.empty(2 * known + 64, dtype=np.int32), np.empty(2 * known + 64)
+    ends = np.zeros(classes + 1, dtype=np.int64)
+    new, found = 0, 0
+    for k in range(order.size):
+        row = order[k]
+        new = add_text(numbers, amounts, firsts[row], firsts[row + 1], weights[row], tally, touched, new)
+        if k + 1 == order.size or labels[order[k + 1]] != labels[row]:
+            words, counts, found = end_class(tally, touched, new, words, counts, found)
+            new = 0
+            ends[labels[row] + 1 :] = found
+    return words[:found], counts[:found], ends
+
+
+@compiled
+def word_by_class(words: Array, counts: Array, ends: Array, place: Array) -> tuple[Array, Array, Array]:
+    """What `count_words` returns as a table in CSR form, word by class; `place` has the row of each number."""
+    indptr = np.zeros(place.size + 2, dtype=np.int64)
+    for t in range(words.size):
+        indptr[place[np.uint64(words[t])] + 2] += 1
+    for row in range(place.size):
+        indptr[row + 2] += indptr[row + 1]
+    data, indices = np.empty(words.size), np.empty(words.size, dtype=np.int32)
+    for c in range(ends.size - 1):
+        for t in range(ends[c], ends[c + 1]):
+            behind = np.uint64(place[np.uint64(words[t])] + 1)
+            at = np.uint64(indptr[behind])
+            data[at], indices[at] = counts[t], c
+            indptr[behind] += 1
+    return data, indices, indptr[:-1].copy()
+
+
+@compiled
+def added_rows(
+    a: Array, a_indices: Array, a_indptr: Array, mine: Array, b: Array, b_indices: Array, b_indptr: Array,
+    theirs: Array, rows: int,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """The sum of two tables in CSR form, whose rows are at the given places (in order) of `rows`."""
+    data, indices = np.empty(a.size + b.size), np.empty(a.size + b.size, dtype=np.int32)
+    indptr = np.zeros(rows + 1, dtype=np.int64)
+    i, j = 0, 0
+    at: Any = np.uint64(0)
+    for row in range(rows):
+        k, a_last, m, b_last = 0, 0, 0, 0
+        if i < mine.size and mine[i] == row:
+            k, a_last = a_indptr[i], a_indptr[i + 1]
+            i += 1
+        if j < theirs.size and theirs[j] == row:
+            m, b_last = b_indptr[j], b_indptr[j + 1]
+            j += 1
+        while k < a_last and m < b_last:
+            first, second = a_indices[k], b_indices[m]
+            indices[at] = min(first, second)
+            data[at] = (a[k] if first <= second else 0.0) + (b[m] if second <= first else 0.0)
+            k += first <= second
+            m += second <= first
+            at += _ONE
+        while k < a_last:
+            indices[at], data[at] = a_indices[k], a[k]
+            k += 1
+            at += _ONE
+        while m < b_last:
+            indices[at], data[at] = b_indices[m], b[m]
+            m += 1
+            at += _ONE
+        indptr[row + 1] = at
+    return data[:at], indices[:at], indptr
+
+
+@compiled
+def marginal_sums(data: Array, indices: Array, indptr: Array, width: int) -> tuple[Array, Array]:
+    """The sums of the rows and of the columns of a table in CSR form."""
+    rows, columns = np.zeros(indptr.size - 1), np.zeros(width)
+    for row in range(rows.size):
+        for k in range(indptr[row], indptr[row + 1]):
+            rows[row] += data[k]
+            columns[np.uint64(indices[k])] += data[k]
+    return rows, columns
 
 
 @compiled
@@ -307,23 +433,33 @@ def gather_numbers(numbers: Array, begins: Array, size: int) -> tuple[Array, Arr
 
 
 @compiled
+def _first_bytes(text: Array, begin: int, size: int) -> Any:
+    """The first eight bytes of a word as a number that is in order as words are; missing ones are 0."""
+    if begin + 8 <= text.size:
+        return swapped(eight_bytes(text, np.uint64(begin)) & _MASKS[min(size, 8)])
+    number = np.uint64(0)
+    for b in range(8):
+        number = number << _EIGHT
+        if b < size:
+            number |= np.uint64(text[begin + b])
+    return number
+
+
+@compiled
 def first_bytes(text: Array, starts: Array, out: Array) -> None:
     """The first eight bytes of each word as numbers in the order of the words; missing ones are 0."""
     for k in range(starts.size - 1):
-        size = min(starts[k + 1] - starts[k], 8)
-        number = np.uint64(0)
-        for b in range(8):
-            number = number << _EIGHT
-            if b < size:
-                number |= np.uint64(text[starts[k] + b])
-        out[k] = number
+        out[k] = _first_bytes(text, starts[k], starts[k + 1] - starts[k])
 
 
 @compiled
 def _compared(a: Array, a_begin: int, a_end: int, b: Array, b_begin: int, b_end: int) -> Any:
     """-1, 0 or 1: which of two words comes first, byte by byte."""
-    size = min(a_end - a_begin, b_end - b_begin)
-    for k in range(size):
+    one = _first_bytes(a, a_begin, a_end - a_begin)
+    two = _first_bytes(b, b_begin, b_end - b_begin)
+    if one != two:
+        return np.int64(one > two) - np.int64(one < two)
+    for k in range(8, min(a_end - a_begin, b_end - b_begin)):
         if a[a_begin + k] != b[b_begin + k]:
             return -1 if a[a_begin + k] < b[b_begin + k] else 1
     return np.sign((a_end - a_begin) - (b_end - b_begin))
@@ -364,10 +500,10 @@ def taken_words(text: Array, starts: Array, order: Array, out: Array, out_starts
     """Some words, one behind the other."""
     at = 0
     for k in range(order.size):
+        begin, end = starts[order[k]], starts[order[k] + 1]
         out_starts[k] = at
-        for b in range(starts[order[k]], starts[order[k] + 1]):
-            out[at] = text[b]
-            at += 1
+        _copy_word(text, begin, end - begin, out, at)
+        at += end - begin
     out_starts[order.size] = at
 
 
@@ -386,38 +522,15 @@ def merged_words(
         else:
             order = _compared(a, a_starts[i], a_starts[i + 1], b, b_starts[j], b_starts[j + 1])
         if order <= 0:
-            for k in range(a_starts[i], a_starts[i + 1]):
-                text[at] = a[k]
-                at += 1
-            of_a[i] = count
-            i += 1
-        if order >= 0:
-            if order > 0:
-                for k in range(b_starts[j], b_starts[j + 1]):
-                    text[at] = b[k]
-                    at += 1
-            of_b[j] = count
-            j += 1
+            size = a_starts[i + 1] - a_starts[i]
+            _copy_word(a, a_starts[i], size, text, at)
+        else:
+            size = b_starts[j + 1] - b_starts[j]
+            _copy_word(b, b_starts[j], size, text, at)
+        of_a[i], of_b[j] = count, count  # each stays when the next one comes
+        i += order <= 0
+        j += order >= 0
+        at += size
         count += 1
         starts[count] = at
     return count
-
-
-@compiled
-def add_rows(table: Array, places: Array, total: Array) -> None:
-    """Add the rows of a table to those at their places."""
-    for k in range(places.size):
-        row = np.uint64(places[k])
-        for c in range(table.shape[1]):
-            total[row, c] += table[k, c]
-
-
-@compiled
-def add_amounts(data: Array, indices: Array, indptr: Array, labels: Array, weights: Array, table: Array) -> None:
-    """Add weight * amount of each row in CSR form to table[column, class]."""
-    for row in range(indptr.size - 1):
-        c, w = labels[row], weights[row]
-        if c < 0 or w == 0.0:
-            continue
-        for k in range(indptr[row], indptr[row + 1]):
-            table[np.uint64(indices[k]), np.uint64(c)] += w * data[k]

@@ -1,15 +1,16 @@
 """Counts of the words of texts."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import sparse
 
 from deciban import kernels
 from deciban.arrays import SPARE, Bytes, Codes, Floats, Integers, SparseRows, placed, summed
@@ -25,29 +26,6 @@ BUCKET_SEEDS = np.array(
 
 # What stands before the number of a bucket of rare words, where words would be; no word has it.
 RARE = "\0"
-
-
-@dataclass(frozen=True)
-class Units:
-    """Texts cut into words (or characters): `scratch` has the bytes of unit k from begins[k] to stops[k].
-
-    Group g has the units from groups[g] on, which n-grams do not leave, and text i the groups from texts[i] on.
-    """
-
-    scratch: Bytes
-    begins: Integers
-    stops: Integers
-    groups: Integers
-    texts: Integers
-
-
-@dataclass(frozen=True)
-class Grams:
-    """Which runs of units are words: `least` to `most` units long; of a shorter group, all of it if `whole`."""
-
-    least: int = 1
-    most: int = 1
-    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,9 +61,9 @@ class Vocabulary:
     def take(self, order: Integers) -> "Vocabulary":
         """Some of the words in this order."""
         starts = np.empty(order.size + 1, dtype=np.int64)
-        text = np.empty(int((self.starts[order + 1] - self.starts[order]).sum()), dtype=np.uint8)
+        text = np.empty(int((self.starts[order + 1] - self.starts[order]).sum()) + SPARE, dtype=np.uint8)
         kernels.taken_words(self.text, self.starts, order, text, starts)
-        return Vocabulary(text, starts)
+        return Vocabulary(text[:-SPARE], starts)
 
     @cached_property
     def rare(self) -> int:
@@ -101,70 +79,55 @@ class Vocabulary:
         return int(pc.count_distinct(self.array).as_py()) == len(self)
 
     @cached_property
-    def index(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Bytes]:
-        """What words are looked up by, and their bytes with some to spare."""
+    def index(self) -> "Index":
+        """What its words are looked up by."""
         text = np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
-        return *kernels.index_words(text, self.starts, SEEDS), text
-
-    def numbers(self, pieces: Iterable[Units], grams: Grams, tail: Codes) -> tuple[Codes, Integers]:
-        """The numbers of the words of each text that are known, and where those of each begin.
-
-        Words that are not known have the number that `tail` has for their bucket, if it has any.
-        """
-        slots, keys, text = self.index
-        found = []
-        for units in pieces:
-            numbers, firsts, *_ = _numbered(units, grams, slots, keys, text, self.starts, len(self), False, tail)
-            found.append((numbers[: firsts[-1]], firsts))
-        return behind_each_other(found)
+        return Index(kernels.index_words(text, self.starts, SEEDS), text, self.starts, len(self))
 
     def merged(self, other: "Vocabulary") -> tuple["Vocabulary", Integers, Integers]:
         """The words of both, and where those of each are among them."""
-        text = np.empty(self.text.size + other.text.size, dtype=np.uint8)
+        text = np.empty(self.text.size + other.text.size + SPARE, dtype=np.uint8)
         starts = np.empty(len(self) + len(other) + 1, dtype=np.int64)
-        mine, theirs = np.empty(len(self), dtype=np.int64), np.empty(len(other), dtype=np.int64)
+        mine, theirs = np.empty(len(self) + 1, dtype=np.int64), np.empty(len(other) + 1, dtype=np.int64)
         size = kernels.merged_words(self.text, self.starts, other.text, other.starts, text, starts, mine, theirs)
-        starts = starts[: size + 1].copy()
-        return Vocabulary(text[: starts[-1]].copy(), starts), mine, theirs
+        return Vocabulary(text[: starts[size]], starts[: size + 1]), mine[:-1], theirs[:-1]
 
+
+# Words in their order, and their counts, word by class.
+Counted = tuple[Vocabulary, SparseRows]
 
 NO_TAIL = np.zeros(0, dtype=np.int32)
 NO_WORDS = Vocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
-def _numbered(
-    units: Units, grams: Grams, *vocabulary: object
-) -> tuple[Codes, Integers, object, object, Bytes, Integers, int]:
-    return kernels.number_words(  # type: ignore[no-any-return]
-        units.scratch, units.begins, units.stops, units.groups, units.texts, grams.whole, grams.least, grams.most,
-        SEEDS, *vocabulary, BUCKET_SEEDS,
-    )  # fmt: skip
+class Index(NamedTuple):
+    """Words in the order in which they came, `known` of them, with room for more; see `kernels.words`."""
 
+    entries: npt.NDArray[np.uint64]
+    text: Bytes
+    starts: Integers
+    known: int
 
-def learned(pieces: Iterable[Units], grams: Grams) -> tuple[Vocabulary, Codes, list[tuple[Codes, Integers]]]:
-    """The vocabulary of some texts, the place in it of each number, and piece by piece the numbers of their words."""
-    slots: object = np.zeros(1 << 11, dtype=np.uint64)
-    keys: object = np.empty((1 << 10, 2), dtype=np.uint64)
-    text, starts, known = np.empty(1 << 13, dtype=np.uint8), np.zeros(1 << 10, dtype=np.int64), 0
-    found = []
-    for units in pieces:
-        numbers, firsts, slots, keys, text, starts, known = _numbered(
-            units, grams, slots, keys, text, starts, known, True, NO_TAIL
-        )
-        found.append((numbers[: firsts[-1]], firsts))
-    words = Vocabulary(text[: starts[known]], starts[: known + 1])
-    order = in_order(words)
-    place = np.empty(known, dtype=np.int32)
-    place[order] = np.arange(known, dtype=np.int32)
-    return words.take(order), place, found
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        """Without words, for texts of so many bytes: with the room that most languages need."""
+        entries = 1 << min(max(11, (size // 64).bit_length()), 18)
+        text, starts = np.empty(size // 8 + 64, dtype=np.uint8), np.empty(entries // 2 + 1, dtype=np.int64)
+        starts[0] = 0
+        return cls(np.zeros((entries, 4), dtype=np.uint64), text, starts, 0)
 
+    @property
+    def unsorted(self) -> Vocabulary:
+        """The words as they came."""
+        return Vocabulary(self.text[: self.starts[self.known]], self.starts[: self.known + 1])
 
-def behind_each_other(pieces: Sequence[tuple[Codes, Integers]]) -> tuple[Codes, Integers]:
-    """The numbers of the words of all pieces, and where those of each text begin."""
-    before = np.cumsum([0, *(firsts[-1] for _, firsts in pieces)])
-    starts = [firsts[1:] + offset for (_, firsts), offset in zip(pieces, before[:-1], strict=True)]
-    numbers = np.concatenate([numbers for numbers, _ in pieces] or [NO_TAIL])
-    return numbers, np.concatenate([np.zeros(1, dtype=np.int64), *starts])
+    def sorted(self, words: Codes, counts: Floats, ends: Integers) -> Counted:
+        """The words in the order of their bytes, and how often they were counted, class by class, as a table."""
+        order = in_order(self.unsorted)
+        place = np.empty(self.known, dtype=np.int32)
+        place[order] = np.arange(self.known, dtype=np.int32)
+        data, indices, indptr = kernels.word_by_class(words, counts, ends, place)
+        return self.unsorted.take(order), SparseRows(data, indices, indptr, ends.size - 1)
 
 
 def in_order(vocabulary: Vocabulary) -> Integers:
@@ -192,72 +155,103 @@ class Words:
     """
 
     vocabularies: tuple[Vocabulary, ...]
-    tables: tuple[Floats, ...]
+    counts: tuple[SparseRows, ...]
     texts: Floats
     most: int | None = None
 
     @classmethod
     def empty(cls, classes: int, columns: int, most: int | None = None) -> Self:
-        tables = tuple(np.zeros((0, classes)) for _ in range(columns))
-        return cls((NO_WORDS,) * columns, tables, np.zeros((classes, columns)), most)
+        nothing = _no_counts(classes)
+        return cls((NO_WORDS,) * columns, (nothing,) * columns, np.zeros((classes, columns)), most)
 
     @classmethod
-    def of(cls, columns: Sequence[tuple[Vocabulary, Floats]], texts: Floats, most: int | None = None) -> Self:
+    def of(cls, columns: Sequence[Counted], texts: Floats, most: int | None = None) -> Self:
         """Of words in their order, and their counts, word by class."""
-        found = [_bounded(vocabulary, table, most) for vocabulary, table in columns]
-        return cls(tuple(words for words, _ in found), tuple(table for _, table in found), texts, most)
+        found = [_bounded(*_occurring(*column), most) for column in columns]
+        return cls(tuple(words for words, _ in found), tuple(counts for _, counts in found), texts, most)
 
     @property
     def buckets(self) -> int:
         return buckets_of(self.most)
 
+    @property
+    def tables(self) -> tuple[Floats, ...]:
+        """The counts of each column, word by class, with all their zeros."""
+        return tuple(counts.matrix().toarray() for counts in self.counts)
+
     def merge(self, other: Self) -> "Words":
         found = []
-        for (words, table), (more, counts) in zip(self._columns(), other._columns(), strict=True):
+        for (words, counts), (more, others) in zip(self._columns(), other._columns(), strict=True):
             both, mine, theirs = words.merged(more)
-            total = np.zeros((len(both), table.shape[1]))
-            kernels.add_rows(table, mine, total)
-            kernels.add_rows(counts, theirs, total)
-            found.append(_bounded(both, total, self.most))
+            found.append(_bounded(both, _added(counts, mine, others, theirs, len(both)), self.most))
         return self._holding(found, self.texts + other.texts)
 
     def remove(self, other: Self) -> "Words":
         found = []
-        for (words, table), (more, counts) in zip(self._columns(), other._columns(), strict=True):
+        for (words, counts), (more, others) in zip(self._columns(), other._columns(), strict=True):
             both, mine, theirs = words.merged(more)
-            have, taken = np.zeros((len(both), table.shape[1])), np.zeros((len(both), table.shape[1]))
-            have[mine], taken[theirs] = table, counts
+            have = _added(counts, mine, others.holding(np.zeros(others.stored.size)), theirs, len(both))
+            taken = _added(counts.holding(np.zeros(counts.stored.size)), mine, others, theirs, len(both))
             if self.most is not None:
-                taken = _from_buckets(both, have, taken, self.buckets)
-            left = remaining(have, taken)
-            found.append(occurring(both, left))
+                taken = taken.holding(_from_buckets(both, have, taken, self.buckets))
+            found.append(_occurring(both, have.holding(remaining(have.data, taken.data))))
         return self._holding(found, remaining(self.texts, other.texts))
 
     def scale(self, factor: float) -> "Words":
-        return self._holding([(words, table * factor) for words, table in self._columns()], self.texts * factor)
+        scaled = [(words, counts.holding(counts.stored * factor)) for words, counts in self._columns()]
+        return self._holding(scaled, self.texts * factor)
 
     def place_classes(self, positions: Integers, size: int) -> "Words":
-        columns = [(words, placed(table, positions, size, axis=1)) for words, table in self._columns()]
+        columns = [(words, _placed_classes(counts, positions, size)) for words, counts in self._columns()]
         return self._holding(columns, placed(self.texts, positions, size))
 
     def place_columns(self, positions: Integers, size: int) -> "Words":
-        columns = [(NO_WORDS, np.zeros((0, self.texts.shape[0])))] * size
+        columns = [(NO_WORDS, _no_counts(self.texts.shape[0]))] * size
         for column, position in zip(self._columns(), positions, strict=True):
             if position >= 0:
                 columns[position] = column
         return self._holding(columns, placed(self.texts, positions, size, axis=1))
 
-    def _columns(self) -> list[tuple[Vocabulary, Floats]]:
-        return list(zip(self.vocabularies, self.tables, strict=True))
+    def _columns(self) -> list[Counted]:
+        return list(zip(self.vocabularies, self.counts, strict=True))
 
-    def _holding(self, columns: Sequence[tuple[Vocabulary, Floats]], texts: Floats) -> "Words":
-        return Words(tuple(words for words, _ in columns), tuple(table for _, table in columns), texts, self.most)
+    def _holding(self, columns: Sequence[Counted], texts: Floats) -> "Words":
+        return Words(tuple(words for words, _ in columns), tuple(counts for _, counts in columns), texts, self.most)
 
 
-def occurring(words: Vocabulary, table: Floats) -> tuple[Vocabulary, Floats]:
+def _no_counts(classes: int) -> SparseRows:
+    return SparseRows(np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64), classes)
+
+
+def _added(counts: SparseRows, mine: Integers, others: SparseRows, theirs: Integers, words: int) -> SparseRows:
+    """The counts of some words and those of others, all of them among so many."""
+    data, indices, indptr = kernels.added_rows(*counts.kernel_arrays(), mine, *others.kernel_arrays(), theirs, words)
+    return SparseRows(data, indices, indptr, counts.width)
+
+
+def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> SparseRows:
+    """The counts with their classes at other places; those of a class without a place are dropped."""
+    if np.array_equal(positions, np.arange(size)):
+        return counts
+    there = np.flatnonzero(positions >= 0)
+    cells = np.ones(there.size), (there, positions[there])
+    return _in_order(counts.matrix() @ sparse.csr_array(cells, shape=(counts.width, size)))
+
+
+def _in_order(matrix: sparse.csr_array) -> SparseRows:
+    """The rows of a SciPy matrix with their cells in order, as kernels have them."""
+    matrix.sort_indices()
+    return SparseRows(matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64), matrix.shape[1])
+
+
+def _occurring(words: Vocabulary, counts: SparseRows) -> Counted:
     """The words that were counted."""
-    kept = np.flatnonzero(table.any(axis=1))
-    return (words, table) if kept.size == len(words) else (words.take(kept), table.take(kept, axis=0))
+    if not counts.data.all():
+        matrix = counts.matrix()
+        matrix.eliminate_zeros()
+        counts = _in_order(matrix)
+    kept = np.flatnonzero(np.diff(counts.indptr))
+    return (words, counts) if kept.size == len(words) else (words.take(kept), _in_order(counts.matrix()[kept]))
 
 
 def buckets_of(most: int | None) -> int:
@@ -280,17 +274,19 @@ def bucket_number(name: str) -> int:
     return int(name[len(RARE) :], 16)
 
 
-def _bounded(words: Vocabulary, table: Floats, most: int | None) -> tuple[Vocabulary, Floats]:
+def _bounded(words: Vocabulary, counts: SparseRows, most: int | None) -> Counted:
     """The most frequent words, so many, and the others in their buckets."""
     first = words.rare
     if most is None or len(words) - first <= most:
-        return words, table
+        return words, counts
+    table = counts.matrix()
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
     kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])
     distinct, place = np.unique(_buckets(words.take(rare), buckets_of(most)), return_inverse=True)
     tail = Vocabulary.of([f"{RARE}{bucket:06x}" for bucket in distinct])
     both = Vocabulary(*_joined(tail, words.take(kept)))
-    return both, np.concatenate([summed(table[rare].T, place, len(tail)).T, table[kept]])
+    into = sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
+    return both, _in_order(sparse.vstack([into @ table[rare], table[kept]], format="csr"))
 
 
 def _joined(first: Vocabulary, second: Vocabulary) -> tuple[Bytes, Integers]:
@@ -299,12 +295,13 @@ def _joined(first: Vocabulary, second: Vocabulary) -> tuple[Bytes, Integers]:
     )
 
 
-def _from_buckets(words: Vocabulary, have: Floats, taken: Floats, buckets: int) -> Floats:
-    """What is to be taken, where that of a word that is not there in full is taken from its bucket.
+def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int) -> Floats:
+    """What is to be taken of the stored cells, where that of a word that is not there in full is taken from its bucket.
 
     What was counted in a bucket of its own and is a word here is taken from the words of this bucket, a share of each:
     which of them it was, nobody knows.
     """
+    have, taken = having.matrix().toarray(), taking.matrix().toarray()
     bucket = _buckets(words, buckets)
     lacking = summed(np.maximum(taken - have, 0.0).T, bucket, buckets).T
     taken = np.minimum(taken, have)
@@ -319,4 +316,5 @@ def _from_buckets(words: Vocabulary, have: Floats, taken: Floats, buckets: int) 
             "give just the rows that the model has learned"
         )
     share = np.divide(lacking, left, out=np.zeros_like(left), where=left > 0.0)
-    return np.asarray(taken + np.minimum(share, 1.0)[bucket] * (have - taken))
+    taken += np.minimum(share, 1.0)[bucket] * (have - taken)
+    return np.asarray(taken[np.repeat(np.arange(len(words)), np.diff(having.indptr)), having.indices])

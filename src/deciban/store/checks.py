@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, SparseRows
 from deciban.data.schema import Schema
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
@@ -178,14 +178,26 @@ def _(statistic: Cells, template: Cells, classes: int) -> None:
 
 @check_statistic.register
 def _(statistic: Words, template: Words, classes: int) -> None:
-    require(len(statistic.vocabularies) == len(statistic.tables) == len(template.tables), "words are not one a column")
+    require(len(statistic.vocabularies) == len(statistic.counts) == len(template.counts), "words are not one a column")
     require(statistic.most == template.most, "it has another bound of words than its family")
     require(statistic.texts.shape == template.texts.shape, "texts are not one a class and column")
     _not_negative(statistic.texts, "a number of texts")
-    for words, table in zip(statistic.vocabularies, statistic.tables, strict=True):
+    for words, counts in zip(statistic.vocabularies, statistic.counts, strict=True):
         _check_words(words, statistic.buckets)
-        require(table.shape == (len(words), classes), "counts are not one a word and class")
-        _not_negative(table, "a count")
+        _check_sparse(counts, len(words), classes)
+
+
+def _check_sparse(rows: SparseRows, size: int, width: int) -> None:
+    data, indices, indptr = rows.data, rows.indices, rows.indptr
+    types = [array.dtype.name for array in (data, indices, indptr)]
+    require(types == ["float64", "int32", "int64"], "counts are no numbers")
+    require(data.ndim == indices.ndim == indptr.ndim == 1 and data.size == indices.size, "counts are no list")
+    require(indptr.size == size + 1 and rows.width == width, "counts are not one a word and class")
+    require(indptr[0] == 0 and indptr[-1] == data.size and (np.diff(indptr) >= 0).all(), "counts are of no word")
+    require(((indices >= 0) & (indices < width)).all(), "counts are of no class")
+    place = np.repeat(np.arange(size), np.diff(indptr)) * np.int64(width) + indices
+    require((np.diff(place) > 0).all(), "counts are not in order")
+    _not_negative(data, "a count")
 
 
 def _check_words(words: Vocabulary, buckets: int) -> None:

@@ -32,7 +32,12 @@ MOST_NESTED = 1 << 20
 # How every header begins.
 FIRST = b'{"format":'
 
-ARRAY_TYPES: dict[str, np.dtype[Any]] = {"float64": np.dtype("<f8"), "int64": np.dtype("<i8"), "uint8": np.dtype("u1")}
+ARRAY_TYPES: dict[str, np.dtype[Any]] = {
+    "float64": np.dtype("<f8"),
+    "int64": np.dtype("<i8"),
+    "int32": np.dtype("<i4"),
+    "uint8": np.dtype("u1"),
+}
 
 
 def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:

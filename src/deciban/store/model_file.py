@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, SparseRows
 from deciban.data.write import replacing
 from deciban.decide.priors import log_prior
 from deciban.errors import DecibanError, ModelFileError, UsageError
@@ -130,6 +130,9 @@ def _feed(digest: Any, value: Any) -> None:
         _feed_moments(digest, value.weight[:, None], value.mean, np.diagonal(value.scatter, axis1=1, axis2=2))
     elif isinstance(value, Vocabulary):
         digest.update(b"%d" % len(value) + value.starts.astype("<i8").tobytes() + value.text.tobytes())
+    elif isinstance(value, SparseRows):
+        digest.update(value.indptr.astype("<i8").tobytes() + value.indices.astype("<i4").tobytes())
+        _feed(digest, value.data)
     elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
         _feed(digest, value.shape)
         mantissa, exponent = np.frexp(value.astype(np.float64))

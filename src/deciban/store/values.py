@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import families
+from deciban.arrays import SparseRows
 from deciban.data.schema import Part, Schema
 from deciban.decide.priors import Empirical, Uniform
 from deciban.errors import UsageError
@@ -42,7 +43,7 @@ RECORDS: dict[str, type[Any]] = {
     for record in (
         *FAMILIES,
         *SPREADS,
-        *(Column, Vocabulary, *STATISTICS),
+        *(Column, SparseRows, Vocabulary, *STATISTICS),
         *(Part, Schema, Counts, Choice, Tuning, Origin, Empirical, Uniform),
     )
 }
