@@ -180,8 +180,8 @@ class Text(Spoken):
         order = _by_frequency(total)
         if words.rare:
             order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
-        order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
-        if order.size < len(words):
+        if (rarest := total.min(initial=np.inf)) <= 0.0 or rarest < self.min_count:
+            order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
             sums = kernels.marginal_sums(*counts.take(order).kernel_arrays(), counts.width)[1]
         return TextColumn(self, words.take(order), counts, order, sums, statistic.texts[:, j])
 

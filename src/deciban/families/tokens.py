@@ -101,7 +101,7 @@ class Tokens:
     def _stretches(self, data: Bytes, offsets: Integers, present: Flags) -> Iterator["Stretch"]:
         """Texts that are cut together: of single words as many as can be, otherwise those that fit into the cache."""
         begin, plain = 0, True
-        for first, last in _pieces(offsets):
+        for first, last in _pieces(offsets, 4 * PIECE_BYTES if self._single_words else PIECE_BYTES):
             some = data[offsets[first] : offsets[last]]
             ascii_only = bool(some.max(initial=0) < 128)
             sigma = not ascii_only and self.lowercase and self.tokenizer is None and _has_sigma(some)
@@ -191,11 +191,11 @@ def _has_sigma(data: Bytes) -> bool:
     return bool((data[np.flatnonzero(data[:-1] == first) + 1] == second).any())
 
 
-def _pieces(offsets: Integers) -> Iterator[tuple[int, int]]:
-    """Some texts at a time: the first and the one after the last."""
+def _pieces(offsets: Integers, size: int) -> Iterator[tuple[int, int]]:
+    """Some texts at a time, of so many bytes: the first and the one after the last."""
     rows, first = offsets.size - 1, 0
     while first < rows:
-        last = int(np.searchsorted(offsets, offsets[first] + PIECE_BYTES, side="right"))
+        last = int(np.searchsorted(offsets, offsets[first] + size, side="right"))
         last = min(max(last - 1, first + 1), rows)
         yield first, last
         first = last

@@ -106,7 +106,7 @@ def letters(typing: Any, array: Any, place: Any) -> Any:
 
 @emitted
 def fetch(typing: Any, array: Any, place: Any) -> Any:
-    """Ask memory for what will be needed soon; `place` counts numbers of 64 bits."""
+    """Ask memory for what will be needed soon; `place` counts the numbers of the array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -4,18 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.bits import fetch
 from deciban.kernels.compiled import Array, compiled
-
-# Words ahead of which memory is asked for counts.
-AHEAD = 16
-
-
-@compiled
-def _fetch_row(data: Array, indptr: Array, order: Array, k: int) -> None:
-    """Ask memory for the counts of the word that is k-th in this order."""
-    if k < order.size:
-        fetch(data, np.uint64(indptr[order[k]]))
 
 
 @compiled
@@ -35,13 +24,13 @@ def log_shares(
     summed = others or as_all.any()
     for k in range(order.size):
         j = order[k]
-        _fetch_row(data, indptr, order, k + AHEAD)
         if summed:
             total = 0.0
             for z in range(indptr[j], indptr[j + 1]):
                 total += data[z]
+            log_total = np.log(total + alpha)
             for c in range(bottom.size):
-                value = (np.log(total + alpha) if others or as_all[c] else logs[0]) - log_bottom[c]
+                value = (log_total if others or as_all[c] else logs[0]) - log_bottom[c]
                 out[k, c] = -max(value, least) if others else value
             for z in range(indptr[j], indptr[j + 1]):
                 there = np.uint64(indices[z])
@@ -75,7 +64,6 @@ def log_lifts(
         inverse[c] = sums.sum() / sums[c] if sums[c] > 0.0 else 0.0
     for k in range(order.size):
         j = order[k]
-        _fetch_row(data, indptr, order, k + AHEAD)
         total = unit
         for z in range(indptr[j], indptr[j + 1]):
             total += data[z]

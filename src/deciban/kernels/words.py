@@ -231,9 +231,7 @@ def number_all(
     for run in range(first, last, RUN):
         end = min(run + RUN, last)
         if growing:
-            size = 0
-            for t in range(run, end):
-                size += stops[t + behind] - begins[t]
+            size = (behind + 1) * (stops[end - 1 + behind] - begins[run])  # at most
             entries, text, starts = _room_for(entries, text, starts, known, end - run, size)
         count, known = _number_run(
             scratch, begins, stops, run, end, behind, seeds, entries, text, starts, known, growing, tail, tail_seeds,
@@ -360,43 +358,6 @@ def word_by_class(words: Array, counts: Array, ends: Array, place: Array) -> tup
 
 
 @compiled
-def added_rows(
-    a: Array, a_indices: Array, a_indptr: Array, mine: Array, b: Array, b_indices: Array, b_indptr: Array,
-    theirs: Array, rows: int,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """The sum of two tables in CSR form, whose rows are at the given places (in order) of `rows`."""
-    data, indices = np.empty(a.size + b.size), np.empty(a.size + b.size, dtype=np.int32)
-    indptr = np.zeros(rows + 1, dtype=np.int64)
-    i, j = 0, 0
-    at: Any = np.uint64(0)
-    for row in range(rows):
-        k, a_last, m, b_last = 0, 0, 0, 0
-        if i < mine.size and mine[i] == row:
-            k, a_last = a_indptr[i], a_indptr[i + 1]
-            i += 1
-        if j < theirs.size and theirs[j] == row:
-            m, b_last = b_indptr[j], b_indptr[j + 1]
-            j += 1
-        while k < a_last and m < b_last:
-            first, second = a_indices[k], b_indices[m]
-            indices[at] = min(first, second)
-            data[at] = (a[k] if first <= second else 0.0) + (b[m] if second <= first else 0.0)
-            k += first <= second
-            m += second <= first
-            at += _ONE
-        while k < a_last:
-            indices[at], data[at] = a_indices[k], a[k]
-            k += 1
-            at += _ONE
-        while m < b_last:
-            indices[at], data[at] = b_indices[m], b[m]
-            m += 1
-            at += _ONE
-        indptr[row + 1] = at
-    return data[:at], indices[:at], indptr
-
-
-@compiled
 def marginal_sums(data: Array, indices: Array, indptr: Array, width: int) -> tuple[Array, Array]:
     """The sums of the rows and of the columns of a table in CSR form."""
     rows, columns = np.zeros(indptr.size - 1), np.zeros(width)
@@ -508,29 +469,54 @@ def taken_words(text: Array, starts: Array, order: Array, out: Array, out_starts
 
 
 @compiled
-def merged_words(
-    a: Array, a_starts: Array, b: Array, b_starts: Array, text: Array, starts: Array, of_a: Array, of_b: Array
-) -> int:
-    """The words of two sorted vocabularies, sorted; where each word of both is among them, and their number."""
-    i, j, count, at = 0, 0, 0, 0
-    starts[0] = 0
-    while i < a_starts.size - 1 or j < b_starts.size - 1:
-        if j == b_starts.size - 1:
-            order = -1
-        elif i == a_starts.size - 1:
-            order = 1
-        else:
-            order = _compared(a, a_starts[i], a_starts[i + 1], b, b_starts[j], b_starts[j + 1])
-        if order <= 0:
-            size = a_starts[i + 1] - a_starts[i]
-            _copy_word(a, a_starts[i], size, text, at)
-        else:
-            size = b_starts[j + 1] - b_starts[j]
-            _copy_word(b, b_starts[j], size, text, at)
-        of_a[i], of_b[j] = count, count  # each stays when the next one comes
-        i += order <= 0
-        j += order >= 0
-        at += size
+def add_words(
+    a: Array, a_starts: Array, a_counts: Array, a_classes: Array, a_firsts: Array, b: Array, b_starts: Array,
+    b_counts: Array, b_classes: Array, b_firsts: Array,
+) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
+    """The words of two sorted vocabularies, sorted, and the sum of their counts, word by class in CSR form."""
+    a_size, b_size = a_starts.size - 1, b_starts.size - 1
+    text, starts = np.empty(a.size + b.size + SPARE, dtype=np.uint8), np.empty(a_size + b_size + 1, dtype=np.int64)
+    counts = np.empty(a_counts.size + b_counts.size)
+    classes = np.empty(a_counts.size + b_counts.size, dtype=np.int32)
+    firsts = np.empty(a_size + b_size + 1, dtype=np.int64)
+    i, j, count, place, at = 0, 0, 0, 0, 0
+    starts[0], firsts[0] = 0, 0
+    while i < a_size or j < b_size:
+        mine, theirs = i < a_size, j < b_size
+        if mine and theirs:
+            one = _first_bytes(a, a_starts[i], a_starts[i + 1] - a_starts[i])
+            two = _first_bytes(b, b_starts[j], b_starts[j + 1] - b_starts[j])
+            mine, theirs = one <= two, two <= one
+            if one == two:
+                order = _compared(a, a_starts[i], a_starts[i + 1], b, b_starts[j], b_starts[j + 1])
+                mine, theirs = order <= 0, order >= 0
+        k, k_last, m, m_last, size = 0, 0, 0, 0, 0
+        if mine:
+            k, k_last, size = a_firsts[i], a_firsts[i + 1], a_starts[i + 1] - a_starts[i]
+            _copy_word(a, a_starts[i], size, text, place)
+        if theirs:
+            m, m_last = b_firsts[j], b_firsts[j + 1]
+            if not mine:
+                size = b_starts[j + 1] - b_starts[j]
+                _copy_word(b, b_starts[j], size, text, place)
+        while k < k_last and m < m_last:
+            one_class, other = a_classes[k], b_classes[m]
+            classes[at] = min(one_class, other)
+            counts[at] = (a_counts[k] if one_class <= other else 0.0) + (b_counts[m] if other <= one_class else 0.0)
+            k += one_class <= other
+            m += other <= one_class
+            at += 1
+        while k < k_last:
+            classes[at], counts[at] = a_classes[k], a_counts[k]
+            k += 1
+            at += 1
+        while m < m_last:
+            classes[at], counts[at] = b_classes[m], b_counts[m]
+            m += 1
+            at += 1
+        i += mine
+        j += theirs
+        place += size
         count += 1
-        starts[count] = at
-    return count
+        starts[count], firsts[count] = place, at
+    return text[:place], starts[: count + 1], counts[:at], classes[:at], firsts[: count + 1]

@@ -84,14 +84,6 @@ class Vocabulary:
         text = np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
         return Index(kernels.index_words(text, self.starts, SEEDS), text, self.starts, len(self))
 
-    def merged(self, other: "Vocabulary") -> tuple["Vocabulary", Integers, Integers]:
-        """The words of both, and where those of each are among them."""
-        text = np.empty(self.text.size + other.text.size + SPARE, dtype=np.uint8)
-        starts = np.empty(len(self) + len(other) + 1, dtype=np.int64)
-        mine, theirs = np.empty(len(self) + 1, dtype=np.int64), np.empty(len(other) + 1, dtype=np.int64)
-        size = kernels.merged_words(self.text, self.starts, other.text, other.starts, text, starts, mine, theirs)
-        return Vocabulary(text[: starts[size]], starts[: size + 1]), mine[:-1], theirs[:-1]
-
 
 # Words in their order, and their counts, word by class.
 Counted = tuple[Vocabulary, SparseRows]
@@ -180,21 +172,17 @@ class Words:
         return tuple(counts.matrix().toarray() for counts in self.counts)
 
     def merge(self, other: Self) -> "Words":
-        found = []
-        for (words, counts), (more, others) in zip(self._columns(), other._columns(), strict=True):
-            both, mine, theirs = words.merged(more)
-            found.append(_bounded(both, _added(counts, mine, others, theirs, len(both)), self.most))
+        found = [_bounded(*_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]
         return self._holding(found, self.texts + other.texts)
 
     def remove(self, other: Self) -> "Words":
         found = []
-        for (words, counts), (more, others) in zip(self._columns(), other._columns(), strict=True):
-            both, mine, theirs = words.merged(more)
-            have = _added(counts, mine, others.holding(np.zeros(others.stored.size)), theirs, len(both))
-            taken = _added(counts.holding(np.zeros(counts.stored.size)), mine, others, theirs, len(both))
+        for mine, theirs in zip(self._columns(), other._columns(), strict=True):
+            words, have = _added(mine, _zero(theirs))
+            words, taken = _added(_zero(mine), theirs)
             if self.most is not None:
-                taken = taken.holding(_from_buckets(both, have, taken, self.buckets))
-            found.append(_occurring(both, have.holding(remaining(have.data, taken.data))))
+                taken = taken.holding(_from_buckets(words, have, taken, self.buckets))
+            found.append(_occurring(words, have.holding(remaining(have.data, taken.data))))
         return self._holding(found, remaining(self.texts, other.texts))
 
     def scale(self, factor: float) -> "Words":
@@ -223,10 +211,19 @@ def _no_counts(classes: int) -> SparseRows:
     return SparseRows(np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64), classes)
 
 
-def _added(counts: SparseRows, mine: Integers, others: SparseRows, theirs: Integers, words: int) -> SparseRows:
-    """The counts of some words and those of others, all of them among so many."""
-    data, indices, indptr = kernels.added_rows(*counts.kernel_arrays(), mine, *others.kernel_arrays(), theirs, words)
-    return SparseRows(data, indices, indptr, counts.width)
+def _added(mine: Counted, theirs: Counted) -> Counted:
+    """The words of both and the sum of their counts."""
+    (words, counts), (more, others) = mine, theirs
+    text, starts, *found = kernels.add_words(
+        words.text, words.starts, *counts.kernel_arrays(), more.text, more.starts, *others.kernel_arrays()
+    )
+    return Vocabulary(text, starts), SparseRows(found[0], found[1], found[2], counts.width)
+
+
+def _zero(column: Counted) -> Counted:
+    """The same words, counted 0 times."""
+    words, counts = column
+    return words, counts.holding(np.zeros(counts.stored.size))
 
 
 def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> SparseRows:
