@@ -673,8 +673,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
 
     def _counted(self, schema: Schema, examples: Examples) -> Counts:
-        rows = batches(examples.pieces(), schema)
-        return fold(rows, Counts.empty(schema), self.threads, examples.expected)
+        return fold(batches(examples, schema), Counts.empty(schema), self.threads, examples.expected)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, anew: bool = False) -> Examples:  # noqa: N803
         """Rows with their labels and weights, which files hold in columns of their own.

@@ -1,8 +1,8 @@
 """Batches on threads: counted and added up, or scored."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban.arrays import CORES, Codes, Floats
-from deciban.data.examples import Labelled
+from deciban.data.examples import Examples, Labelled
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
 from deciban.data.tables import Frame, Table
@@ -66,8 +66,13 @@ def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, rows)
 
 
-def batches(pieces: Iterable[Labelled], schema: Schema) -> Iterator[Batch]:
-    """The rows cut into batches, with the columns of the schema."""
+def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
+    """The rows cut into batches, with the columns of the schema; of a table in memory all at once."""
+    found = _batches(examples.pieces(), schema)
+    return list(found) if isinstance(examples, Labelled) else found
+
+
+def _batches(pieces: Iterable[Labelled], schema: Schema) -> Iterator[Batch]:
     for piece in pieces:
         table, labels, weights = schema.fitting(piece.table), piece.labels, piece.weights
         for start, stop in row_ranges(table.rows, _most_rows(table, BATCH_TEXT)):
@@ -108,19 +113,14 @@ def count(batch: Batch, schema: Schema) -> Counts:
 
 def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None) -> Counts:
     """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
-    heaps: list[tuple[int, Counts]] = []
+
+    def counted(batch: Batch) -> Counts:
+        counts = count(batch, start.schema)
+        return start + counts if start.declared else counts  # refuses a label that is not among the classes
+
     with one_blas_thread(), progress("counting", "rows", expected) as advance:
-        for counts in in_order(lambda batch: count(batch, start.schema), rows, threads):
-            advance(counts.rows)
-            heap = start + counts if start.declared else counts  # refuses a label that is not among the classes
-            batches = 1
-            while heaps and heaps[-1][0] == batches:  # heaps of equal size are added: few additions of large ones
-                heap, batches = heaps.pop()[1] + heap, 2 * batches
-            heaps.append((batches, heap))
-    total = heaps.pop()[1] if heaps else start
-    while heaps:
-        total = heaps.pop()[1] + total
-    return (start + total if start is not total else start).without_empty_classes()
+        total = in_tree(counted, rows, lambda counts: advance(counts.rows), threads)
+    return (start if total is None else start + total).without_empty_classes()
 
 
 def scored(
@@ -176,3 +176,50 @@ def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None =
         finally:
             for future in running:
                 future.cancel()
+
+
+def in_tree(
+    action: Callable[[T], Counts], items: Iterable[T], done: Callable[[Counts], None], threads: int | None = None
+) -> Counts | None:
+    """The sum of action(item) of all items in their order, added on threads too: equal heaps, so few large ones.
+
+    done: called with what an action has found. Whoever adds waits for two who were asked before, so that nobody waits
+    for ever.
+    """
+    workers = threads or CORES
+    alone = workers == 1 or (isinstance(items, Sequence) and len(items) < 2)
+    heaps: list[tuple[int, Future[Counts]]] = []
+    running: deque[Future[Counts]] = deque()
+    with _Here() if alone else ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                size, heap = 1, pool.submit(action, item)
+                running.append(heap)
+                while heaps and heaps[-1][0] == size:
+                    size, heap = 2 * size, pool.submit(_sum, heaps.pop()[1], heap)
+                heaps.append((size, heap))
+                if len(running) == 2 * workers:
+                    done(running.popleft().result())
+            while running:
+                done(running.popleft().result())
+            total = None
+            while heaps:
+                heap = heaps.pop()[1]
+                total = heap.result() if total is None else heap.result() + total
+            return total
+        finally:
+            for future in (*running, *(heap for _, heap in heaps)):
+                future.cancel()
+
+
+class _Here(Executor):
+    """Does at once whatever it is asked for."""
+
+    def submit(self, action: Callable[..., R], /, *arguments: Any, **options: Any) -> Future[R]:
+        done: Future[R] = Future()
+        done.set_result(action(*arguments, **options))
+        return done
+
+
+def _sum(first: Future[Counts], second: Future[Counts]) -> Counts:
+    return first.result() + second.result()

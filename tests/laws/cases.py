@@ -135,7 +135,7 @@ def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | 
     table = open_table(X)
     labels = encode_labels(np.asarray(y), table.rows)
     weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return fold(batches([Labelled(table, labels, weights)], schema), Counts.empty(schema), threads)
+    return fold(batches(Labelled(table, labels, weights), schema), Counts.empty(schema), threads)
 
 
 def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray | float = 0.0) -> None:

@@ -169,7 +169,7 @@ class LabelledStream:
         return sample, sample if table.num_rows == rows else replace(self, stream=stream)
 
     def glance(self) -> tuple[Labelled, Examples]:
-        if isinstance(self.stream, Source) and self.stream.typed:
+        if isinstance(self.stream, Source) and self.stream.has_types:
             return self._labelled(self.stream.head(1)), self
         return self.sample()
 

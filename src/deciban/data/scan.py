@@ -6,8 +6,8 @@ first rows must not change later ones. Numbers are read as doubles, so that 3.5 
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from deciban.arrays import CORES
 from deciban.data.complaints import told
 from deciban.data.dialect import quotes_are_closed
 from deciban.data.drawing import drawn
+from deciban.data.quick import STRANGE, Quick
 from deciban.data.stream import Source, fewer_long_rows
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
 from deciban.errors import DataError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 PIECE_ROWS = 3 << 13
 
 PIECE_CELLS = 1 << 21
-PIECE_BYTES = 1 << 25
+PIECE_BYTES = 12 << 20
 
 # Megabytes of DuckDB, and one more for each column.
 MEMORY = 128
@@ -101,6 +102,8 @@ class Scan(Source):
     row_bytes: float | None = None  # on average in a file of text
     row_size: float = 0.0  # in memory, about, where that is known beforehand
     decimal: str = "."
+    multiline: bool = False  # whether cells of a CSV file have line breaks in them
+    quick: Quick | None = None  # reads columns of their own types without DuckDB
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
 
     @cached_property
@@ -108,12 +111,18 @@ class Scan(Source):
         """About how many rows there are."""
         if self.row_bytes is not None:
             return int(self._size / self.row_bytes)
+        if self.quick is not None and self.quick.rows is not None:
+            return self.quick.rows
         if self.files and all(reading.call.startswith("read_parquet") for reading in self.readings):
             with self._reader(f"SELECT count(*) AS n FROM ({self._union(())})") as reader:
                 return int(reader.read_all().column(0)[0].as_py())
         return None
 
     def head(self, rows: int) -> pa.Table:
+        if self.quick is not None and self._as_they_are:
+            with suppress(*STRANGE):
+                if (first := self.quick.first).num_rows >= rows:
+                    return pa.Table.from_batches([first.slice(0, rows)]).select(self.names)
         if not self.typed:
             return super().head(rows)
         with self._reader(f"SELECT * FROM ({self._union(self.names)}) LIMIT {int(rows)}") as reader:
@@ -122,6 +131,20 @@ class Scan(Source):
     @property
     def typed(self) -> bool:
         return not any(reading.csv for reading in self.readings)
+
+    @property
+    def has_types(self) -> bool:
+        return self.typed or self.read_quickly
+
+    @property
+    def read_quickly(self) -> bool:
+        """Whether nobody has to convert a cell, and Arrow is faster."""
+        return self.quick is not None and self.quick.is_faster and self._as_they_are
+
+    @property
+    def _as_they_are(self) -> bool:
+        own = {name: self.own_types.get(name, "VARCHAR") for name in self.names}
+        return all(self.types.get(name, kind) == kind for name, kind in own.items())
 
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
@@ -149,23 +172,41 @@ class Scan(Source):
 
     def tables(self) -> Iterator[pa.Table]:
         given = 0
+        if self.read_quickly:
+            try:
+                for piece in self._read_quickly():
+                    yield piece
+                    given += piece.num_rows
+                return
+            except STRANGE:
+                pass
         try:
-            for piece in self._read():
+            for piece in _behind(given, self._read()):
                 yield piece
                 given += piece.num_rows
         except DataError:
             long_lines = self._size <= LONG_LINE_FILES and not any(COMPRESSED.search(one.call) for one in self.readings)
             slowly = replace(self, readings=tuple(reading.on_one_thread(long_lines) for reading in self.readings))
-            if slowly.readings == self.readings or not all(quotes_are_closed(path) for path in self.files):
+            if slowly.readings == self.readings or not self._quotes_are_closed:
                 raise
-            for piece in slowly._read():  # pieces have the same size
-                if given <= 0:
-                    yield piece
-                given -= piece.num_rows
+            yield from _behind(given, slowly._read())
+
+    def _read_quickly(self) -> Iterator[pa.Table]:
+        assert self.quick is not None
+        schema = self.quick.first.select(self.names).schema
+        yield from _pieces(self.quick.batches(self.names), self._piece_rows, schema)
 
     def _read(self) -> Iterator[pa.Table]:
+        if self.multiline and self._quotes_are_closed:
+            alone = tuple(reading.on_one_thread() for reading in self.readings)
+            yield from replace(self, readings=alone, multiline=False)._read()
+            return
         with self._reader(self._union(self.names)) as reader:
-            yield from map(self._named, _pieces(reader, self._piece_rows))
+            yield from map(self._named, _pieces(reader, self._piece_rows, reader.schema))
+
+    @cached_property
+    def _quotes_are_closed(self) -> bool:
+        return all(quotes_are_closed(path) for path in self.files)
 
     @property
     def _size(self) -> int:
@@ -178,7 +219,7 @@ class Scan(Source):
         return min(PIECE_ROWS, max(256, min(few, PIECE_CELLS // max(len(self.columns), 1))))
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        if self._numbered and self.expected is not None:
+        if self._numbered and self.expected is not None and not self.read_quickly:
             rows = pa.table({"place": drawn(self.expected, fewer_long_rows(most, self.row_size))})
             query = f"{self._union(self.names)} WHERE {ROW_NUMBER} IN (SELECT place FROM drawn) ORDER BY {ROW_NUMBER}"
             with self._reader(query, drawn=rows) as reader:
@@ -230,13 +271,21 @@ class Scan(Source):
             pa.default_memory_pool().release_unused()
 
 
-def _pieces(reader: pa.RecordBatchReader, size: int) -> Iterator[pa.Table]:
-    """The rows in pieces of one size, in whatever batches DuckDB reads them on so many threads; at least one piece.
+def _behind(rows: int, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The pieces behind so many rows; all pieces have the same size."""
+    for piece in pieces:
+        if rows <= 0:
+            yield piece
+        rows -= piece.num_rows
+
+
+def _pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows in pieces of one size, in whatever batches they are read on so many threads; at least one piece.
 
     So the sums of a model do not depend on the machine, in no digit.
     """
-    held, empty = reader.schema.empty_table(), True
-    for batch in reader:
+    held, empty = schema.empty_table(), True
+    for batch in batches:
         more = pa.Table.from_batches([batch])
         held = pa.concat_tables([held, more]) if held.num_rows else more
         while held.num_rows >= size:
@@ -255,7 +304,7 @@ def connect(columns: int = 0, parsing: bool = False, row_size: float = 0.0) -> "
     """
     import duckdb
 
-    return duckdb.connect(
+    connection = duckdb.connect(
         config={
             "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6)}MB",
             "threads": CORES if parsing else max(1, CORES // 2),
@@ -265,6 +314,8 @@ def connect(columns: int = 0, parsing: bool = False, row_size: float = 0.0) -> "
             "python_enable_replacements": False,
         }
     )
+    connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
+    return connection
 
 
 def quoted(name: str) -> str:

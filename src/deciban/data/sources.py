@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from deciban.data.complaints import NOTHING, told
-from deciban.data.dialect import Look, look, quotes_are_closed
+from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
+from deciban.data.quick import TextFiles, json_of_text, plain_parquet
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
 from deciban.data.stream import Source
 from deciban.data.text_types import TYPES, text_type
@@ -243,11 +244,13 @@ def _parquet(
     name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
 ) -> Scan:
     call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true"
-    columns = _described(f"SELECT * FROM {call})", name, called)
+    quick = plain_parquet(paths)
+    columns = quick.types if quick is not None else _described(f"SELECT * FROM {call})", name, called)
     numbered = len(paths) == 1 and ROW_NUMBER not in map(str.lower, columns)
     call += f", {ROW_NUMBER}=true)" if numbered else ")"
     same = tuple((column, column) for column in columns)
-    return Scan(name, tuple(columns), (Reading(call, same),), own_types=columns, row_size=_row_size(paths[0]))
+    size = _row_size(paths[0])
+    return Scan(name, tuple(columns), (Reading(call, same),), own_types=columns, row_size=size, quick=quick)
 
 
 def _row_size(path: Path) -> float:
@@ -271,11 +274,13 @@ def _json(
     for path, found in zip(paths, looks, strict=True):
         options = f"compression='{found.compression or 'none'}', map_inference_threshold=-1, hive_partitioning=true"
         alike.setdefault(options, []).append(path)
+    quick = json_of_text(paths, looks[0].compression) if len(alike) == 1 else None
     looked = (
         f"SELECT * FROM read_json({_list(files)}, sample_size=-1, union_by_name=true, {options})"
         for options, files in alike.items()
     )
-    columns = _described(" UNION ALL BY NAME ".join(looked), name, called)
+    text = dict.fromkeys(quick.names, "VARCHAR") if quick is not None else None
+    columns = text or _described(" UNION ALL BY NAME ".join(looked), name, called)
     known = {column.lower() for column in columns}
     for column in columns:  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
         base, _, number = column.rpartition("_")
@@ -286,7 +291,7 @@ def _json(
     same = tuple((column, column) for column in types)
     calls = (f"read_json({_list(files)}, columns={{{given}}}, {options})" for options, files in alike.items())
     readings, size = tuple(Reading(call, same) for call in calls), looks[0].row_bytes or 0.0
-    return Scan(name, tuple(types), readings, own_types=types, row_size=size)
+    return Scan(name, tuple(types), readings, own_types=types, row_size=size, quick=quick)
 
 
 def _csv(
@@ -295,23 +300,28 @@ def _csv(
     """Files with the same header are read together; the columns of others are united by name."""
     alike: dict[Any, list[Path]] = {}
     for path, found in zip(paths, looks, strict=True):
-        key = found.header, found.delimiter, found.decimal, found.skipped, found.compression, found.multiline
+        key = found.header, found.delimiter, found.decimal, found.skipped, found.compression
         alike.setdefault(key, []).append(path)
     empty = ", ".join(literal(cell) for cell in ("", *missing))
     names = tuple(dict.fromkeys(column for found in looks for column in found.header))
     inner = {column: f"d{j}" for j, column in enumerate(names)}
     readings = []
-    for (header, delimiter, decimal, skipped, compression, multiline), files in alike.items():
+    for (header, delimiter, decimal, skipped, compression), files in alike.items():
         call = (
             f"read_csv({_list(files)}, auto_detect=false, columns={{%COLUMNS%}}, header={str(looks[0].named).lower()}, "
             f"delim={literal(delimiter)}, quote='\"', escape='\"', decimal_separator='{decimal}', skip={skipped}, "
             f"comment='', nullstr=[{empty}], strict_mode=true, compression='{compression or 'none'}')"
         )
-        reading = Reading(call, tuple((inner[column], column) for column in header), csv=True)
-        closed = multiline and all(quotes_are_closed(file) for file in files)
-        readings.append(reading.on_one_thread() if closed else reading)
+        readings.append(Reading(call, tuple((inner[column], column) for column in header), csv=True))
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
-    scan = Scan(name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called)
+    scan = Scan(
+        name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called, files=tuple(paths),
+        multiline=any(found.multiline for found in looks),
+    )  # fmt: skip
+    if len(readings) == 1 and not looks[0].skipped:
+        quick = TextFiles(tuple(paths), looks[0], tuple(missing))
+        if quick.are_all_text:
+            return replace(scan, types=dict.fromkeys(names, "VARCHAR"), quick=quick)
     head = scan.head(max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names))))
     types = {column: text_type(head[column], scan.decimal) for column in names}
     known = {column: kind for column, kind in types.items() if kind is not None}

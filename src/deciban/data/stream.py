@@ -95,6 +95,11 @@ class Source(Stream):
         return self.columns
 
     @property
+    def has_types(self) -> bool:
+        """Whether the first rows tell all there is to know of the types of columns."""
+        return self.typed
+
+    @property
     def row_names(self) -> tuple[str, ...]:
         """Columns that name a row and say nothing of it: they are shown beside a prediction and never learned."""
         return ()

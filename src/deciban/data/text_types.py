@@ -15,6 +15,9 @@ PATTERNS = {
     "TIMESTAMPTZ": r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$",
     "TIME": r"^\d\d:\d\d(:\d\d(\.\d+)?)?$",
 }
+# Cells that are looked at before all the others.
+SEVERAL = 100
+
 LEADING_ZERO = r"^\s*[-+]?0\d"
 LONG_INTEGER = r"^\s*[-+]?\d{16,18}\s*$"
 
@@ -27,6 +30,8 @@ def text_type(cells: pa.ChunkedArray, decimal: str = ".") -> str | None:
     there = cells.drop_null()
     if not len(there):
         return None
+    if len(there) > SEVERAL and text_type(there.slice(0, SEVERAL), decimal) == "VARCHAR":
+        return "VARCHAR"  # what a few cells are not, all are not
     values = pc.unique(there)
     if _all(values, NUMBER.replace("POINT", re.escape(decimal))):
         if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():

@@ -168,7 +168,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
                 f"{declared.tolist()}; correct them or declare them at the first call"
             )
         try:
-            counts = fold(batches([Labelled(table, labels, weights)], schema), Counts.empty(schema)).declaring(declared)
+            counts = fold(batches(Labelled(table, labels, weights), schema), Counts.empty(schema)).declaring(declared)
         except DataError:
             self._explain_refusal(table)
             raise

@@ -105,6 +105,21 @@ def letters(typing: Any, array: Any, place: Any) -> Any:
 
 
 @emitted
+def byte_bits(typing: Any, array: Any, place: Any, byte: Any) -> Any:
+    """A bit for each of 64 bytes that is this one."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
+        one = builder.trunc(arguments[2], ir.IntType(8))
+        alone = builder.insert_element(ir.Constant(_BLOCK, ir.Undefined), one, ir.Constant(ir.IntType(32), 0))
+        places = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        every = builder.shuffle_vector(alone, ir.Constant(_BLOCK, ir.Undefined), places)
+        return builder.bitcast(builder.icmp_unsigned("==", block, every), _NUMBER)
+
+    return types.uint64(array, types.uint64, types.int64), build
+
+
+@emitted
 def fetch(typing: Any, array: Any, place: Any) -> Any:
     """Ask memory for what will be needed soon; `place` counts the numbers of the array."""
 

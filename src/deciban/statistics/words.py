@@ -231,6 +231,8 @@ def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> Spars
     if np.array_equal(positions, np.arange(size)):
         return counts
     there = np.flatnonzero(positions >= 0)
+    if there.size == positions.size and (np.diff(positions) > 0).all():  # they stay in order
+        return SparseRows(counts.data, positions.astype(np.int32)[counts.indices], counts.indptr, size)
     cells = np.ones(there.size), (there, positions[there])
     return _in_order(counts.matrix() @ sparse.csr_array(cells, shape=(counts.width, size)))
 
