@@ -1,0 +1,268 @@
+"""What Arrow reads without DuckDB is what DuckDB would read, and what it cannot read DuckDB does."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deciban import BayesClassifier, Text, kernels, scan
+from deciban.data import quick, sources
+from deciban.data.scan import Scan
+from deciban.errors import DataError, DecibanError
+
+OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+CELLS = st.sampled_from(
+    [
+        "",
+        "x",
+        "y z",
+        '"x"',
+        '"a,b"',
+        '"l1\nl2"',
+        '"a ""b"""',
+        "NA",
+        '"NA"',
+        '""',
+        "é",
+        " s ",
+        "word word",
+        '"\r\n"',
+        "1",
+    ]
+)
+MARKS = st.sampled_from(
+    ["", "x", "yy", '"', '""', "NA", " ", "\n", "\r\n", "\r", ",", "é", '"q,\nr"', '"a ""b"" c"', "\t", ";", "\0"]
+)
+
+
+@st.composite
+def tables_of_text(draw: st.DrawFn) -> str:
+    """A header and cells, or whatever: mostly a CSV file."""
+    columns, end = draw(st.integers(1, 3)), draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    header = ",".join("abc"[:columns]) + end
+    if draw(st.integers(0, 3)) == 0:
+        return header + "".join(draw(st.lists(MARKS, min_size=1, max_size=25)))
+    width = st.integers(0, 19).map(lambda k: {0: 0, 1: columns + 1}.get(k, columns))
+    rows = draw(st.lists(width.flatmap(lambda n: st.lists(CELLS, min_size=n, max_size=n)), min_size=1, max_size=6))
+    text = header + "".join(",".join(row) + end for row in rows)
+    return text if draw(st.booleans()) else text.removesuffix(end)
+
+
+def rows_of(source: Any) -> Any:
+    """The rows, or how the error begins."""
+    try:
+        return pa.concat_tables(source.tables()).to_pylist()
+    except DecibanError as problem:
+        return str(problem)
+
+
+@OFTEN
+@given(tables_of_text())
+def test_tables_of_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    try:
+        found = scan(path)
+    except DecibanError:
+        return
+    assert isinstance(found, Scan)
+    if found.quick is None:
+        return
+    by_duckdb = rows_of(replace(found, quick=None))
+    if isinstance(by_duckdb, str) and ("\r" in text.replace("\r\n", "")):
+        return  # it refuses lines that end in several ways, and nobody has to
+    assert rows_of(found) == by_duckdb
+
+
+VALUES = st.sampled_from(
+    [
+        "x",
+        "hello world",
+        "",
+        "é",
+        'a"b',
+        "l\nm",
+        "\\",
+        "12",
+        "2020-01-01",
+        "12:30",
+        "true",
+        None,
+        "\u2028",
+        "😀",
+        "[1]",
+        5,
+    ]
+)
+LINES = st.lists(st.dictionaries(st.sampled_from(["a", "b", "text", "A"]), VALUES, max_size=3), min_size=1, max_size=6)
+
+
+@OFTEN
+@given(LINES, st.booleans(), st.sampled_from(["", "\n", "\n\n", '{"a": "x", "a": "y"}', '{"a": "\\ud800"}', "[]"]))
+def test_lines_of_json(tmp_path: Path, lines: list[dict[str, Any]], plain: bool, end: str) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text("".join(json.dumps(line, ensure_ascii=plain) + "\n" for line in lines) + end)
+
+    def read() -> Any:
+        try:
+            return rows_of(scan(path))
+        except DecibanError as problem:
+            return str(problem)
+
+    found = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "json_of_text", lambda *_: None)
+        assert found == read()
+
+
+def test_files_of_text_are_read_by_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without DuckDB, also those that are read twice, and where the labels are asked for first."""
+    texts = pa.table(
+        {
+            "text": [f"word{k % 7} in number{k} here, and\nthere " * 40 for k in range(300)],
+            "label": ["so", "thus"] * 150,
+        }
+    )
+    texts.to_pandas().to_csv(tmp_path / "texts.csv", index=False)
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts.to_pylist()))
+    pq.write_table(texts, tmp_path / "texts.parquet")
+    monkeypatch.setattr("duckdb.connect", lambda *_, **__: pytest.fail("DuckDB is asked"))
+    expected = BayesClassifier({"text": Text()}).fit(texts, "label").predict_proba(texts)
+    for kind in ("csv", "jsonl", "parquet"):
+        for tune in ("auto", None):
+            clf = BayesClassifier({"text": Text()}, tune=tune).fit(str(tmp_path / f"texts.{kind}"), "label")
+            assert clf.classes_.tolist() == ["so", "thus"]
+        clf = BayesClassifier({"text": Text()}).fit(str(tmp_path / f"texts.{kind}"), "label")
+        np.testing.assert_allclose(clf.predict_proba(str(tmp_path / f"texts.{kind}")), expected, atol=1e-9)
+
+
+GOOD = '"good text, and\na second line",label\n'
+
+
+@pytest.mark.parametrize(
+    ("late", "says"),
+    [
+        ('with a "quote" in it,label\n', None),
+        ("one,two,three\n", "found 3 cells"),
+        ('"never closed,label\n', "quote"),
+        (b"\xff\xfe,label\n", "UTF-8"),
+    ],
+)
+def test_what_is_strange_late_in_a_file_is_told_by_duckdb(tmp_path: Path, late: str | bytes, says: str | None) -> None:
+    path = tmp_path / "late.csv"
+    data = late if isinstance(late, bytes) else late.encode()
+    path.write_bytes(b"text,label\n" + GOOD.encode() * 150_000 + data)
+    found = scan(path)
+    assert isinstance(found, Scan)
+    assert found.quick is not None
+    expected = rows_of(replace(found, quick=None))
+    assert rows_of(found) == expected
+    assert (says in expected) if says is not None else len(expected) == 150_001 or "line" in expected
+
+
+def test_a_row_that_is_longer_than_what_is_read_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("text,label\n" + GOOD * 60_000 + '"' + "word " * 1_200_000 + '",label\n' + GOOD * 10)
+    found = pa.concat_tables(scan(path).tables())
+    assert found.num_rows == 60_011
+    assert len(found["text"][60_000].as_py()) == 6_000_000
+
+
+def reference(data: bytes, state: int) -> int:
+    for byte in data:
+        sign = chr(byte)
+        ends = sign in "\r\n"
+        if sign == '"':
+            if state == 2:
+                return -1
+            state = 4 if state == 3 else 3
+        elif state != 3:
+            if state == 4 and not ends and sign != ",":
+                return -1
+            state = 0 if ends else 1 if sign == "," else 2
+    return state
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text('a"\n,\r', max_size=200).map(lambda text: text.replace("a", "word " * 5)), max_size=6))
+def test_quotes_are_around_cells(blocks: list[str]) -> None:
+    state = expected = 0
+    for block in blocks:
+        if expected < 0:
+            break
+        data = np.frombuffer(block.encode(), dtype=np.uint8)
+        state, expected = kernels.quoting(data, ord(","), state), reference(block.encode(), expected)
+        assert state == expected
+
+
+def plain(rows: int) -> pa.Table:
+    text = pa.array([f"text {k} " * 100 for k in range(rows)], pa.string())
+    return pa.table({"text": text, "n": np.arange(rows, dtype=np.int32), "y": np.arange(rows) % 2 == 0})
+
+
+@pytest.mark.parametrize(
+    ("table", "folder", "expected"),
+    [
+        (plain, "", True),
+        (plain, "kind=1", False),
+        (lambda rows: plain(rows).append_column("day", pa.array([18_000] * rows, pa.date32())), "", False),
+        (lambda rows: plain(rows).append_column("TEXT", pa.array(["x"] * rows)), "", False),
+        (lambda rows: plain(rows).append_column("c", pa.array(["x"] * rows).dictionary_encode()), "", False),
+        (lambda rows: plain(0), "", True),
+    ],
+)
+def test_plain_parquet(tmp_path: Path, table: Callable[[int], pa.Table], folder: str, expected: bool) -> None:
+    (tmp_path / folder).mkdir(exist_ok=True)
+    path = tmp_path / folder / "table.parquet"
+    pq.write_table(table(3_000), path, row_group_size=1_000)
+    found = scan(path)
+    assert isinstance(found, Scan)
+    assert (found.quick is not None) is expected
+    slowly = replace(found, quick=None, own_types=sources._described(f"SELECT * FROM '{path}'", "it"))
+    assert found.own_types == slowly.own_types or not expected
+    fast, slow = list(found.tables()), list(slowly.tables())
+    assert [piece.num_rows for piece in fast] == [piece.num_rows for piece in slow]
+    assert pa.concat_tables(fast).equals(pa.concat_tables(slow))
+    assert found.expected == slowly.expected == table(3_000).num_rows
+    assert found.head(2).to_pylist() == slowly.head(2).to_pylist()
+
+
+def test_a_damaged_parquet_file_of_texts(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pq.write_table(plain(3_000), path)
+    data = bytearray(path.read_bytes())
+    data[1_000:60_000] = bytes(59_000)
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="damaged"):
+        list(scan(path).tables())
+
+
+def test_large_groups_of_rows(tmp_path: Path) -> None:
+    """Parquet as pyarrow writes it has a million rows in a group: more than DuckDB may hold."""
+    path = tmp_path / "wide.parquet"
+    cells = np.random.default_rng(0).normal(size=500_000)
+    pq.write_table(pa.table({f"x{j}": np.roll(cells, j) for j in range(44)}), path, compression="none")
+    assert path.stat().st_size > 170e6
+    found = scan(path)
+    assert sum(piece.num_rows for piece in found.tables()) == 500_000
+    assert found.sample(100, lambda rows: None)[0].num_rows == 100
+
+
+def test_all_is_left_to_duckdb_where_arrow_has_no_reader_of_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"text": "some words"}\n{"text": "more"}\n')
+    assert quick.json_of_text([path], None) is not None
+    monkeypatch.delattr("pyarrow.json.open_json")
+    assert quick.json_of_text([path], None) is None
+    assert rows_of(scan(path)) == [{"text": "some words"}, {"text": "more"}]
