@@ -177,31 +177,45 @@ def test_a_row_that_is_longer_than_what_is_read_at_a_time(tmp_path: Path) -> Non
     assert len(found["text"][60_000].as_py()) == 6_000_000
 
 
-def reference(data: bytes, state: int) -> int:
-    for byte in data:
+def reference(data: bytes, state: int) -> tuple[int, int]:
+    rows_end = 0
+    for k, byte in enumerate(data):
         sign = chr(byte)
         ends = sign in "\r\n"
         if sign == '"':
             if state == 2:
-                return -1
+                return -1, rows_end
             state = 4 if state == 3 else 3
         elif state != 3:
             if state == 4 and not ends and sign != ",":
-                return -1
+                return -1, rows_end
             state = 0 if ends else 1 if sign == "," else 2
-    return state
+            rows_end = k + 1 if ends else rows_end
+    return state, rows_end
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text('a"\n,\r', max_size=200).map(lambda text: text.replace("a", "word " * 5)), max_size=6))
 def test_quotes_are_around_cells(blocks: list[str]) -> None:
-    state = expected = 0
+    state = 0
     for block in blocks:
-        if expected < 0:
+        found = kernels.quoting(np.frombuffer(block.encode(), dtype=np.uint8), ord(","), state)
+        assert found == reference(block.encode(), state)
+        state = found[0]
+        if state < 0:
             break
-        data = np.frombuffer(block.encode(), dtype=np.uint8)
-        state, expected = kernels.quoting(data, ord(","), state), reference(block.encode(), expected)
-        assert state == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(CELLS, min_size=1, max_size=60), st.sampled_from(["\n", "\r\n", "\r"]), st.integers(1, 40))
+def test_blocks_of_whole_rows(cells: list[str], end: str, size: int) -> None:
+    """No row is cut, no byte is lost, and no block begins with the second half of the end of a line."""
+    data = "".join(f"{cell}{end}" for cell in cells).encode()
+    blocks = [bytes(block) for block in quick._whole_rows(pa.BufferReader(data), ",", size)]
+    assert b"".join(blocks) == data
+    for block in blocks:
+        assert reference(block, 0)[0] == 0
+        assert end == "\n" or not block.startswith(b"\n")
 
 
 def plain(rows: int) -> pa.Table:

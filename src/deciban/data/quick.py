@@ -20,8 +20,11 @@ from deciban.data.dialect import GLANCE_BYTES, Look
 from deciban.data.tables import is_text
 from deciban.data.text_types import text_type
 
-# Bytes of a CSV file that are read at a time: a row has to fit into them.
+# Bytes of a file of text that are read at a time; a line of JSON has to fit into them.
 BLOCK = 1 << 22
+
+# What `kernels.quoting` says of a file: within a cell, or not as it should be.
+QUOTED, STRANGE_QUOTE = 3, -1
 
 # Rows of a Parquet file that are read at a time, and bytes of a column of it.
 ROWS = 1 << 10
@@ -149,11 +152,11 @@ class TextFiles:
         with closing(self._batches(self.look.header, GLANCE_BYTES)) as batches:
             return _one_of(batches)
 
-    @property
-    def are_all_text(self) -> bool:
-        """Whether the first rows show that every column is text: what does not fit into a type there never will."""
+    def are_all_text(self, rows: int) -> bool:
+        """Whether the first rows, no more than these, show that every column is text: what fits into no type there."""
         with suppress(*STRANGE):
-            return all(text_type(column, self.look.decimal) == "VARCHAR" for column in self.first.columns)
+            columns = self.first.slice(0, rows).columns
+            return all(text_type(column, self.look.decimal) == "VARCHAR" for column in columns)
         return False
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
@@ -162,12 +165,6 @@ class TextFiles:
     def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
         import pyarrow.csv
 
-        read = pyarrow.csv.ReadOptions(
-            use_threads=False,
-            block_size=block,
-            column_names=list(self.look.header),
-            skip_rows_after_names=int(self.look.named),
-        )
         parse = pyarrow.csv.ParseOptions(
             delimiter=self.look.delimiter,
             newlines_in_values=True,
@@ -180,27 +177,46 @@ class TextFiles:
             strings_can_be_null=True,
         )
         for path in self.paths:
+            skipped = int(self.look.named)
             with pa.input_stream(str(path), compression=self.look.compression) as stream:
-                checked = pa.PythonFile(_Checked(stream, self.look.delimiter), mode="r")
-                yield from pyarrow.csv.open_csv(checked, read, parse, convert)
+                for rows in _whole_rows(stream, self.look.delimiter, block):
+                    read = pyarrow.csv.ReadOptions(
+                        use_threads=False,
+                        block_size=len(rows),
+                        column_names=list(self.look.header),
+                        skip_rows_after_names=skipped,
+                    )
+                    yield from pyarrow.csv.read_csv(pa.BufferReader(rows), read, parse, convert).to_batches()
+                    skipped = 0
 
 
-class _Checked:
-    """A file that is read only as long as its quotes are around cells and nowhere else."""
+def _whole_rows(stream: Any, delimiter: str, size: int) -> Generator[memoryview]:
+    """A CSV file in blocks of whole rows, about so many bytes; only as long as its quotes are around cells.
 
-    def __init__(self, stream: Any, delimiter: str) -> None:
-        self.stream, self.delimiter, self.state, self.closed = stream, ord(delimiter), 0, False
-
-    def read(self, size: int = -1) -> bytes:
-        block: bytes = self.stream.read(size)
-        data = np.frombuffer(block, dtype=np.uint8)
-        self.state = kernels.quoting(data, self.delimiter, self.state)
-        if self.state < 0 or (not block and self.state == kernels.QUOTED):
+    A block is overwritten by the next one.
+    """
+    room, held, state = bytearray(size + 1), 0, 0  # a byte more: what ends with CR may go on with LF
+    while True:
+        got = stream.readinto(memoryview(room)[held:-1])
+        if got and room[held + got - 1] == ord("\r"):
+            got += stream.readinto(memoryview(room)[held + got : held + got + 1])
+        data = np.frombuffer(room, dtype=np.uint8)[held : held + got]
+        state, end = kernels.quoting(data, ord(delimiter), state)
+        if state == STRANGE_QUOTE or (not got and state == QUOTED):
             raise StrangeError
-        return block
-
-    def close(self) -> None:
-        self.closed = True
+        del data
+        if not got:
+            if held:
+                yield memoryview(room)[:held]
+            return
+        if end:
+            yield memoryview(room)[: held + end]
+            room[: got - end] = room[held + end : held + got]
+            held = got - end
+        else:
+            held += got
+        if held >= len(room) // 2:  # a long row
+            room = room[:held] + bytes(len(room))
 
 
 @dataclass(frozen=True)

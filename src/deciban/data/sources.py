@@ -318,11 +318,12 @@ def _csv(
         name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called, files=tuple(paths),
         multiline=any(found.multiline for found in looks),
     )  # fmt: skip
+    rows = max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names)))
     if len(readings) == 1 and not looks[0].skipped:
         quick = TextFiles(tuple(paths), looks[0], tuple(missing))
-        if quick.are_all_text:
+        if quick.are_all_text(rows):
             return replace(scan, types=dict.fromkeys(names, "VARCHAR"), quick=quick)
-    head = scan.head(max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names))))
+    head = scan.head(rows)
     types = {column: text_type(head[column], scan.decimal) for column in names}
     known = {column: kind for column, kind in types.items() if kind is not None}
     return replace(scan, types=known, unsure=frozenset(names) - set(known))

@@ -44,7 +44,6 @@ _HOMES = {
     "score_sparse_binary": "scoring",
     "score_half_line": "scoring",
     "quoting": "quotes",
-    "QUOTED": "quotes",
     "find_words": "texts",
     "number_texts": "texts",
     "count_texts": "texts",

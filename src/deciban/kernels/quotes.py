@@ -1,8 +1,10 @@
 """Quotes of CSV files."""
 
+from typing import Any
+
 import numpy as np
 
-from deciban.kernels.bits import byte_bits
+from deciban.kernels.bits import byte_bits, highest
 from deciban.kernels.compiled import Array, compiled
 
 # Where a file is, between two bytes: at the beginning of a line or a cell, in a cell without quotes or with them, or
@@ -11,27 +13,36 @@ LINE, CELL, PLAIN, QUOTED, BEHIND, STRANGE = 0, 1, 2, 3, 4, -1
 
 
 @compiled
-def quoting(data: Array, delimiter: int, state: int) -> int:
-    """Where a file is after some more bytes; STRANGE if a quote is neither around a cell nor doubled in one."""
+def quoting(data: Array, delimiter: int, state: int) -> tuple[int, int]:
+    """Where a file is after some more bytes, and how many of them end with a row.
+
+    STRANGE if a quote is neither around a cell nor doubled in one.
+    """
     quote, feed, back = ord('"'), ord("\n"), ord("\r")
     i = 0
+    rows_end: Any = 0
     while i < data.size:
         if i + 64 <= data.size and state != BEHIND and byte_bits(data, np.uint64(i), quote) == 0:
-            i += 64
             if state != QUOTED:
-                last = data[i - 1]
+                ends = byte_bits(data, np.uint64(i), feed) | byte_bits(data, np.uint64(i), back)
+                if ends != 0:
+                    rows_end = i + np.int64(highest(ends)) + 1
+                last = data[i + 63]
                 state = CELL if last == delimiter else LINE if last in (feed, back) else PLAIN
+            i += 64
             continue
         for k in range(i, min(i + 64, data.size)):
             byte = data[k]
             if byte == quote:
                 if state == PLAIN:
-                    return STRANGE
+                    return STRANGE, rows_end
                 state = BEHIND if state == QUOTED else QUOTED
             elif state != QUOTED:
-                ends = byte in (feed, back)
-                if state == BEHIND and not ends and byte != delimiter:
-                    return STRANGE
-                state = LINE if ends else CELL if byte == delimiter else PLAIN
+                is_end = byte in (feed, back)
+                if state == BEHIND and not is_end and byte != delimiter:
+                    return STRANGE, rows_end
+                state = LINE if is_end else CELL if byte == delimiter else PLAIN
+                if is_end:
+                    rows_end = k + 1
         i += 64
-    return state
+    return state, rows_end
