@@ -58,35 +58,38 @@ class Tokens:
 
     def learned(self, texts: pa.Array) -> tuple[Codes, Integers, Index]:
         """The numbers of the words of each text, where those of each begin, and the words."""
-        return self._numbered(texts, Index.empty(texts.nbytes), True, NO_TAIL)
+        return self._numbered(self._stretches(*parts_of(texts)), Index.empty(texts.nbytes), True, NO_TAIL)
 
     def counted(self, texts: pa.Array, labelled: Labelled, classes: int) -> tuple[CountedWords, Index]:
         """The words of texts counted class by class, as they come; see `kernels.count_words`."""
-        stretches = list(self._stretches(*parts_of(texts)))
-        if not self._single_words or len(stretches) != 1:
-            numbers, firsts, index = self.learned(texts)
-            return kernels.count_words(numbers, None, firsts, *labelled, index.known, classes), index
-        words, counts, ends, *index = kernels.count_texts(
-            *self._as_words(stretches[0]), *labelled, classes, SEEDS, *Index.empty(texts.nbytes)
-        )
-        return (words, counts, ends), Index(*index)
+        stretches, index = list(self._stretches(*parts_of(texts))), Index.empty(texts.nbytes)
+        if self._single_words and len(stretches) == 1:
+            words, counts, ends, *grown = kernels.count_texts(
+                *self._as_words(stretches[0]), *labelled, classes, SEEDS, *index
+            )
+            return (words, counts, ends), Index(*grown)
+        numbers, firsts, index = self._numbered(stretches, index, True, NO_TAIL)
+        return kernels.count_words(numbers, None, firsts, *labelled, index.known, classes), index
 
     def numbers(self, texts: pa.Array, vocabulary: Vocabulary, tail: Codes) -> tuple[Codes, Integers]:
         """The numbers of the words of each text that are known, and where those of each begin.
 
         Words that are not known have the number that `tail` has for their bucket, if it has any.
         """
-        numbers, firsts, _ = self._numbered(texts, vocabulary.index, False, tail)
+        numbers, firsts, _ = self._numbered(self._stretches(*parts_of(texts)), vocabulary.index, False, tail)
         return numbers, firsts
 
     def words(self, text: str) -> list[str]:
         """The words of one text, in no particular order: what a vectorizer calls its tokens."""
         numbers, _, index = self.learned(pa.array([text], pa.large_string()))
-        return [index.unsorted[number] for number in numbers]
+        vocabulary = index.unsorted
+        return [vocabulary[number] for number in numbers]
 
-    def _numbered(self, texts: pa.Array, index: Index, growing: bool, tail: Codes) -> tuple[Codes, Integers, Index]:
+    def _numbered(
+        self, stretches: Iterable["Stretch"], index: Index, growing: bool, tail: Codes
+    ) -> tuple[Codes, Integers, Index]:
         found = []
-        for stretch in self._stretches(*parts_of(texts)):
+        for stretch in stretches:
             numbers, firsts, *grown = self._one_by_one(stretch)(SEEDS, *index, growing, tail, BUCKET_SEEDS)
             found.append((numbers, firsts))
             index = Index(*grown)
