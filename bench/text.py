@@ -165,7 +165,8 @@ def deciban_fit(X: Any, y: Any, threads: int | None = None, tune: str | None = N
     from deciban import BayesClassifier, Text
 
     clf = BayesClassifier(Text(), tune=tune, threads=threads).fit(X, y)  # type: ignore[arg-type]
-    assert clf.model_.likelihoods[0].columns[0].slope.size
+    column = clf.model_.likelihoods[0].columns[0]
+    assert column.slope.size and column.words.index.known
     return clf
 
 

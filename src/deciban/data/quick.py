@@ -21,13 +21,12 @@ from deciban.data.tables import is_text
 from deciban.data.text_types import text_type
 
 # Bytes of a file of text that are read at a time; a line of JSON has to fit into them.
-BLOCK = 1 << 22
+BLOCK = 12 << 20
 
 # What `kernels.quoting` says of a file: within a cell, or not as it should be.
 QUOTED, STRANGE_QUOTE = 3, -1
 
-# Rows of a Parquet file that are read at a time, and bytes of a column of it.
-ROWS = 1 << 10
+# Bytes of a column of a Parquet file that are read at a time.
 BUFFER = 1 << 20
 
 # Bytes of lines of JSON that are kept when they have been looked at.
@@ -98,15 +97,19 @@ class ParquetFiles:
 
     @cached_property
     def first(self) -> pa.RecordBatch:
-        with closing(self.batches(list(self.types))) as batches:
+        with closing(self._batches(list(self.types), GLANCE_BYTES)) as batches:
             return _one_of(batches)
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
+        yield from self._batches(names, BLOCK)
+
+    def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
         import pyarrow.parquet as parquet
 
+        rows = max(1, int(block * self.rows / max(self.size, 1)))
         for path in self.paths:
             with parquet.ParquetFile(path, buffer_size=BUFFER) as file:
-                yield from file.iter_batches(ROWS, columns=list(names), use_threads=False)
+                yield from file.iter_batches(rows, columns=list(names), use_threads=False)
 
 
 def plain_parquet(paths: Sequence[Path]) -> ParquetFiles | None:

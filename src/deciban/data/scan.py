@@ -192,9 +192,14 @@ class Scan(Source):
             yield from _behind(given, slowly._read())
 
     def _read_quickly(self) -> Iterator[pa.Table]:
+        """Pieces of a size that depends on the file alone."""
         assert self.quick is not None
-        schema = self.quick.first.select(self.names).schema
-        yield from _pieces(self.quick.batches(self.names), self._piece_rows, schema)
+        empty = True
+        for batch in self.quick.batches(self.names):
+            yield pa.Table.from_batches([batch])
+            empty = False
+        if empty:
+            yield pa.Table.from_batches([self.quick.first.select(self.names).slice(0, 0)])
 
     def _read(self) -> Iterator[pa.Table]:
         if self.multiline and self._quotes_are_closed:
@@ -272,11 +277,11 @@ class Scan(Source):
 
 
 def _behind(rows: int, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The pieces behind so many rows; all pieces have the same size."""
+    """What is behind so many rows."""
     for piece in pieces:
-        if rows <= 0:
-            yield piece
-        rows -= piece.num_rows
+        if piece.num_rows > rows or rows == 0:
+            yield piece.slice(rows)
+        rows = max(rows - piece.num_rows, 0)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> Iterator[pa.Table]:
