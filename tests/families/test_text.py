@@ -844,3 +844,10 @@ def test_sizes_that_cannot_be_meant(options: Any) -> None:
 def test_options_as_scikit_learn_says_them() -> None:
     assert Text(stop_words=None, strip_accents=None) == Text()
     assert Text(strip_accents="unicode") == Text(strip_accents=True)
+
+
+def test_weights_that_are_next_to_nothing() -> None:
+    """Half of the least number is 0: such words count nothing, however many there are, and no others."""
+    texts, labels = ["aa bb cc dd", "ee"] * 2_000, ["x", "y"] * 2_000
+    clf = BayesClassifier(Text(normalize=True), tune=None).fit(texts, labels, sample_weight=np.full(4_000, 5e-324))
+    assert words_of(clf)[0] == ["ee"]

@@ -4,13 +4,14 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
+from deciban.data.text_types import text_type
 from deciban.errors import DataError, UsageError
 
 # How much of a file is looked at; a header has to end before.
@@ -51,6 +52,7 @@ class Look:
     skipped: int = 0  # blank lines before the header
     mixed_ends: bool = False
     multiline: bool = False  # whether cells have line breaks in them
+    text: bool = False  # whether no column begins with numbers or dates
     row_bytes: float | None = None  # of a row on average; of a CSV only where the whole file is not shorter
 
 
@@ -144,9 +146,15 @@ def _csv(
         named=header,
         skipped=skipped,
         multiline=multiline,
+        text=all(_is_text(row[j] for row in rows[1:] if j < len(row)) for j in range(len(names))),
         mixed_ends="\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
         row_bytes=size / lines if lines and compression is None else None,
     )
+
+
+def _is_text(cells: Iterable[str]) -> bool:
+    """Whether cells of a column, if they are not empty, are text and nothing else."""
+    return text_type(pa.chunked_array([[cell or None for cell in cells]], pa.string())) == "VARCHAR"
 
 
 def quotes_are_closed(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Files that Arrow reads faster than DuckDB, and as well: Parquet of long texts, CSV and JSON of nothing but text.
+"""Files that Arrow reads faster than DuckDB, and as well: CSV and lines of JSON of nothing but text.
 
 Whatever is strange in a file (rows of other lengths, quotes in the middle of a cell, other types) is left to DuckDB,
 which reads the file once more and can say what is wrong.
@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from deciban import kernels
 from deciban.data.dialect import GLANCE_BYTES, Look
-from deciban.data.tables import is_text
 from deciban.data.text_types import text_type
 
 # Bytes of a file of text that are read at a time; a line of JSON has to fit into them.
@@ -26,29 +25,12 @@ BLOCK = 12 << 20
 # What `kernels.quoting` says of a file: within a cell, or not as it should be.
 QUOTED, STRANGE_QUOTE = 3, -1
 
-# Bytes of a column of a Parquet file that are read at a time.
-BUFFER = 1 << 20
-
 # Bytes of lines of JSON that are kept when they have been looked at.
 HELD_BYTES = 1 << 26
 
-# Whatever has such a letter is no date, no time and no number, in none of the ways in which they are written.
+# Whatever has such a letter is no number to DuckDB, and no date or time but for these words.
 WORDS = "[g-su-yG-SU-Y]"
-
-# Bytes of a row that has more than numbers in it.
-LONG_ROW = 400
-
-# Arrow's types that DuckDB gives back as they are, and what it calls them.
-PLAIN = {
-    "string": "VARCHAR",
-    "double": "DOUBLE",
-    "float": "FLOAT",
-    "bool": "BOOLEAN",
-    "int64": "BIGINT",
-    "int32": "INTEGER",
-    "int16": "SMALLINT",
-    "int8": "TINYINT",
-}
+DATES = r"^(?i:\s*[-+]?(epoch|infinity)\s*)$"
 
 
 class StrangeError(Exception):
@@ -56,21 +38,11 @@ class StrangeError(Exception):
 
 
 # What is raised where DuckDB has to be asked.
-STRANGE = (StrangeError, pa.ArrowException, OSError)
+STRANGE = (StrangeError, pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 class Quick(Protocol):
     """A way to read files without DuckDB."""
-
-    @property
-    def rows(self) -> int | None:
-        """How many there are, if that is known."""
-        ...
-
-    @property
-    def is_faster(self) -> bool:
-        """Whether it reads all rows faster than DuckDB does; if not, it only knows some things sooner."""
-        ...
 
     @property
     def first(self) -> pa.RecordBatch:
@@ -80,57 +52,6 @@ class Quick(Protocol):
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
         """The rows with these columns; StrangeError, or an exception of Arrow, where DuckDB has to be asked."""
         ...
-
-
-@dataclass(frozen=True)
-class ParquetFiles:
-    """Parquet files with the same columns; `types` are DuckDB's, `size` the bytes of their cells."""
-
-    paths: tuple[Path, ...]
-    types: dict[str, str]
-    rows: int
-    size: int
-
-    @property
-    def is_faster(self) -> bool:
-        return self.size > LONG_ROW * self.rows
-
-    @cached_property
-    def first(self) -> pa.RecordBatch:
-        with closing(self._batches(list(self.types), GLANCE_BYTES)) as batches:
-            return _one_of(batches)
-
-    def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
-        yield from self._batches(names, BLOCK)
-
-    def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
-        import pyarrow.parquet as parquet
-
-        rows = max(1, int(block * self.rows / max(self.size, 1)))
-        for path in self.paths:
-            with parquet.ParquetFile(path, buffer_size=BUFFER) as file:
-                yield from file.iter_batches(rows, columns=list(names), use_threads=False)
-
-
-def plain_parquet(paths: Sequence[Path]) -> ParquetFiles | None:
-    """Files whose columns DuckDB would give back as they are, and add none; None if these are not."""
-    import pyarrow.parquet as parquet
-
-    if any("=" in folder for path in paths for folder in path.absolute().parts[:-1]):  # which names a column
-        return None
-    try:
-        footers = [parquet.read_metadata(path) for path in paths]
-        schemas = [footer.schema.to_arrow_schema() for footer in footers]
-    except (pa.ArrowException, OSError):
-        return None
-    names, types = schemas[0].names, [str(kind) for kind in schemas[0].types]
-    alike = all(schema.equals(schemas[0]) for schema in schemas)
-    if not alike or len({name.lower() for name in names}) < len(names) or not all(kind in PLAIN for kind in types):
-        return None
-    found = {name: PLAIN[kind] for name, kind in zip(names, types, strict=True)}
-    rows = sum(footer.num_rows for footer in footers)
-    size = sum(footer.row_group(k).total_byte_size for footer in footers for k in range(footer.num_row_groups))
-    return ParquetFiles(tuple(paths), found, rows, size)
 
 
 def _one_of(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
@@ -146,9 +67,6 @@ class TextFiles:
     paths: tuple[Path, ...]
     look: Look
     missing: tuple[str, ...]
-
-    rows = None
-    is_faster = True
 
     @cached_property
     def first(self) -> pa.RecordBatch:
@@ -232,8 +150,6 @@ class TextLines:
     rows: int
     held: tuple[pa.RecordBatch, ...] | None = None
 
-    is_faster = True
-
     @property
     def first(self) -> pa.RecordBatch:
         return _one_of(self.batches(self.names))
@@ -246,7 +162,7 @@ class TextLines:
 
 def json_of_text(paths: Sequence[Path], compression: str | None) -> TextLines | None:
     """Files of lines whose values are all text, and none a date to anybody; None if these are not."""
-    if any("=" in folder for path in paths for folder in path.absolute().parts[:-1]):  # which names a column
+    if in_named_folders(paths):
         return None
     short = compression is None and sum(path.stat().st_size for path in paths) <= HELD_BYTES
     held, rows = [], 0
@@ -254,7 +170,8 @@ def json_of_text(paths: Sequence[Path], compression: str | None) -> TextLines | 
         with closing(_json_batches(paths, compression, None)) as batches:
             first = _one_of(batches)
         names = first.schema.names
-        if not names or len({name.lower() for name in names}) < len(names) or not all(map(_has_words, first.columns)):
+        different = len({name.lower() for name in names}) == len(names)
+        if not names or not all(names) or not different or not all(map(_has_words, first.columns)):
             return None
         for batch in _json_batches(paths, compression, first.schema):
             rows += batch.num_rows
@@ -264,7 +181,15 @@ def json_of_text(paths: Sequence[Path], compression: str | None) -> TextLines | 
 
 
 def _has_words(column: pa.Array) -> bool:
-    return is_text(column.type) and bool(pc.any(pc.match_substring_regex(column, WORDS)).as_py())
+    if not pa.types.is_string(column.type):
+        return False
+    words = pc.and_not(pc.match_substring_regex(column, WORDS), pc.match_substring_regex(column, DATES))
+    return bool(pc.any(words).as_py())
+
+
+def in_named_folders(paths: Sequence[Path]) -> bool:
+    """Whether the name of a folder, such as year=2024, is a column of its files."""
+    return any("=" in folder for path in paths for folder in path.absolute().parts[:-1])
 
 
 def _json_batches(
@@ -280,4 +205,6 @@ def _json_batches(
     read = pyarrow.json.ReadOptions(block_size=BLOCK)
     for path in paths:
         with pa.input_stream(str(path), compression=compression) as stream:
-            yield from pyarrow.json.open_json(stream, read, parse)
+            for batch in pyarrow.json.open_json(stream, read, parse):
+                batch.validate(full=True)  # Arrow has not looked whether it is UTF-8
+                yield batch

@@ -103,7 +103,8 @@ class Scan(Source):
     row_size: float = 0.0  # in memory, about, where that is known beforehand
     decimal: str = "."
     multiline: bool = False  # whether cells of a CSV file have line breaks in them
-    quick: Quick | None = None  # reads columns of their own types without DuckDB
+    rows: int | None = None  # where that is known beforehand
+    quick: Quick | None = None  # reads files of nothing but text
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
 
     @cached_property
@@ -111,15 +112,15 @@ class Scan(Source):
         """About how many rows there are."""
         if self.row_bytes is not None:
             return int(self._size / self.row_bytes)
-        if self.quick is not None and self.quick.rows is not None:
-            return self.quick.rows
+        if self.rows is not None:
+            return self.rows
         if self.files and all(reading.call.startswith("read_parquet") for reading in self.readings):
             with self._reader(f"SELECT count(*) AS n FROM ({self._union(())})") as reader:
                 return int(reader.read_all().column(0)[0].as_py())
         return None
 
     def head(self, rows: int) -> pa.Table:
-        if self.quick is not None and self._as_they_are:
+        if self.quick is not None and self.is_all_text:
             with suppress(*STRANGE):
                 if (first := self.quick.first).num_rows >= rows:
                     return pa.Table.from_batches([first.slice(0, rows)]).select(self.names)
@@ -134,17 +135,13 @@ class Scan(Source):
 
     @property
     def has_types(self) -> bool:
-        return self.typed or self.read_quickly
+        return self.typed or self.is_all_text
 
     @property
-    def read_quickly(self) -> bool:
-        """Whether nobody has to convert a cell, and Arrow is faster."""
-        return self.quick is not None and self.quick.is_faster and self._as_they_are
-
-    @property
-    def _as_they_are(self) -> bool:
-        own = {name: self.own_types.get(name, "VARCHAR") for name in self.names}
-        return all(self.types.get(name, kind) == kind for name, kind in own.items())
+    def is_all_text(self) -> bool:
+        """Whether Arrow reads it, and nobody has to convert a cell."""
+        text = all(self.types.get(name, "VARCHAR") == "VARCHAR" for name in self.names)
+        return self.quick is not None and text and bool(self.names)
 
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
@@ -172,9 +169,9 @@ class Scan(Source):
 
     def tables(self) -> Iterator[pa.Table]:
         given = 0
-        if self.read_quickly:
+        if self.is_all_text:
             try:
-                for piece in self._read_quickly():
+                for piece in self._read_by_arrow():
                     yield piece
                     given += piece.num_rows
                 return
@@ -191,7 +188,7 @@ class Scan(Source):
                 raise
             yield from _behind(given, slowly._read())
 
-    def _read_quickly(self) -> Iterator[pa.Table]:
+    def _read_by_arrow(self) -> Iterator[pa.Table]:
         """Pieces of a size that depends on the file alone."""
         assert self.quick is not None
         empty = True
@@ -224,7 +221,7 @@ class Scan(Source):
         return min(PIECE_ROWS, max(256, min(few, PIECE_CELLS // max(len(self.columns), 1))))
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        if self._numbered and self.expected is not None and not self.read_quickly:
+        if self._numbered and self.expected is not None:
             rows = pa.table({"place": drawn(self.expected, fewer_long_rows(most, self.row_size))})
             query = f"{self._union(self.names)} WHERE {ROW_NUMBER} IN (SELECT place FROM drawn) ORDER BY {ROW_NUMBER}"
             with self._reader(query, drawn=rows) as reader:

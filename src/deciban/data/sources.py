@@ -11,12 +11,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
-from deciban.data.quick import TextFiles, json_of_text, plain_parquet
+from deciban.data.quick import TextFiles, in_named_folders, json_of_text
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
 from deciban.data.stream import Source
 from deciban.data.text_types import TYPES, text_type
@@ -27,6 +27,18 @@ STANDARD_INPUT = "-"
 
 # Cells of a CSV file that are missing, besides empty ones.
 MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+
+# Arrow's types that DuckDB gives back as they are, and what it calls them.
+PLAIN = {
+    "string": "VARCHAR",
+    "double": "DOUBLE",
+    "float": "FLOAT",
+    "bool": "BOOLEAN",
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "int16": "SMALLINT",
+    "int8": "TINYINT",
+}
 
 # What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
@@ -244,26 +256,40 @@ def _parquet(
     name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
 ) -> Scan:
     call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true"
-    quick = plain_parquet(paths)
-    columns = quick.types if quick is not None else _described(f"SELECT * FROM {call})", name, called)
+    footer = _footer(paths)
+    columns = footer.types or _described(f"SELECT * FROM {call})", name, called)
     numbered = len(paths) == 1 and ROW_NUMBER not in map(str.lower, columns)
     call += f", {ROW_NUMBER}=true)" if numbered else ")"
     same = tuple((column, column) for column in columns)
-    size = _row_size(paths[0])
-    return Scan(name, tuple(columns), (Reading(call, same),), own_types=columns, row_size=size, quick=quick)
+    readings = (Reading(call, same),)
+    return Scan(name, tuple(columns), readings, own_types=columns, row_size=footer.row_size, rows=footer.rows)
 
 
-def _row_size(path: Path) -> float:
-    """The bytes of a row of a Parquet file in memory, about; 0 where that is not known."""
+class Footer(NamedTuple):
+    """What Parquet files say of themselves: the bytes of a row, how many rows, and types if DuckDB has the same ones."""
+
+    row_size: float = 0.0
+    rows: int | None = None
+    types: dict[str, str] | None = None
+
+
+def _footer(paths: Sequence[Path]) -> Footer:
+    """Sooner than DuckDB would say it."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
     try:
-        held = parquet.read_metadata(path)
-    except (pa.ArrowException, OSError):
-        return 0.0  # DuckDB can tell what is wrong
-    size = sum(held.row_group(k).total_byte_size for k in range(held.num_row_groups))
-    return float(size / max(held.num_rows, 1))
+        held = [parquet.read_metadata(path) for path in paths]
+        schemas = [one.schema.to_arrow_schema() for one in held]
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        return Footer()  # DuckDB can tell what is wrong
+    rows = sum(one.num_rows for one in held)
+    size = sum(one.row_group(k).total_byte_size for one in held for k in range(one.num_row_groups))
+    names, kinds = schemas[0].names, [str(kind) for kind in schemas[0].types]
+    alike = all(schema.equals(schemas[0]) for schema in schemas) and not in_named_folders(paths)
+    plain = all(names) and len({name.lower() for name in names}) == len(names) and set(kinds) <= set(PLAIN)
+    types = {name: PLAIN[kind] for name, kind in zip(names, kinds, strict=True)} if alike and plain else None
+    return Footer(size / max(rows, 1), rows, types)
 
 
 def _json(
@@ -291,7 +317,9 @@ def _json(
     same = tuple((column, column) for column in types)
     calls = (f"read_json({_list(files)}, columns={{{given}}}, {options})" for options, files in alike.items())
     readings, size = tuple(Reading(call, same) for call in calls), looks[0].row_bytes or 0.0
-    return Scan(name, tuple(types), readings, own_types=types, row_size=size, quick=quick)
+    return Scan(
+        name, tuple(types), readings, own_types=types, row_size=size, quick=quick, rows=quick.rows if quick else None
+    )
 
 
 def _csv(
@@ -319,7 +347,9 @@ def _csv(
         multiline=any(found.multiline for found in looks),
     )  # fmt: skip
     rows = max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names)))
-    if len(readings) == 1 and not looks[0].skipped:
+    special = f'"\r\n{looks[0].delimiter}'
+    plain = looks[0].delimiter.isascii() and not any(sign in cell for cell in missing for sign in special)
+    if len(readings) == 1 and looks[0].text and not looks[0].skipped and plain:
         quick = TextFiles(tuple(paths), looks[0], tuple(missing))
         if quick.are_all_text(rows):
             return replace(scan, types=dict.fromkeys(names, "VARCHAR"), quick=quick)

@@ -296,9 +296,9 @@ def add_text(
     for t in range(first, last):
         number = np.uint64(numbers[t])
         before = tally[number]
-        touched[at] = numbers[t]
-        at += np.uint64(before == 0.0)
         tally[number] = before + (weight if amounts is None else weight * amounts[t])
+        touched[at] = numbers[t]
+        at += np.uint64((before == 0.0) & (tally[number] > 0.0))  # a product may be too small to be anything
     return np.int64(at)
 
 
