@@ -43,8 +43,9 @@ LONG_LINE_FILES = 1 << 30
 
 COMPRESSED = re.compile(r"compression='(?!none)")
 
-# Rows that DuckDB holds at least, of those that are read and of those that are given.
-HELD_ROWS = 8 * 2048
+# Rows that DuckDB handles together, and that it holds at least, of those that are read and of those that are given.
+VECTOR = 2048
+HELD_ROWS = 8 * VECTOR
 
 # What DuckDB calls the number of a row of a Parquet file.
 ROW_NUMBER = "file_row_number"
@@ -218,7 +219,8 @@ class Scan(Source):
     def _piece_rows(self) -> int:
         """The rows of a piece, which depend on the table alone."""
         few = int(PIECE_BYTES / max(self.row_size, self.row_bytes or 0.0, 1.0))
-        return min(PIECE_ROWS, max(256, min(few, PIECE_CELLS // max(len(self.columns), 1))))
+        rows = min(PIECE_ROWS, max(256, min(few, PIECE_CELLS // max(len(self.columns), 1))))
+        return rows - rows % VECTOR if rows > VECTOR else rows  # as DuckDB has them: then nothing is copied
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if self._numbered and self.expected is not None:

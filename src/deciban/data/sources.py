@@ -266,7 +266,7 @@ def _parquet(
 
 
 class Footer(NamedTuple):
-    """What Parquet files say of themselves: the bytes of a row, how many rows, and types if DuckDB has the same ones."""
+    """What Parquet files say: the bytes of a row, how many rows, and types if DuckDB has the same ones."""
 
     row_size: float = 0.0
     rows: int | None = None
