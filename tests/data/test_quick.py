@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deciban import BayesClassifier, Text, kernels, scan
+from deciban import BayesClassifier, Text, scan
 from deciban.data import quick, sources
 from deciban.data.scan import Scan
 from deciban.errors import DataError, DecibanError, UsageError
+from deciban.kernels.quotes import quoting
 
 OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -192,7 +193,7 @@ def reference(data: bytes, state: int) -> tuple[int, int]:
 def test_quotes_are_around_cells(blocks: list[str]) -> None:
     state = 0
     for block in blocks:
-        found = kernels.quoting(np.frombuffer(block.encode(), dtype=np.uint8), ord(","), state)
+        found = quoting(np.frombuffer(block.encode(), dtype=np.uint8), ord(","), state)
         assert found == reference(block.encode(), state)
         state = found[0]
         if state < 0:

@@ -15,15 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban import kernels
 from deciban.data.dialect import GLANCE_BYTES, Look
 from deciban.data.text_types import text_type
 
 # Bytes of a file of text that are read at a time; a line of JSON has to fit into them.
 BLOCK = 12 << 20
-
-# What `kernels.quoting` says of a file: within a cell, or not as it should be.
-QUOTED, STRANGE_QUOTE = 3, -1
 
 # Bytes of lines of JSON that are kept when they have been looked at.
 HELD_BYTES = 1 << 26
@@ -116,14 +112,16 @@ def _whole_rows(stream: Any, delimiter: str, size: int) -> Generator[memoryview]
 
     A block is overwritten by the next one.
     """
-    room, held, state = bytearray(size + 1), 0, 0  # a byte more: what ends with CR may go on with LF
+    from deciban.kernels.quotes import LINE, QUOTED, WRONG, quoting
+
+    room, held, state = bytearray(size + 1), 0, LINE  # a byte more: what ends with CR may go on with LF
     while True:
         got = stream.readinto(memoryview(room)[held:-1])
         if got and room[held + got - 1] == ord("\r"):
             got += stream.readinto(memoryview(room)[held + got : held + got + 1])
         data = np.frombuffer(room, dtype=np.uint8)[held : held + got]
-        state, end = kernels.quoting(data, ord(delimiter), state)
-        if state == STRANGE_QUOTE or (not got and state == QUOTED):
+        state, end = quoting(data, ord(delimiter), state)
+        if state == WRONG or (not got and state == QUOTED):
             raise StrangeError
         del data
         if not got:

@@ -43,7 +43,6 @@ _HOMES = {
     "score_sparse_linear": "scoring",
     "score_sparse_binary": "scoring",
     "score_half_line": "scoring",
-    "quoting": "quotes",
     "find_words": "texts",
     "number_texts": "texts",
     "count_texts": "texts",

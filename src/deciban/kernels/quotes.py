@@ -9,14 +9,14 @@ from deciban.kernels.compiled import Array, compiled
 
 # Where a file is, between two bytes: at the beginning of a line or a cell, in a cell without quotes or with them, or
 # behind a quote in such a cell, which may be its last or the first of two.
-LINE, CELL, PLAIN, QUOTED, BEHIND, STRANGE = 0, 1, 2, 3, 4, -1
+LINE, CELL, PLAIN, QUOTED, BEHIND, WRONG = 0, 1, 2, 3, 4, -1
 
 
 @compiled
 def quoting(data: Array, delimiter: int, state: int) -> tuple[int, int]:
     """Where a file is after some more bytes, and how many of them end with a row.
 
-    STRANGE if a quote is neither around a cell nor doubled in one.
+    WRONG if a quote is neither around a cell nor doubled in one.
     """
     quote, feed, back = ord('"'), ord("\n"), ord("\r")
     i = 0
@@ -35,12 +35,12 @@ def quoting(data: Array, delimiter: int, state: int) -> tuple[int, int]:
             byte = data[k]
             if byte == quote:
                 if state == PLAIN:
-                    return STRANGE, rows_end
+                    return WRONG, rows_end
                 state = BEHIND if state == QUOTED else QUOTED
             elif state != QUOTED:
                 is_end = byte in (feed, back)
                 if state == BEHIND and not is_end and byte != delimiter:
-                    return STRANGE, rows_end
+                    return WRONG, rows_end
                 state = LINE if is_end else CELL if byte == delimiter else PLAIN
                 if is_end:
                     rows_end = k + 1
