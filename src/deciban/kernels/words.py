@@ -84,11 +84,17 @@ def _more_entries(entries: Array, size: int) -> Array:
 
 
 @compiled
+def _is_full(entries: int, words: int) -> bool:
+    """Whether so many words need more entries. Frequent words come early and are found at once in any case."""
+    return 10 * words > 7 * entries
+
+
+@compiled
 def index_words(text: Array, starts: Array, seeds: Array) -> Array:
     """The entries of words that are all different; `text` has fifteen bytes more than they."""
     count = starts.size - 1
     size = 16
-    while size < 2 * count:
+    while _is_full(size, count):
         size *= 2
     entries = np.zeros((size, 4), dtype=np.uint64)
     mask = np.uint64(size - 1)
@@ -168,7 +174,7 @@ def _room_for(
         text = longer(text, starts[known], starts[known] + size + SPARE)
     if known + words + 1 > starts.size:
         starts = longer(starts, known + 1, known + words + 1)
-    if 2 * (known + words) > entries.shape[0]:
+    if _is_full(entries.shape[0], known + words):
         entries = _more_entries(entries, 2 * entries.shape[0])
     return entries, text, starts
 
