@@ -98,13 +98,18 @@ def index_words(text: Array, starts: Array, seeds: Array) -> Array:
         size *= 2
     entries = np.zeros((size, 4), dtype=np.uint64)
     mask = np.uint64(size - 1)
-    for number in range(count):
-        first, more = _key(text, starts[number], starts[number + 1] - starts[number], seeds)
-        hashed = _hashed(first, more, seeds)
-        slot = hashed & mask
-        while entries[slot, 1] != 0:
-            slot = (slot + _ONE) & mask
-        _enter(entries, slot, first, more, number, hashed)
+    hashes = np.empty((RUN, 3), dtype=np.uint64)
+    for run in range(0, count, RUN):
+        some = min(RUN, count - run)
+        for k in range(some):
+            first, more = _key(text, starts[run + k], starts[run + k + 1] - starts[run + k], seeds)
+            hashes[k, 0], hashes[k, 1], hashes[k, 2] = first, more, _hashed(first, more, seeds)
+            fetch(entries, np.uint64(4) * (hashes[k, 2] & mask))
+        for k in range(some):
+            slot = hashes[k, 2] & mask
+            while entries[slot, 1] != 0:
+                slot = (slot + _ONE) & mask
+            _enter(entries, slot, hashes[k, 0], hashes[k, 1], run + k, hashes[k, 2])
     return entries
 
 
@@ -366,11 +371,13 @@ def word_by_class(words: Array, counts: Array, ends: Array, place: Array) -> tup
 @compiled
 def marginal_sums(data: Array, indices: Array, indptr: Array, width: int) -> tuple[Array, Array]:
     """The sums of the rows and of the columns of a table in CSR form."""
-    rows, columns = np.zeros(indptr.size - 1), np.zeros(width)
+    rows, columns = np.empty(indptr.size - 1), np.zeros(width)
     for row in range(rows.size):
+        total = 0.0
         for k in range(indptr[row], indptr[row + 1]):
-            rows[row] += data[k]
+            total += data[k]
             columns[np.uint64(indices[k])] += data[k]
+        rows[row] = total
     return rows, columns
 
 

@@ -61,9 +61,9 @@ class Vocabulary:
     def take(self, order: Integers) -> "Vocabulary":
         """Some of the words in this order."""
         starts = np.empty(order.size + 1, dtype=np.int64)
-        text = np.empty(int((self.starts[order + 1] - self.starts[order]).sum()) + SPARE, dtype=np.uint8)
+        text = np.empty(self.text.size + SPARE, dtype=np.uint8)
         kernels.taken_words(self.text, self.starts, order, text, starts)
-        return Vocabulary(text[:-SPARE], starts)
+        return Vocabulary(text[: starts[-1]], starts)
 
     @cached_property
     def rare(self) -> int:
