@@ -528,7 +528,7 @@ class Page:
 
     def __init__(self, folder: str, data: str, quick: bool) -> None:
         self.folder, self.quick = folder, quick
-        self.turns = 2 if quick else 5
+        self.turns = 2 if quick else 7
         self.corpora = child("prepare", data=data, folder=folder, part=3 if quick else 1)
         if "failed" in self.corpora:
             raise SystemExit("the texts could not be prepared")
@@ -583,7 +583,7 @@ class Page:
 
     def starts(self) -> Iterator[str]:
         """Starting from Arrow and from files"""
-        found = child("starts", folder=self.folder, label=self.label, turns=2 if self.quick else 3)
+        found = child("starts", folder=self.folder, label=self.label, turns=2 if self.quick else 7)
         times = found["times"]
         yield "Reading included; the peer is pandas' reader (of Arrow: `to_pylist`), CountVectorizer and MultinomialNB."
         yield ""
