@@ -113,12 +113,7 @@ class Scan(Source):
         """About how many rows there are."""
         if self.row_bytes is not None:
             return int(self._size / self.row_bytes)
-        if self.rows is not None:
-            return self.rows
-        if self.files and all(reading.call.startswith("read_parquet") for reading in self.readings):
-            with self._reader(f"SELECT count(*) AS n FROM ({self._union(())})") as reader:
-                return int(reader.read_all().column(0)[0].as_py())
-        return None
+        return self.rows
 
     def head(self, rows: int) -> pa.Table:
         if self.quick is not None and self.is_all_text:
