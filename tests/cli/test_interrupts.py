@@ -7,10 +7,13 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import duckdb
 import pytest
 
 from deciban.cli import once_more
+from deciban.data.scan import connect
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
 COMMAND = str(Path(sys.executable).with_name("deciban"))
@@ -99,6 +102,26 @@ def test_a_signal_that_nobody_could_raise_comes_again(
     once_more(SimpleNamespace(exc_type=kind))  # type: ignore[arg-type]
     time.sleep(0.3)
     assert came == [number]
+
+
+def test_a_signal_while_duckdb_connects_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB says of a signal during a query that there was a RuntimeError, and setting an option is a query."""
+    made, delays = duckdb.connect, [step * 1e-5 for step in range(1, 41)]
+
+    def interrupted(*args: Any, **options: Any) -> duckdb.DuckDBPyConnection:
+        connection = made(*args, **options)
+        signal.setitimer(signal.ITIMER_REAL, delays.pop())
+        return connection
+
+    monkeypatch.setattr(duckdb, "connect", interrupted)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        while delays:
+            with pytest.raises(KeyboardInterrupt):
+                (connect(), time.sleep(1.0))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_table_that_is_read_twice_leaves_no_copy(

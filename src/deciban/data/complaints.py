@@ -27,7 +27,8 @@ WANTED = {
 def told(name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, str] = NOTHING) -> Iterator[None]:
     """While it lasts, DuckDB's errors become ours. `header`, `called`: what the user calls columns and files there."""
     try:
-        yield
+        with interrupts():
+            yield
     except (DataError, UsageError):
         raise
     except OSError as problem:
@@ -35,11 +36,20 @@ def told(name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, st
             raise  # of the system
         raise complaint(name, header, called, str(problem)) from None
     except Exception as problem:
-        if isinstance(problem, RuntimeError) and "Query interrupted" in str(problem):
-            raise KeyboardInterrupt from None  # so DuckDB calls it
         if type(problem).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
         raise complaint(name, header, called, str(problem)) from None
+
+
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """While it lasts, a signal that DuckDB noticed is an interrupt and no error of a query."""
+    try:
+        yield
+    except RuntimeError as problem:
+        if "Query interrupted" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def complaint(name: str, header: Mapping[str, str], called: Mapping[str, str], text: str) -> Exception:

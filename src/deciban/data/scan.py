@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deciban.arrays import CORES
-from deciban.data.complaints import told
+from deciban.data.complaints import interrupts, told
 from deciban.data.dialect import quotes_are_closed
 from deciban.data.drawing import drawn
 from deciban.data.quick import STRANGE, Quick
@@ -303,17 +303,17 @@ def connect(columns: int = 0, parsing: bool = False, row_size: float = 0.0) -> "
     """
     import duckdb
 
-    connection = duckdb.connect(
-        config={
-            "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6)}MB",
-            "threads": CORES if parsing else max(1, CORES // 2),
-            "temp_directory": tempfile.gettempdir(),
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,
-        }
-    )
-    connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
+    config = {
+        "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6)}MB",
+        "threads": CORES if parsing else max(1, CORES // 2),
+        "temp_directory": tempfile.gettempdir(),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    with interrupts():
+        connection = duckdb.connect(config=config)
+        connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
     return connection
 
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban.data.complaints import interrupts
 from deciban.data.scan import connect
 from deciban.data.tables import plain_type
 from deciban.errors import DataError, UsageError
@@ -173,11 +174,12 @@ class _json:  # noqa: N801 - a maker like the others
                 column = table.column(place)
                 nothing = pa.scalar(None, column.type)
                 table = table.set_column(place, name, pc.if_else(pc.is_finite(column), column, nothing))
-        self._connection.register("deciban rows", table)
-        found = self._connection.sql('SELECT to_json("deciban rows") AS line FROM "deciban rows"')
-        for batch in found.to_arrow_reader(1 << 14):
-            lines = batch.column(0).to_pylist()
-            self._file.write(("\n".join(lines) + "\n").encode() if lines else b"")
+        with interrupts():
+            self._connection.register("deciban rows", table)
+            found = self._connection.sql('SELECT to_json("deciban rows") AS line FROM "deciban rows"')
+            for batch in found.to_arrow_reader(1 << 14):
+                lines = batch.column(0).to_pylist()
+                self._file.write(("\n".join(lines) + "\n").encode() if lines else b"")
 
     def close(self) -> None:
         self._connection.close()
