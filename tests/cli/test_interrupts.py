@@ -108,6 +108,10 @@ def test_a_signal_while_duckdb_connects_is_an_interrupt(monkeypatch: pytest.Monk
     """DuckDB says of a signal during a query that there was a RuntimeError, and setting an option is a query."""
     made, delays = duckdb.connect, [step * 1e-5 for step in range(1, 41)]
 
+    def connect_and_wait() -> None:
+        connect()
+        time.sleep(1.0)
+
     def interrupted(*args: Any, **options: Any) -> duckdb.DuckDBPyConnection:
         connection = made(*args, **options)
         signal.setitimer(signal.ITIMER_REAL, delays.pop())
@@ -118,7 +122,7 @@ def test_a_signal_while_duckdb_connects_is_an_interrupt(monkeypatch: pytest.Monk
     try:
         while delays:
             with pytest.raises(KeyboardInterrupt):
-                (connect(), time.sleep(1.0))
+                connect_and_wait()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)

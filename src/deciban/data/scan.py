@@ -303,7 +303,7 @@ def connect(columns: int = 0, parsing: bool = False, row_size: float = 0.0) -> "
     """
     import duckdb
 
-    config = {
+    config: dict[str, Any] = {
         "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6)}MB",
         "threads": CORES if parsing else max(1, CORES // 2),
         "temp_directory": tempfile.gettempdir(),
