@@ -157,15 +157,20 @@ class TopWords(list[TopWord]):
 
 
 def top_words(column: TextColumn, label: int, most: int) -> TopWords:
-    """The words by which the texts of a class are known: those that say most, times how often they say it."""
+    """The words by which the texts of a class are known: those that say most, times how often they say it.
+
+    Of those that say the same, the first in the alphabet.
+    """
     counts, total = column.counts[:, label], column.counts.sum(axis=1)
     own, rest = _share(column, counts), _share(column, total - counts)
     said = np.log(own) - np.log(rest)
-    order = np.argsort(-own * said, kind="stable")[:most]
+    telling = own * said
+    least = np.partition(telling, -most)[-most] if 0 < most < telling.size else 0.0
+    enough = np.flatnonzero((telling >= least) & (said > 0.0))
+    order = sorted(enough.tolist(), key=lambda k: (-telling[k], column.words[k]))[:most]
     return TopWords(
         TopWord(shown(column.words[k]), float(DECIBANS * said[k]), float(counts[k]), float(total[k] - counts[k]))
         for k in order
-        if said[k] > 0.0
     )
 
 

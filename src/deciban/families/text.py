@@ -1,6 +1,7 @@
 """Texts as the words in them."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import LANES, Codes, Flags, Floats, Integers, SparseRows, kernel_view, take_cells
+from deciban.arrays import CORES, LANES, Codes, Flags, Floats, Integers, SparseRows, kernel_view, take_cells
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import LeftOut, Readable, Sampled, Spoken, check_amount, score_anew
 from deciban.families.bernoulli import Exchange
@@ -28,6 +29,9 @@ from deciban.statistics.words import (
 
 # What most_words is at most.
 MOST_WORDS = 1 << 24
+
+# So many words are worth a second thread.
+MANY_WORDS = 1 << 14
 
 Kind = Literal["multinomial", "bernoulli", "complement", "lift"]
 Amounts = Literal["count", "log", "root"]
@@ -145,7 +149,8 @@ class Text(Spoken):
                 rows = self.heard(gathered(numbers, firsts, index.known))
                 amounts, indices, indptr = rows.kernel_arrays()
                 found = kernels.count_words(indices, amounts, indptr, *labelled, index.known, classes)
-            columns.append(index.sorted(*found))
+            words, counts, ends = found
+            columns.append((index.words, SparseRows(counts, words, ends, index.known)))
             there = (labels >= 0) & parts_of(array)[2]
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.most_words)
@@ -169,21 +174,23 @@ class Text(Spoken):
         return rows.holding(stored)
 
     def estimate(self, statistic: Words) -> "TextLikelihood":
-        return TextLikelihood(tuple(self._column(statistic, j) for j in range(len(statistic.counts))))
+        columns = tuple(self._column(statistic, j) for j in range(len(statistic.counts)))
+        for column in columns:
+            column.prepare()
+        return TextLikelihood(columns)
 
     def _column(self, statistic: Words, j: int) -> "TextColumn":
         """Frequent words come first: they stay together in the cache."""
         words, counts = statistic.vocabularies[j], statistic.counts[j]
         if self.kind == "bernoulli" and words.rare:  # a text may have several words of a bucket: it is there or not
-            counts = counts.holding(np.minimum(counts.stored, statistic.texts[counts.indices, j]))
-        total, sums = kernels.marginal_sums(*counts.kernel_arrays(), counts.width)
+            counts = counts.holding(np.minimum(counts.stored, np.repeat(statistic.texts[:, j], np.diff(counts.indptr))))
+        total = kernels.column_sums(*counts.kernel_arrays(), len(words))
         order = _by_frequency(total)
         if words.rare:
             order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])
         if (rarest := total.min(initial=np.inf)) <= 0.0 or rarest < self.min_count:
             order = order[(total[order] > 0.0) & (total[order] >= self.min_count)]
-            sums = kernels.marginal_sums(*counts.take(order).kernel_arrays(), counts.width)[1]
-        return TextColumn(self, words.take(order), counts, order, sums, statistic.texts[:, j])
+        return TextColumn(self, words, counts, order, statistic.texts[:, j])
 
     def _counted(self, column: "TextColumn", statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """The amounts of the words of texts as they were counted, of those that are in the vocabulary of the column."""
@@ -273,36 +280,60 @@ def row_sums(rows: SparseRows) -> Floats:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The words of one column and what they say; `texts` is the weight of the texts of each class, `sums` of its words.
+    """The words of one column and what they say; `texts` is the weight of the texts of each class.
 
-    The counts of words[k] are those of row order[k] of `counted`, which is word by class.
+    Those of `learned` that are heard are in `order`, and their counts, class by word, in `table`.
     """
 
     family: Text
-    words: Vocabulary
-    counted: SparseRows
+    learned: Vocabulary
+    table: SparseRows
     order: Integers
-    sums: Floats
     texts: Floats
+
+    def prepare(self) -> None:
+        """Make what texts are scored by, of many words on two threads: it is not made before it is asked for."""
+        if self.order.size < MANY_WORDS or self.family.kind == "bernoulli" or CORES == 1:
+            return
+        with ThreadPoolExecutor(1) as pool:
+            index = pool.submit(lambda: self.words.index)
+            assert self.slope is not None
+            index.result()
+
+    @cached_property
+    def words(self) -> Vocabulary:
+        """Frequent words come first."""
+        return self.learned.take(self.order)
+
+    @cached_property
+    def counted(self) -> SparseRows:
+        """The counts of the words, word by class."""
+        found = kernels.transposed(*self.table.kernel_arrays(), self.order, len(self.learned))
+        return SparseRows(*found, self.texts.size)  # type: ignore[call-arg]
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The counts of all words of each class."""
+        return np.asarray(kernels.column_sums(*self.counted.kernel_arrays(), self.texts.size))
 
     @cached_property
     def counts(self) -> Floats:
         """Of the words, word by class."""
-        return self.counted.matrix()[self.order].toarray()
+        return self.counted.matrix().toarray()
 
     @cached_property
     def slope(self) -> Floats:
         """What each occurrence of a word adds, word by class, in lanes: log P(word | class), or the score of it."""
         family, classes = self.family, self.texts.size
-        slope = np.empty((len(self.words), classes + -classes % LANES))
+        slope = np.empty((self.order.size, classes + -classes % LANES))
         slope[:, classes:] = 0.0
         if family.kind == "lift":
             unit = family.alpha * (self.texts.sum() / max(self.sums.sum(), 1e-300) if family.normalize else 1.0)
-            kernels.log_lifts(*self.counted.kernel_arrays(), self.order, self.sums, unit, family.linear, slope)
+            kernels.log_lifts(*self.counted.kernel_arrays(), self.sums, unit, family.linear, slope)
         else:
             kernels.log_shares(
-                *self.counted.kernel_arrays(), self.order, family.alpha, self._bottom, family.kind == "complement",
-                self._as_all, slope,
+                *self.counted.kernel_arrays(), family.alpha, self._bottom, family.kind == "complement", self._as_all,
+                slope,
             )  # fmt: skip
         return slope
 
@@ -325,7 +356,7 @@ class TextColumn:
         """What the shares of each class are divided by."""
         every = self.sums.sum()
         sums = every - self.sums if self.family.kind == "complement" else np.where(self._as_all, every, self.sums)
-        return np.asarray(sums + self.family.alpha * len(self.words))
+        return np.asarray(sums + self.family.alpha * self.order.size)
 
     @cached_property
     def exchange(self) -> Exchange:

@@ -82,7 +82,7 @@ class Tokens:
     def words(self, text: str) -> list[str]:
         """The words of one text, in no particular order: what a vectorizer calls its tokens."""
         numbers, _, index = self.learned(pa.array([text], pa.large_string()))
-        vocabulary = index.unsorted
+        vocabulary = index.words
         return [vocabulary[number] for number in numbers]
 
     def _numbered(

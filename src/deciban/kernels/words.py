@@ -351,34 +351,63 @@ def count_words(
 
 
 @compiled
-def word_by_class(words: Array, counts: Array, ends: Array, place: Array) -> tuple[Array, Array, Array]:
-    """What `count_words` returns as a table in CSR form, word by class; `place` has the row of each number."""
-    indptr = np.zeros(place.size + 2, dtype=np.int64)
-    for t in range(words.size):
-        indptr[place[np.uint64(words[t])] + 2] += 1
-    for row in range(place.size):
-        indptr[row + 2] += indptr[row + 1]
-    data, indices = np.empty(words.size), np.empty(words.size, dtype=np.int32)
-    for c in range(ends.size - 1):
-        for t in range(ends[c], ends[c + 1]):
-            behind = np.uint64(place[np.uint64(words[t])] + 1)
-            at = np.uint64(indptr[behind])
-            data[at], indices[at] = counts[t], c
-            indptr[behind] += 1
-    return data, indices, indptr[:-1].copy()
+def transposed(data: Array, indices: Array, indptr: Array, order: Array, width: int) -> tuple[Array, Array, Array]:
+    """A table in CSR form with so many columns as rows of some of them, in this order."""
+    place = np.full(width, -1, dtype=np.int32)
+    for row in range(order.size):
+        place[order[row]] = row
+    ends = np.zeros(order.size + 2, dtype=np.int64)
+    for t in range(indptr[0], indptr[-1]):
+        ends[place[np.uint64(indices[t])] + 2] += place[np.uint64(indices[t])] >= 0
+    for row in range(order.size):
+        ends[row + 2] += ends[row + 1]
+    found, columns = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
+    for c in range(indptr.size - 1):
+        for t in range(indptr[c], indptr[c + 1]):
+            row = place[np.uint64(indices[t])]
+            if row >= 0:
+                at = np.uint64(ends[np.uint64(row + 1)])
+                found[at], columns[at] = data[t], c
+                ends[np.uint64(row + 1)] += 1
+    return found, columns, ends[:-1].copy()
 
 
 @compiled
-def marginal_sums(data: Array, indices: Array, indptr: Array, width: int) -> tuple[Array, Array]:
-    """The sums of the rows and of the columns of a table in CSR form."""
-    rows, columns = np.empty(indptr.size - 1), np.zeros(width)
-    for row in range(rows.size):
-        total = 0.0
-        for k in range(indptr[row], indptr[row + 1]):
-            total += data[k]
-            columns[np.uint64(indices[k])] += data[k]
-        rows[row] = total
-    return rows, columns
+def column_sums(data: Array, indices: Array, indptr: Array, width: int) -> Array:
+    """The sums of the columns of a table in CSR form."""
+    sums = np.zeros(width)
+    for t in range(indptr[0], indptr[-1]):
+        sums[np.uint64(indices[t])] += data[t]
+    return sums
+
+
+@compiled
+def add_counts(
+    a_data: Array, a_words: Array, a_ends: Array, b_data: Array, b_words: Array, b_ends: Array, numbers: Array,
+    known: int,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """The sum of two tables, class by word; numbers[w] is what the first calls word w of the second."""
+    classes = a_ends.size - 1
+    size = a_data.size + b_data.size
+    data, words, ends = np.empty(size), np.empty(size, dtype=np.int32), np.zeros(classes + 1, dtype=np.int64)
+    place = np.full(known, -1, dtype=np.int64)  # of a word among those of its class, if it is not before them
+    at = 0
+    for c in range(classes):
+        first = at
+        for t in range(a_ends[c], a_ends[c + 1]):
+            data[at], words[at] = a_data[t], a_words[t]
+            place[np.uint64(a_words[t])] = at
+            at += 1
+        for t in range(b_ends[c], b_ends[c + 1]):
+            number = numbers[np.uint64(b_words[t])]
+            there = place[np.uint64(number)]
+            if there >= first:
+                data[np.uint64(there)] += b_data[t]
+            else:
+                data[at], words[at] = b_data[t], number
+                at += 1
+        ends[c + 1] = at
+    return data[:at], words[:at], ends
 
 
 @compiled
@@ -479,57 +508,3 @@ def taken_words(text: Array, starts: Array, order: Array, out: Array, out_starts
         _copy_word(text, begin, end - begin, out, at)
         at += end - begin
     out_starts[order.size] = at
-
-
-@compiled
-def add_words(
-    a: Array, a_starts: Array, a_counts: Array, a_classes: Array, a_firsts: Array, b: Array, b_starts: Array,
-    b_counts: Array, b_classes: Array, b_firsts: Array,
-) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
-    """The words of two sorted vocabularies, sorted, and the sum of their counts, word by class in CSR form."""
-    a_size, b_size = a_starts.size - 1, b_starts.size - 1
-    text, starts = np.empty(a.size + b.size + SPARE, dtype=np.uint8), np.empty(a_size + b_size + 1, dtype=np.int64)
-    counts = np.empty(a_counts.size + b_counts.size)
-    classes = np.empty(a_counts.size + b_counts.size, dtype=np.int32)
-    firsts = np.empty(a_size + b_size + 1, dtype=np.int64)
-    i, j, count, place, at = 0, 0, 0, 0, 0
-    starts[0], firsts[0] = 0, 0
-    while i < a_size or j < b_size:
-        mine, theirs = i < a_size, j < b_size
-        if mine and theirs:
-            one = _first_bytes(a, a_starts[i], a_starts[i + 1] - a_starts[i])
-            two = _first_bytes(b, b_starts[j], b_starts[j + 1] - b_starts[j])
-            mine, theirs = one <= two, two <= one
-            if one == two:
-                order = _compared(a, a_starts[i], a_starts[i + 1], b, b_starts[j], b_starts[j + 1])
-                mine, theirs = order <= 0, order >= 0
-        k, k_last, m, m_last, size = 0, 0, 0, 0, 0
-        if mine:
-            k, k_last, size = a_firsts[i], a_firsts[i + 1], a_starts[i + 1] - a_starts[i]
-            _copy_word(a, a_starts[i], size, text, place)
-        if theirs:
-            m, m_last = b_firsts[j], b_firsts[j + 1]
-            if not mine:
-                size = b_starts[j + 1] - b_starts[j]
-                _copy_word(b, b_starts[j], size, text, place)
-        while k < k_last and m < m_last:
-            one_class, other = a_classes[k], b_classes[m]
-            classes[at] = min(one_class, other)
-            counts[at] = (a_counts[k] if one_class <= other else 0.0) + (b_counts[m] if other <= one_class else 0.0)
-            k += one_class <= other
-            m += other <= one_class
-            at += 1
-        while k < k_last:
-            classes[at], counts[at] = a_classes[k], a_counts[k]
-            k += 1
-            at += 1
-        while m < m_last:
-            classes[at], counts[at] = b_classes[m], b_counts[m]
-            m += 1
-            at += 1
-        i += mine
-        j += theirs
-        place += size
-        count += 1
-        starts[count], firsts[count] = place, at
-    return text[:place], starts[: count + 1], counts[:at], classes[:at], firsts[: count + 1]

@@ -30,7 +30,7 @@ RARE = "\0"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words, all different, in the order of their bytes: one behind the other in `text`, each from its `starts` on."""
+    """Words, all different, in any order: one behind the other in `text`, each from its `starts` on."""
 
     text: Bytes
     starts: Integers
@@ -58,6 +58,13 @@ class Vocabulary:
         buffers = [None, pa.py_buffer(self.starts), pa.py_buffer(self.text)]
         return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
 
+    @property
+    def padded(self) -> Bytes:
+        """The bytes of the words and some more, for kernels that read many at a time."""
+        if "index" in self.__dict__:
+            return self.index.text
+        return np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
+
     def take(self, order: Integers) -> "Vocabulary":
         """Some of the words in this order."""
         starts = np.empty(order.size + 1, dtype=np.int64)
@@ -75,17 +82,35 @@ class Vocabulary:
 
     @property
     def all_different(self) -> bool:
-        """Whether no word of a sorted vocabulary is there twice."""
+        """Whether no word is there twice."""
         return int(pc.count_distinct(self.array).as_py()) == len(self)
 
     @cached_property
     def index(self) -> "Index":
         """What its words are looked up by."""
-        text = np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
+        text = self.padded
         return Index(kernels.index_words(text, self.starts, SEEDS), text, self.starts, len(self))
 
+    def numbers_of(self, words: "Vocabulary") -> Codes:
+        """The number that each of these words has here, or UNKNOWN."""
+        here, every = self.index, np.array([0, len(words)])
+        known = here.entries, here.text, here.starts, here.known, False, ALL_UNKNOWN, BUCKET_SEEDS
+        begins, stops, texts = words.starts[:-1], words.starts[1:], np.array([0, 1])
+        return np.asarray(
+            kernels.number_words(words.padded, begins, stops, every, texts, False, 1, 1, SEEDS, *known)[0]
+        )
 
-# Words in their order, and their counts, word by class.
+    def followed_by(self, words: "Vocabulary") -> "Vocabulary":
+        """These words and others behind them."""
+        starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
+        return Vocabulary(np.concatenate([self.text, words.text]), starts)
+
+
+# The number of a word that is not in a vocabulary.
+UNKNOWN = np.iinfo(np.int32).max
+ALL_UNKNOWN = np.array([UNKNOWN], dtype=np.int32)
+
+# Words, and their counts, class by word.
 Counted = tuple[Vocabulary, SparseRows]
 
 NO_TAIL = np.zeros(0, dtype=np.int32)
@@ -109,17 +134,11 @@ class Index(NamedTuple):
         return cls(np.zeros((entries, 4), dtype=np.uint64), text, starts, 0)
 
     @property
-    def unsorted(self) -> Vocabulary:
-        """The words as they came."""
-        return Vocabulary(self.text[: self.starts[self.known]], self.starts[: self.known + 1])
-
-    def sorted(self, words: Codes, counts: Floats, ends: Integers) -> Counted:
-        """The words in the order of their bytes, and how often they were counted, class by class, as a table."""
-        order = in_order(self.unsorted)
-        place = np.empty(self.known, dtype=np.int32)
-        place[order] = np.arange(self.known, dtype=np.int32)
-        data, indices, indptr = kernels.word_by_class(words, counts, ends, place)
-        return self.unsorted.take(order), SparseRows(data, indices, indptr, ends.size - 1)
+    def words(self) -> Vocabulary:
+        """The words as they came, which know that they are looked up here."""
+        words = Vocabulary(self.text[: self.starts[self.known]], self.starts[: self.known + 1])
+        words.__dict__["index"] = self
+        return words
 
 
 def in_order(vocabulary: Vocabulary) -> Integers:
@@ -139,7 +158,9 @@ def gathered(numbers: Codes, firsts: Integers, words: int) -> SparseRows:
 
 @dataclass(frozen=True)
 class Words:
-    """For each column of texts its words (those with a positive count), their counts, word by class, and its texts.
+    """For each column of texts its words (those with a positive count), their counts, class by word, and its texts.
+
+    Words are in the order in which they came, or in that of their bytes if there may be no more than `most`.
 
     texts: the weight of the texts that are not missing, class by column. most: how many words a column may have; if
     there are more, the rarest are counted in `buckets` by their hash. What was taken for rare stays in its bucket, also
@@ -158,8 +179,8 @@ class Words:
 
     @classmethod
     def of(cls, columns: Sequence[Counted], texts: Floats, most: int | None = None) -> Self:
-        """Of words in their order, and their counts, word by class."""
-        found = [_bounded(*_occurring(*column), most) for column in columns]
+        """Of words and their counts, class by word."""
+        found = [_bounded(_occurring(*column), most) for column in columns]
         return cls(tuple(words for words, _ in found), tuple(counts for _, counts in found), texts, most)
 
     @property
@@ -169,10 +190,15 @@ class Words:
     @property
     def tables(self) -> tuple[Floats, ...]:
         """The counts of each column, word by class, with all their zeros."""
-        return tuple(counts.matrix().toarray() for counts in self.counts)
+        return tuple(counts.matrix().toarray().T for counts in self.counts)
+
+    @property
+    def in_order(self) -> "Words":
+        """The same words in the order of their bytes: equal counts are then equal in all."""
+        return self._holding([_sorted(*column) for column in self._columns()], self.texts)
 
     def merge(self, other: Self) -> "Words":
-        found = [_bounded(*_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]
+        found = [_bounded(_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]
         return self._holding(found, self.texts + other.texts)
 
     def remove(self, other: Self) -> "Words":
@@ -181,6 +207,7 @@ class Words:
             words, have = _added(mine, _zero(theirs))
             words, taken = _added(_zero(mine), theirs)
             if self.most is not None:
+                have, (words, taken) = _sorted(words, have)[1], _sorted(words, taken)
                 taken = taken.holding(_from_buckets(words, have, taken, self.buckets))
             found.append(_occurring(words, have.holding(remaining(have.data, taken.data))))
         return self._holding(found, remaining(self.texts, other.texts))
@@ -208,16 +235,30 @@ class Words:
 
 
 def _no_counts(classes: int) -> SparseRows:
-    return SparseRows(np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64), classes)
+    return SparseRows(np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(classes + 1, dtype=np.int64), 0)
 
 
 def _added(mine: Counted, theirs: Counted) -> Counted:
-    """The words of both and the sum of their counts."""
+    """The words of both, new ones behind, and the sum of their counts."""
     (words, counts), (more, others) = mine, theirs
-    text, starts, *found = kernels.add_words(
-        words.text, words.starts, *counts.kernel_arrays(), more.text, more.starts, *others.kernel_arrays()
-    )
-    return Vocabulary(text, starts), SparseRows(found[0], found[1], found[2], counts.width)
+    if not len(words) or not len(more):
+        return mine if len(words) else theirs
+    numbers = words.numbers_of(more)
+    new = np.flatnonzero(numbers == UNKNOWN)
+    numbers[new] = np.arange(len(words), len(words) + new.size)
+    if new.size:
+        words = words.followed_by(more.take(new))
+    data, indices, indptr = kernels.add_counts(*counts.kernel_arrays(), *others.kernel_arrays(), numbers, len(words))
+    return words, SparseRows(data, indices, indptr, len(words))
+
+
+def _sorted(words: Vocabulary, counts: SparseRows) -> Counted:
+    """The words in the order of their bytes, and the counts of each class in that of its words."""
+    order = in_order(words)
+    place = np.empty(len(words), dtype=np.int32)
+    place[order] = np.arange(len(words), dtype=np.int32)
+    moved = SparseRows(counts.data.copy(), place[counts.indices], counts.indptr, counts.width)
+    return words.take(order), _in_order(moved.matrix())
 
 
 def _zero(column: Counted) -> Counted:
@@ -231,15 +272,20 @@ def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> Spars
     if np.array_equal(positions, np.arange(size)):
         return counts
     there = np.flatnonzero(positions >= 0)
-    if there.size == positions.size and (np.diff(positions) > 0).all():  # they stay in order
-        return SparseRows(counts.data, positions.astype(np.int32)[counts.indices], counts.indptr, size)
-    cells = np.ones(there.size), (there, positions[there])
-    return _in_order(counts.matrix() @ sparse.csr_array(cells, shape=(counts.width, size)))
+    there = there[np.argsort(positions[there])]
+    ends = np.cumsum(placed(np.diff(counts.indptr), positions, size))
+    kept = _as_stored(counts.matrix()[there])
+    return SparseRows(kept.data, kept.indices, np.concatenate([[0], ends]).astype(np.int64), counts.width)
 
 
 def _in_order(matrix: sparse.csr_array) -> SparseRows:
-    """The rows of a SciPy matrix with their cells in order, as kernels have them."""
+    """The rows of a SciPy matrix with their cells in order; it is changed."""
     matrix.sort_indices()
+    return _as_stored(matrix)
+
+
+def _as_stored(matrix: sparse.csr_array) -> SparseRows:
+    """The rows of a SciPy matrix in the types of kernels and files."""
     return SparseRows(matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64), matrix.shape[1])
 
 
@@ -248,9 +294,14 @@ def _occurring(words: Vocabulary, counts: SparseRows) -> Counted:
     if not counts.data.all():
         matrix = counts.matrix()
         matrix.eliminate_zeros()
-        counts = _in_order(matrix)
-    kept = np.flatnonzero(np.diff(counts.indptr))
-    return (words, counts) if kept.size == len(words) else (words.take(kept), _in_order(counts.matrix()[kept]))
+        counts = _as_stored(matrix)
+    there = np.zeros(len(words), dtype=np.bool_)
+    there[counts.indices] = True
+    if there.all():
+        return words, counts
+    place = np.cumsum(there, dtype=np.int32) - 1
+    kept = words.take(np.flatnonzero(there))
+    return kept, SparseRows(counts.data, place[counts.indices], counts.indptr, len(kept))
 
 
 def buckets_of(most: int | None) -> int:
@@ -261,8 +312,7 @@ def buckets_of(most: int | None) -> int:
 def _buckets(words: Vocabulary, buckets: int) -> Integers:
     """The bucket of each word; that of a bucket is itself."""
     found = np.empty(len(words), dtype=np.int64)
-    text = np.concatenate([words.text, np.zeros(SPARE, dtype=np.uint8)])
-    kernels.word_buckets(text, words.starts, buckets, BUCKET_SEEDS, found)
+    kernels.word_buckets(words.padded, words.starts, buckets, BUCKET_SEEDS, found)
     for k in range(words.rare):
         found[k] = bucket_number(words[k])
     return found
@@ -273,25 +323,22 @@ def bucket_number(name: str) -> int:
     return int(name[len(RARE) :], 16)
 
 
-def _bounded(words: Vocabulary, counts: SparseRows, most: int | None) -> Counted:
-    """The most frequent words, so many, and the others in their buckets."""
+def _bounded(column: Counted, most: int | None) -> Counted:
+    """The most frequent words, so many, and the others in their buckets, which come first; in order, if there are."""
+    if most is None:
+        return column
+    words, counts = _sorted(*column)
     first = words.rare
-    if most is None or len(words) - first <= most:
+    if len(words) - first <= most:
         return words, counts
-    table = counts.matrix()
+    table = counts.matrix().T.tocsr()
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
     kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])
     distinct, place = np.unique(_buckets(words.take(rare), buckets_of(most)), return_inverse=True)
     tail = Vocabulary.of([f"{RARE}{bucket:06x}" for bucket in distinct])
-    both = Vocabulary(*_joined(tail, words.take(kept)))
     into = sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
-    return both, _in_order(sparse.vstack([into @ table[rare], table[kept]], format="csr"))
-
-
-def _joined(first: Vocabulary, second: Vocabulary) -> tuple[Bytes, Integers]:
-    return np.concatenate([first.text, second.text]), np.concatenate(
-        [first.starts, second.starts[1:] + first.starts[-1]]
-    )
+    table = sparse.vstack([into @ table[rare], table[kept]], format="csr")
+    return tail.followed_by(words.take(kept)), _in_order(table.T.tocsr())
 
 
 def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int) -> Floats:
@@ -300,7 +347,7 @@ def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buc
     What was counted in a bucket of its own and is a word here is taken from the words of this bucket, a share of each:
     which of them it was, nobody knows.
     """
-    have, taken = having.matrix().toarray(), taking.matrix().toarray()
+    have, taken = having.matrix().toarray().T, taking.matrix().toarray().T
     bucket = _buckets(words, buckets)
     lacking = summed(np.maximum(taken - have, 0.0).T, bucket, buckets).T
     taken = np.minimum(taken, have)
@@ -316,4 +363,4 @@ def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buc
         )
     share = np.divide(lacking, left, out=np.zeros_like(left), where=left > 0.0)
     taken += np.minimum(share, 1.0)[bucket] * (have - taken)
-    return np.asarray(taken[np.repeat(np.arange(len(words)), np.diff(having.indptr)), having.indices])
+    return np.asarray(taken[having.indices, np.repeat(np.arange(taken.shape[1]), np.diff(having.indptr))])

@@ -15,7 +15,7 @@ from deciban.fitted import Fitted
 from deciban.model import Counts
 from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.cells import MOST_CELLS
-from deciban.statistics.words import RARE, bucket_number, in_order
+from deciban.statistics.words import RARE, bucket_number
 from deciban.tune.tuning import Tuning
 
 MOST_COLUMNS = 1 << 24
@@ -184,7 +184,7 @@ def _(statistic: Words, template: Words, classes: int) -> None:
     _not_negative(statistic.texts, "a number of texts")
     for words, counts in zip(statistic.vocabularies, statistic.counts, strict=True):
         _check_words(words, statistic.buckets)
-        _check_sparse(counts, len(words), classes)
+        _check_sparse(counts, classes, len(words))
 
 
 def _check_sparse(rows: SparseRows, size: int, width: int) -> None:
@@ -192,11 +192,11 @@ def _check_sparse(rows: SparseRows, size: int, width: int) -> None:
     types = [array.dtype.name for array in (data, indices, indptr)]
     require(types == ["float64", "int32", "int64"], "counts are no numbers")
     require(data.ndim == indices.ndim == indptr.ndim == 1 and data.size == indices.size, "counts are no list")
-    require(indptr.size == size + 1 and rows.width == width, "counts are not one a word and class")
-    require(indptr[0] == 0 and indptr[-1] == data.size and (np.diff(indptr) >= 0).all(), "counts are of no word")
-    require(((indices >= 0) & (indices < width)).all(), "counts are of no class")
+    require(indptr.size == size + 1 and rows.width == width, "counts are not one a class and word")
+    require(indptr[0] == 0 and indptr[-1] == data.size and (np.diff(indptr) >= 0).all(), "counts are of no class")
+    require(((indices >= 0) & (indices < width)).all(), "counts are of no word")
     place = np.repeat(np.arange(size), np.diff(indptr)) * np.int64(width) + indices
-    require((np.diff(place) > 0).all(), "counts are not in order")
+    require((np.diff(np.sort(place)) > 0).all(), "a word is counted twice")
     _not_negative(data, "a count")
 
 
@@ -204,13 +204,12 @@ def _check_words(words: Vocabulary, buckets: int) -> None:
     starts = words.starts
     require(starts.ndim == 1 and words.text.ndim == 1 and starts.size, "its words are no list")
     require(
-        starts[0] == 0 and starts[-1] == words.text.size and (starts[1:] >= starts[:-1]).all(), "words have no length"
+        starts[0] == 0 and starts[-1] == words.text.size and (starts[1:] > starts[:-1]).all(), "words have no length"
     )
     require(len(words) < 1 << 31, "it has too many words")
     bytes(words.text).decode()
-    order = in_order(words)
-    require(np.array_equal(order, np.arange(len(words))), "its words are not in order")
     require(words.all_different, "a word is there twice")
+    require(not (words.text[words.starts[words.rare : -1]] == 0).any(), "rare words do not come first")
     require(all(BUCKET.fullmatch(words[k]) for k in range(words.rare)), "a bucket of rare words has no number")
     require(all(bucket_number(words[k]) < buckets for k in range(words.rare)), "a bucket of rare words is none")
 

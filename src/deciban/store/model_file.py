@@ -16,7 +16,7 @@ from deciban.decide.priors import log_prior
 from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.fitted import Fitted
 from deciban.model import Counts
-from deciban.statistics import Moments, Scatter, Statistic, Vocabulary
+from deciban.statistics import Moments, Scatter, Statistic, Vocabulary, Words
 from deciban.store import layout
 from deciban.store.checks import check
 from deciban.store.values import pack, unpack
@@ -128,6 +128,9 @@ def _feed(digest: Any, value: Any) -> None:
         _feed_moments(digest, value.weight, value.mean, value.scatter)
     elif isinstance(value, Scatter):
         _feed_moments(digest, value.weight[:, None], value.mean, np.diagonal(value.scatter, axis1=1, axis2=2))
+    elif isinstance(value, Words):
+        value = value.in_order
+        _feed(digest, (value.vocabularies, value.counts, value.texts, value.most))
     elif isinstance(value, Vocabulary):
         digest.update(b"%d" % len(value) + value.starts.astype("<i8").tobytes() + value.text.tobytes())
     elif isinstance(value, SparseRows):
