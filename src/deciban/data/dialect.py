@@ -118,8 +118,10 @@ def _csv(
 ) -> Look:
     body = text.lstrip("\r\n")
     skipped = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
-    found = [(mark, list(islice(_records(body, mark), 200))) for mark in ([delimiter] if delimiter else DELIMITERS)]
-    delimiter, rows = max(found, key=lambda one: len(one[1][0]) if one[1] else 0)  # the first of equals
+    lines = io.StringIO(body, newline="")
+    if delimiter is None:
+        delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # the first of equals
+    rows = list(islice(_records(lines, delimiter), 200))
     if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
         raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
@@ -132,10 +134,10 @@ def _csv(
     cells = [cell for row in rows[1:] for cell in row]
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
     point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)
-    lines = body.count("\n") or body.count("\r")
+    ends: float = body.count("\n") or body.count("\r")
     multiline = any("\n" in cell or "\r" in cell for cell in cells)
-    if multiline:
-        lines = max(sum(1 for _ in _records(body, delimiter)) - 1, 1)
+    if multiline:  # about as many as if all were like those that were looked at
+        ends = max(len(body) * len(rows) / sum(len(cell) + 3 for row in rows for cell in row), 1.0)
     return Look(
         kind="csv",
         compression=compression,
@@ -148,7 +150,7 @@ def _csv(
         multiline=multiline,
         text=all(_is_text(row[j] for row in rows[1:] if j < len(row)) for j in range(len(names))),
         mixed_ends="\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
-        row_bytes=size / lines if lines and compression is None else None,
+        row_bytes=size / ends if ends and compression is None else None,
     )
 
 
@@ -168,9 +170,11 @@ def quotes_are_closed(path: Path) -> bool:
     return count % 2 == 0
 
 
-def _records(text: str, delimiter: str) -> Iterator[list[str]]:
+def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
+    """The rows from the beginning up to one that cannot be read."""
     csv.field_size_limit(GLANCE_BYTES)
+    lines.seek(0)
     try:
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        yield from csv.reader(lines, delimiter=delimiter, strict=True)
     except csv.Error:
         return

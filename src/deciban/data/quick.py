@@ -1,4 +1,4 @@
-"""Files that Arrow reads faster than DuckDB, and as well: CSV and lines of JSON of nothing but text.
+"""Files that Arrow reads faster than DuckDB, and as well: CSV and lines of JSON of nothing but text, short Parquet.
 
 Whatever is strange in a file (rows of other lengths, quotes in the middle of a cell, other types) is left to DuckDB,
 which reads the file once more and can say what is wrong.
@@ -15,14 +15,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban.arrays import Bytes, Codes, Flags, Integers
 from deciban.data.dialect import GLANCE_BYTES, Look
 from deciban.data.text_types import text_type
 
-# Bytes of a file of text that are read at a time; a line of JSON has to fit into them.
-BLOCK = 12 << 20
+# Bytes of a piece of a table, at most and about.
+PIECE = 12 << 20
 
-# Bytes of lines of JSON that are kept when they have been looked at.
-HELD_BYTES = 1 << 26
+# Bytes of lines of JSON that are read at a time; each line has to fit into them.
+LINES = 2 << 20
+
+# Bytes of a short file. Lines of JSON are kept when they have been looked at, Parquet is read by Arrow.
+SHORT = 1 << 26
+
+# Rows of Parquet that are read at a time.
+PARQUET_ROWS = 1 << 10
 
 # Whatever has such a letter is no number to DuckDB, and no date or time but for these words.
 WORDS = "[g-su-yG-SU-Y]"
@@ -45,9 +52,33 @@ class Quick(Protocol):
         """Some of the first rows, with all columns."""
         ...
 
+    @property
+    def size(self) -> int | None:
+        """The bytes of all rows, about, if that is known."""
+        ...
+
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
         """The rows with these columns; StrangeError, or an exception of Arrow, where DuckDB has to be asked."""
         ...
+
+
+def pieces(quick: Quick, names: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows with these columns in pieces of about one size, which depends on the file alone; at least one."""
+    enough, held, empty = piece_bytes(quick.size), list[pa.RecordBatch](), True
+    for batch in quick.batches(names):
+        held.append(batch)
+        if sum(one.nbytes for one in held) > enough - batch.nbytes // 2:
+            yield pa.Table.from_batches(held)
+            held, empty = [], False
+    if held or empty:
+        yield pa.Table.from_batches(held or [quick.first.select(list(names)).slice(0, 0)])
+
+
+def piece_bytes(size: int | None) -> int:
+    """The bytes of a piece of a table of this size: of several pieces the number is even, so that no thread is idle."""
+    if size is None or size <= LINES:
+        return PIECE
+    return -(-size // (2 * -(-size // (2 * PIECE))))
 
 
 def _one_of(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
@@ -76,66 +107,67 @@ class TextFiles:
             return all(text_type(column, self.look.decimal) == "VARCHAR" for column in columns)
         return False
 
+    @property
+    def size(self) -> int | None:
+        return _bytes(self.paths) if self.look.compression is None else None
+
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
-        yield from self._batches(names, BLOCK)
+        """Each a piece, but for what is left of a row."""
+        yield from self._batches(names, piece_bytes(self.size) + GLANCE_BYTES // 16)
 
     def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
-        import pyarrow.csv
+        from deciban.kernels.csv_cells import copy_cells
 
-        parse = pyarrow.csv.ParseOptions(
-            delimiter=self.look.delimiter,
-            newlines_in_values=True,
-            ignore_empty_lines=len(self.look.header) > 1,  # else it is a missing cell
-        )
-        convert = pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(self.look.header, pa.string()),
-            include_columns=list(names),
-            null_values=["", *self.missing],
-            strings_can_be_null=True,
-        )
+        width = len(self.look.header)
+        words = [word.encode() for word in self.missing]
+        missing = np.frombuffer(b"".join(words), dtype=np.uint8), np.cumsum([0, *map(len, words)])
         for path in self.paths:
             skipped = int(self.look.named)
             with pa.input_stream(str(path), compression=self.look.compression) as stream:
-                for rows in _whole_rows(stream, self.look.delimiter, block):
-                    read = pyarrow.csv.ReadOptions(
-                        use_threads=False,
-                        block_size=len(rows),
-                        column_names=list(self.look.header),
-                        skip_rows_after_names=skipped,
-                    )
-                    yield from pyarrow.csv.read_csv(pa.BufferReader(rows), read, parse, convert).to_batches()
-                    skipped = 0
+                for data, begins, stops in _cells(stream, self.look.delimiter, width, block):
+                    begins, stops, skipped = begins[skipped * width :], stops[skipped * width :], 0
+                    rows, columns = begins.size // width, []
+                    for name in names:
+                        place = self.look.header.index(name)
+                        most = int(np.maximum(stops, ~stops)[place::width].sum() - begins[place::width].sum())
+                        out = np.frombuffer(pa.allocate_buffer(most + 64), dtype=np.uint8)
+                        present = np.empty(rows, dtype=np.bool_)
+                        offsets = np.empty(rows + 1, dtype=np.int32)
+                        copy_cells(data, begins, stops, place, width, *missing, out, offsets, present)
+                        columns.append(_texts(out[: offsets[-1]], offsets, present))
+                    yield pa.RecordBatch.from_arrays(columns, list(names))
 
 
-def _whole_rows(stream: Any, delimiter: str, size: int) -> Generator[memoryview]:
-    """A CSV file in blocks of whole rows, about so many bytes; only as long as its quotes are around cells.
+def _texts(data: Bytes, offsets: Codes, present: Flags) -> pa.Array:
+    """An Arrow array of texts; it shares their bytes, which must be UTF-8."""
+    known = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
+    array = pa.Array.from_buffers(pa.string(), present.size, [known, pa.py_buffer(offsets), pa.py_buffer(data)])
+    array.validate(full=True)
+    return array
 
-    A block is overwritten by the next one.
+
+def _cells(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple[Bytes, Integers, Integers]]:
+    """The whole rows of a CSV file, about so many bytes at a time: the bytes, and where cells begin and stop in them.
+
+    The bytes are overwritten by the next ones.
     """
-    from deciban.kernels.quotes import LINE, QUOTED, WRONG, quoting
+    from deciban.kernels.csv_cells import find_cells
 
-    room, held, state = bytearray(size + 1), 0, LINE  # a byte more: what ends with CR may go on with LF
-    while True:
-        got = stream.readinto(memoryview(room)[held:-1])
-        if got and room[held + got - 1] == ord("\r"):
-            got += stream.readinto(memoryview(room)[held + got : held + got + 1])
-        data = np.frombuffer(room, dtype=np.uint8)[held : held + got]
-        state, end = quoting(data, ord(delimiter), state)
-        if state == WRONG or (not got and state == QUOTED):
+    room, held, all_read = np.empty(size, dtype=np.uint8), 0, False
+    while not all_read:
+        got = stream.readinto(room[held:])
+        held, all_read = held + got, not got
+        rows, used, begins, stops = find_cells(room, held, ord(delimiter), width, all_read)
+        if rows < 0:
             raise StrangeError
-        del data
-        if not got:
-            if held:
-                yield memoryview(room)[:held]
-            return
-        if end:
-            yield memoryview(room)[: held + end]
-            room[: got - end] = room[held + end : held + got]
-            held = got - end
-        else:
-            held += got
-        if held >= len(room) // 2:  # a long row
-            room = room[:held] + bytes(len(room))
+        if rows:
+            yield room, begins[: rows * width], stops[: rows * width]
+        held -= used
+        room[:held] = room[used : used + held]
+        if held > room.size // 2:  # a long row
+            if room.size >= 1 << 30:
+                raise StrangeError
+            room = np.concatenate([room, room])
 
 
 @dataclass(frozen=True)
@@ -147,6 +179,10 @@ class TextLines:
     names: tuple[str, ...]
     rows: int
     held: tuple[pa.RecordBatch, ...] | None = None
+
+    @property
+    def size(self) -> int | None:
+        return _bytes(self.paths) if self.compression is None else None
 
     @property
     def first(self) -> pa.RecordBatch:
@@ -162,7 +198,7 @@ def json_of_text(paths: Sequence[Path], compression: str | None) -> TextLines | 
     """Files of lines whose values are all text, and none a date to anybody; None if these are not."""
     if in_named_folders(paths):
         return None
-    short = compression is None and sum(path.stat().st_size for path in paths) <= HELD_BYTES
+    short = compression is None and _bytes(paths) <= SHORT
     held, rows = [], 0
     with suppress(*STRANGE):
         with closing(_json_batches(paths, compression, None)) as batches:
@@ -200,9 +236,38 @@ def _json_batches(
         raise StrangeError
     unexpected = "infer" if schema is None else "error"
     parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
-    read = pyarrow.json.ReadOptions(block_size=BLOCK)
+    read = pyarrow.json.ReadOptions(block_size=LINES)
     for path in paths:
         with pa.input_stream(str(path), compression=compression) as stream:
             for batch in pyarrow.json.open_json(stream, read, parse):
                 batch.validate(full=True)  # Arrow has not looked whether it is UTF-8
                 yield batch
+
+
+@dataclass(frozen=True)
+class ShortParquet:
+    """Parquet files with the same columns, none of a strange type, and so many bytes when they are unpacked."""
+
+    paths: tuple[Path, ...]
+    size: int
+
+    @cached_property
+    def first(self) -> pa.RecordBatch:
+        with closing(self._batches(None)) as batches:
+            return _one_of(batches)
+
+    def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
+        yield from self._batches(list(names))
+
+    def _batches(self, names: list[str] | None) -> Generator[pa.RecordBatch]:
+        import pyarrow.parquet
+
+        for path in self.paths:
+            with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
+                for batch in file.iter_batches(PARQUET_ROWS, columns=names, use_threads=False):
+                    batch.validate(full=True)  # Arrow has not looked whether it is UTF-8
+                    yield batch if names is None else batch.select(names)
+
+
+def _bytes(paths: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)

@@ -18,7 +18,7 @@ from deciban.arrays import CORES
 from deciban.data.complaints import interrupts, told
 from deciban.data.dialect import quotes_are_closed
 from deciban.data.drawing import drawn
-from deciban.data.quick import STRANGE, Quick
+from deciban.data.quick import STRANGE, Quick, pieces
 from deciban.data.stream import Source, fewer_long_rows
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
 from deciban.errors import DataError
@@ -105,7 +105,7 @@ class Scan(Source):
     decimal: str = "."
     multiline: bool = False  # whether cells of a CSV file have line breaks in them
     rows: int | None = None  # where that is known beforehand
-    quick: Quick | None = None  # reads files of nothing but text
+    quick: Quick | None = None  # reads files without DuckDB
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
 
     @cached_property
@@ -116,9 +116,9 @@ class Scan(Source):
         return self.rows
 
     def head(self, rows: int) -> pa.Table:
-        if self.quick is not None and self.is_all_text:
+        if self.quick is not None and self.is_read_quickly:
             with suppress(*STRANGE):
-                if (first := self.quick.first).num_rows >= rows:
+                if (first := self.quick.first).num_rows >= min(rows, rows if self.rows is None else self.rows):
                     return pa.Table.from_batches([first.slice(0, rows)]).select(self.names)
         if not self.typed:
             return super().head(rows)
@@ -131,13 +131,13 @@ class Scan(Source):
 
     @property
     def has_types(self) -> bool:
-        return self.typed or self.is_all_text
+        return self.typed or self.is_read_quickly
 
     @property
-    def is_all_text(self) -> bool:
+    def is_read_quickly(self) -> bool:
         """Whether Arrow reads it, and nobody has to convert a cell."""
-        text = all(self.types.get(name, "VARCHAR") == "VARCHAR" for name in self.names)
-        return self.quick is not None and text and bool(self.names)
+        own = {name: self.own_types.get(name, "VARCHAR") for name in self.names}
+        return self.quick is not None and bool(own) and {**own, **self.types}.items() >= own.items()
 
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
@@ -165,9 +165,9 @@ class Scan(Source):
 
     def tables(self) -> Iterator[pa.Table]:
         given = 0
-        if self.is_all_text:
+        if self.quick is not None and self.is_read_quickly:
             try:
-                for piece in self._read_by_arrow():
+                for piece in pieces(self.quick, self.names):
                     yield piece
                     given += piece.num_rows
                 return
@@ -183,16 +183,6 @@ class Scan(Source):
             if slowly.readings == self.readings or not self._quotes_are_closed:
                 raise
             yield from _behind(given, slowly._read())
-
-    def _read_by_arrow(self) -> Iterator[pa.Table]:
-        """Pieces of a size that depends on the file alone."""
-        assert self.quick is not None
-        empty = True
-        for batch in self.quick.batches(self.names):
-            yield pa.Table.from_batches([batch])
-            empty = False
-        if empty:
-            yield pa.Table.from_batches([self.quick.first.select(self.names).slice(0, 0)])
 
     def _read(self) -> Iterator[pa.Table]:
         if self.multiline and self._quotes_are_closed:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
-from deciban.data.quick import TextFiles, in_named_folders, json_of_text
+from deciban.data.quick import SHORT, ShortParquet, TextFiles, in_named_folders, json_of_text
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
 from deciban.data.stream import Source
 from deciban.data.text_types import TYPES, text_type
@@ -262,7 +262,11 @@ def _parquet(
     call += f", {ROW_NUMBER}=true)" if numbered else ")"
     same = tuple((column, column) for column in columns)
     readings = (Reading(call, same),)
-    return Scan(name, tuple(columns), readings, own_types=columns, row_size=footer.row_size, rows=footer.rows)
+    size = int(footer.row_size * (footer.rows or 0))
+    quick = ShortParquet(tuple(paths), size) if footer.types and size <= SHORT else None
+    return Scan(
+        name, tuple(columns), readings, own_types=columns, row_size=footer.row_size, rows=footer.rows, quick=quick
+    )
 
 
 class Footer(NamedTuple):
