@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Bytes, Codes, Flags, Integers
+from deciban.arrays import Bytes, Integers
 from deciban.data.dialect import GLANCE_BYTES, Look
 from deciban.data.text_types import text_type
 
@@ -116,38 +116,35 @@ class TextFiles:
         yield from self._batches(names, piece_bytes(self.size) + GLANCE_BYTES // 16)
 
     def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
-        from deciban.kernels.csv_cells import copy_cells
-
-        width = len(self.look.header)
+        places = [self.look.header.index(name) for name in names]
         words = [word.encode() for word in self.missing]
         missing = np.frombuffer(b"".join(words), dtype=np.uint8), np.cumsum([0, *map(len, words)])
         for path in self.paths:
-            skipped = int(self.look.named)
+            header = int(self.look.named)
             with pa.input_stream(str(path), compression=self.look.compression) as stream:
-                for data, begins, stops in _cells(stream, self.look.delimiter, width, block):
-                    begins, stops, skipped = begins[skipped * width :], stops[skipped * width :], 0
-                    rows, columns = begins.size // width, []
-                    for name in names:
-                        place = self.look.header.index(name)
-                        most = int(np.maximum(stops, ~stops)[place::width].sum() - begins[place::width].sum())
-                        out = np.frombuffer(pa.allocate_buffer(most + 64), dtype=np.uint8)
-                        present = np.empty(rows, dtype=np.bool_)
-                        offsets = np.empty(rows + 1, dtype=np.int32)
-                        copy_cells(data, begins, stops, place, width, *missing, out, offsets, present)
-                        columns.append(_texts(out[: offsets[-1]], offsets, present))
-                    yield pa.RecordBatch.from_arrays(columns, list(names))
+                for data, begins, stops in _rows(stream, self.look.delimiter, len(self.look.header), block):
+                    cells = ((begins[header:, place], stops[header:, place]) for place in places)
+                    yield pa.RecordBatch.from_arrays([_texts(data, *some, *missing) for some in cells], list(names))
+                    header = 0
 
 
-def _texts(data: Bytes, offsets: Codes, present: Flags) -> pa.Array:
-    """An Arrow array of texts; it shares their bytes, which must be UTF-8."""
+def _texts(data: Bytes, begins: Integers, stops: Integers, missing: Bytes, starts: Integers) -> pa.Array:
+    """The texts that begin and stop at these places of a CSV file, if they are UTF-8."""
+    from deciban.kernels.csv_cells import copy_cells
+
+    size = int((np.maximum(stops, ~stops) - begins).sum())
+    out = np.frombuffer(pa.allocate_buffer(size + 64), dtype=np.uint8)
+    offsets, present = np.empty(begins.size + 1, dtype=np.int32), np.empty(begins.size, dtype=np.bool_)
+    copy_cells(data, begins, stops, missing, starts, out, offsets, present)
     known = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
-    array = pa.Array.from_buffers(pa.string(), present.size, [known, pa.py_buffer(offsets), pa.py_buffer(data)])
+    parts = [known, pa.py_buffer(offsets), pa.py_buffer(out[: offsets[-1]])]
+    array = pa.Array.from_buffers(pa.string(), begins.size, parts)
     array.validate(full=True)
     return array
 
 
-def _cells(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple[Bytes, Integers, Integers]]:
-    """The whole rows of a CSV file, about so many bytes at a time: the bytes, and where cells begin and stop in them.
+def _rows(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple[Bytes, Integers, Integers]]:
+    """The whole rows of a CSV file, about so many bytes at a time: these, and where cells begin and stop, row by cell.
 
     The bytes are overwritten by the next ones.
     """
@@ -161,7 +158,7 @@ def _cells(stream: Any, delimiter: str, width: int, size: int) -> Generator[tupl
         if rows < 0:
             raise StrangeError
         if rows:
-            yield room, begins[: rows * width], stops[: rows * width]
+            yield room, begins[: rows * width].reshape(rows, width), stops[: rows * width].reshape(rows, width)
         held -= used
         room[:held] = room[used : used + held]
         if held > room.size // 2:  # a long row

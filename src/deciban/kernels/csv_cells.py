@@ -121,14 +121,16 @@ def _is_missing(data: Array, begin: int, size: int, missing: Array, starts: Arra
 
 @compiled
 def copy_cells(
-    data: Array, begins: Array, stops: Array, column: int, width: int, missing: Array, starts: Array, out: Array,
-    offsets: Array, present: Array,
-) -> None:  # fmt: skip
-    """The cells of a column, one behind the other, with one quote for two; those like a missing one are not there."""
+    data: Array, begins: Array, stops: Array, missing: Array, starts: Array, out: Array, offsets: Array, present: Array
+) -> None:
+    """The cells of a column, one behind the other, with one quote for two; those like a missing one are not there.
+
+    The words for a missing cell are from starts[k] to starts[k + 1] in `missing`.
+    """
     at = 0
     offsets[0] = 0
     for row in range(present.size):
-        begin, stop = begins[row * width + column], stops[row * width + column]
+        begin, stop = begins[row], stops[row]
         if stop < 0:
             present[row] = True
             stop = ~stop

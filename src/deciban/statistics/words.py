@@ -128,7 +128,7 @@ class Index(NamedTuple):
     @classmethod
     def empty(cls, size: int) -> Self:
         """Without words, for texts of so many bytes: with the room that most languages need."""
-        entries = 1 << min(max(11, (size // 64).bit_length()), 18)
+        entries = 1 << min(max(11, (size // 128).bit_length()), 18)
         text, starts = np.empty(size // 8 + 64, dtype=np.uint8), np.empty(entries // 2 + 1, dtype=np.int64)
         starts[0] = 0
         return cls(np.zeros((entries, 4), dtype=np.uint64), text, starts, 0)
