@@ -199,7 +199,7 @@ def speed(folder: str, label: str, turns: int) -> Found:
     ours = deciban_fit(texts, y)
     vectorizer, theirs = sklearn_fit(texts, y)
     hasher, hashed = sklearn_fit(texts, y, hashing=True)
-    counted = ours.counts_.statistics[0]
+    counted = ours.counts_.statistics[0].in_order
     assert counted.vocabularies[0].array.to_pylist() == vectorizer.get_feature_names_out().tolist()
     np.testing.assert_array_equal(counted.tables[0].T, theirs.feature_count_)
     np.testing.assert_array_equal(ours.predict(texts), theirs.predict(vectorizer.transform(texts)))
