@@ -6,7 +6,8 @@ import numpy as np
 
 from deciban.kernels.bits import copy_block, letters, lowest
 from deciban.kernels.compiled import Array, compiled
-from deciban.kernels.words import RUN, add_text, end_class, longer, number_all
+from deciban.kernels.word_counts import add_text, end_class
+from deciban.kernels.words import RUN, longer, number_all
 
 # Marks characters that are white space.
 SPACE = 1 << 24
