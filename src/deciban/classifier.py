@@ -36,7 +36,7 @@ from deciban.explain.select import most_telling
 from deciban.explain.steps import Steps
 from deciban.explain.words import TopWords, top_words
 from deciban.families.base import Unseen, check_amount, check_unseen
-from deciban.families.text import TextLikelihood
+from deciban.families.heard_words import TextLikelihood
 from deciban.fit import Finish, batches, fold, scored
 from deciban.fitted import Fitted, Origin, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of

@@ -16,7 +16,7 @@ from deciban.data.tables import Table
 from deciban.errors import BadCell, DataError, ForgetError, UsageError
 from deciban.families import Likelihood
 from deciban.families.base import LeftOut, Sampled, add_base
-from deciban.families.text import TextLikelihood
+from deciban.families.heard_words import TextLikelihood
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban.arrays import Floats, decoded_cells
 from deciban.data.tables import Table
-from deciban.families.text import TextColumn, TextLikelihood, shown
+from deciban.families.heard_words import TextColumn, TextLikelihood, shown
 from deciban.families.tokens import prepared
 from deciban.model import Model
 

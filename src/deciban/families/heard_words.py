@@ -1,0 +1,304 @@
+"""What the words of texts say: the likelihood of Text, and texts that are drawn from it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban import kernels
+from deciban.arrays import CORES, LANES, Codes, Flags, Floats, Integers, SparseRows, kernel_view
+from deciban.errors import BadCell
+from deciban.families.base import LeftOut, Sampled
+from deciban.families.bernoulli import Exchange
+from deciban.families.multinomial import add_amounts_doubt
+from deciban.families.smoothing import fraction
+from deciban.families.tokens import parts_of
+from deciban.statistics.words import RARE, Vocabulary, bucket_number, buckets_of, gathered
+
+if TYPE_CHECKING:
+    from deciban.families.text import Text
+
+# So many words are worth a second thread.
+MANY_WORDS = 1 << 14
+
+
+def row_sums(rows: SparseRows) -> Floats:
+    """The sum of what is stored in each row."""
+    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    return np.bincount(row, rows.stored, rows.shape[0]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """The words of one column and what they say; `texts` is the weight of the texts of each class.
+
+    Those of `learned` that are heard are in `order`, and their counts, class by word, in `table`.
+    """
+
+    family: "Text"
+    learned: Vocabulary
+    table: SparseRows
+    order: Integers
+    texts: Floats
+
+    def prepare(self) -> None:
+        """Make what texts are scored by, of many words on two threads: it is not made before it is asked for."""
+        if self.order.size < MANY_WORDS or self.family.kind == "bernoulli" or CORES == 1:
+            return
+        with ThreadPoolExecutor(1) as pool:
+            index = pool.submit(lambda: self.words.index)
+            assert self.slope is not None
+            index.result()
+
+    @cached_property
+    def words(self) -> Vocabulary:
+        """Frequent words come first."""
+        return self.learned.take(self.order)
+
+    @cached_property
+    def counted(self) -> SparseRows:
+        """The counts of the words, word by class."""
+        found = kernels.transposed(*self.table.kernel_arrays(), self.order, len(self.learned))
+        return SparseRows(*found, self.texts.size)  # type: ignore[call-arg]
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The counts of all words of each class."""
+        return np.asarray(kernels.column_sums(*self.counted.kernel_arrays(), self.texts.size))
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Of the words, word by class."""
+        return self.counted.matrix().toarray()
+
+    @cached_property
+    def slope(self) -> Floats:
+        """What each occurrence of a word adds, word by class, in lanes: log P(word | class), or the score of it."""
+        family, classes = self.family, self.texts.size
+        slope = np.empty((self.order.size, classes + -classes % LANES))
+        slope[:, classes:] = 0.0
+        if family.kind == "lift":
+            unit = family.alpha * (self.texts.sum() / max(self.sums.sum(), 1e-300) if family.normalize else 1.0)
+            kernels.log_lifts(*self.counted.kernel_arrays(), self.sums, unit, family.linear, slope)
+        else:
+            kernels.log_shares(
+                *self.counted.kernel_arrays(), family.alpha, self._bottom, family.kind == "complement", self._as_all,
+                slope,
+            )  # fmt: skip
+        return slope
+
+    @property
+    def _as_all(self) -> Flags:
+        """The classes without counts that take the shares of all together, because nothing is added to theirs."""
+        return np.asarray((self.sums <= 0.0) & (self.family.alpha == 0.0) & (self.family.kind != "complement"))
+
+    @cached_property
+    def basis(self) -> Floats:
+        """The counts that shares are of: those of the class, or of all others."""
+        if self.family.kind == "complement":
+            return np.asarray(self.counts.sum(axis=1, keepdims=True) - self.counts)
+        if not self._as_all.any():
+            return self.counts
+        return np.where(self._as_all, self.counts.sum(axis=1, keepdims=True), self.counts)
+
+    @cached_property
+    def _bottom(self) -> Floats:
+        """What the shares of each class are divided by."""
+        every = self.sums.sum()
+        sums = every - self.sums if self.family.kind == "complement" else np.where(self._as_all, every, self.sums)
+        return np.asarray(sums + self.family.alpha * self.order.size)
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """For "bernoulli": what the absence of all words says, and each word that is there instead."""
+        alpha = self.family.alpha
+        ones, zeros = self.counts + alpha, self.texts - self.counts + alpha
+        rows = np.maximum(self.texts + 2.0 * alpha, 1e-300)
+        with np.errstate(divide="ignore"):
+            one, zero = np.log(ones / rows), np.log(np.maximum(zeros, 0.0) / rows)
+        nothing = self.texts + alpha <= 0.0  # a class without texts says nothing
+        one[:, nothing], zero[:, nothing] = 0.0, 0.0
+        return Exchange.of(one, zero, np.ones(len(one)))
+
+    @cached_property
+    def _tail(self) -> Codes:
+        """The number of each bucket of rare words, -1 where it is empty."""
+        tail = np.full(buckets_of(self.family.most_words), -1, dtype=np.int32)
+        for number in range(self.words.rare):
+            tail[bucket_number(self.words[number])] = number
+        return tail
+
+    def rows(self, texts: pa.Array) -> SparseRows:
+        """The amounts of the words that are known, each text a row; a text that is missing has none."""
+        return self.family.heard(gathered(*self._numbers(texts), len(self.words)))
+
+    def _numbers(self, texts: pa.Array) -> tuple[Codes, Integers]:
+        """The numbers of the words that are known, as they come, and where those of each text begin."""
+        return self.family.tokens.numbers(texts, self.words, self._tail)
+
+    def score(self, texts: pa.Array, weight: float, slot: int, out: Floats) -> None:
+        if not len(self.words) or weight == 0.0:
+            return
+        if self.family.counts_plainly and not self.family.tempering:  # each word as often as it comes
+            numbers, firsts = self._numbers(texts)
+            kernels.score_sparse_linear(np.ones(numbers.size), numbers, firsts, self.slope, weight, slot, out)
+            return
+        rows = self.rows(texts)
+        part = np.zeros((len(texts), 1, out.shape[2]))
+        self._score_plainly(rows, part)
+        if texts.null_count:
+            part[~parts_of(texts)[2]] = 0.0
+        out[:, slot] += weight * self.tempered(row_sums(rows))[:, None] * part[:, 0]
+
+    def _score_plainly(self, rows: SparseRows, part: Floats) -> None:
+        if self.family.kind == "bernoulli":
+            self.exchange.score(rows, 0.5, part)
+        else:
+            kernels.score_sparse_linear(*rows.kernel_arrays(), self.slope, 1.0, 0, part)
+
+    def tempered(self, length: Floats) -> Floats:
+        """What the evidence of texts with so many known words counts."""
+        return np.asarray(np.maximum(length, 1.0) ** -self.family.tempering)
+
+    def score_left_out(self, rows: SparseRows, left: LeftOut, part: Floats) -> None:
+        """Add to part[row, 0, class] the evidence of each text by the others; without smoothing it may be wrong."""
+        family, total = self.family, self.counts.sum(axis=1)
+        length = np.zeros(left.labels.size)
+        if family.kind == "bernoulli":
+            texts = kernel_view(self.texts)
+            kernels.left_out_presence(
+                *rows.kernel_arrays(), left.labels, left.taken, self.counts, texts, total, family.alpha,
+                family.min_count, length, part,
+            )  # fmt: skip
+        elif family.kind == "lift":
+            kernels.left_out_lifts(
+                *rows.kernel_arrays(), left.labels, left.taken, self.counts, self.sums,
+                float(self.texts.sum()), total, family.alpha, family.min_count, family.normalize, family.linear, length,
+                part,
+            )  # fmt: skip
+        else:
+            kernels.left_out_words(
+                *rows.kernel_arrays(), left.labels, left.taken, self.basis, total, family.alpha, family.min_count,
+                family.kind == "complement", family.normalize, self.slope, self._bottom, length, part,
+            )  # fmt: skip
+        part[:, 0] *= self.tempered(length)[:, None]
+
+    def add_doubt(self, rows: SparseRows, weight: float, out: Floats) -> None:
+        strength = weight * self.tempered(row_sums(rows))
+        doubt = np.zeros_like(out)
+        if self.family.kind != "bernoulli":
+            add_amounts_doubt(self.basis.T, self.family.alpha, rows, np.ones(1), doubt)
+        else:
+            share = (self.counts + 0.5) / (self.texts + 1.0)
+            absent, there = share / (1.0 - share), (1.0 - share) / share
+            doubt += (absent.sum(axis=0) + rows.matrix() @ (there - absent)) / np.maximum(self.texts, 0.5)
+        out += strength[:, None] ** 2 * doubt
+
+    def terms(self, text: pa.Array) -> tuple[list[str], Floats, Floats, Floats]:
+        """Of one text: its known words, how much of each there is, what each says for each class, and what is left.
+
+        The terms and what is left (of "bernoulli": that all other words are absent) add up to the evidence.
+        """
+        rows = self.rows(text)
+        classes = self.texts.size
+        factor = float(self.tempered(row_sums(rows))[0])
+        indices = rows.indices[: rows.indptr[1]]
+        amounts = rows.data[: rows.indptr[1]]
+        rest = np.zeros(classes)
+        if self.family.kind != "bernoulli":
+            each = self.slope[indices, :classes] * amounts[:, None]
+        else:
+            absent = np.ones(len(self.words), dtype=np.bool_)
+            absent[indices] = False
+            each, rest = self.exchange.one[indices], self.exchange.zero[absent].sum(axis=0)
+        return [shown(self.words[k]) for k in indices], amounts, factor * each, factor * rest
+
+
+def shown(word: str) -> str:
+    """A word as people read it."""
+    return f"(rare words {word[1:]})" if word.startswith(RARE) else word
+
+
+@dataclass(frozen=True)
+class TextLikelihood:
+    """What the words of each column say."""
+
+    columns: tuple[TextColumn, ...]
+
+    def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
+        for j, texts in enumerate(cells):
+            self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)
+
+    def base(self, cells: list[pa.Array]) -> None:
+        return None
+
+    def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
+        return [written(column, labels, rng, length) for column in self.columns]
+
+    def working(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
+        mine, text = self.columns[column], cells[column][row : row + 1]
+        if text.null_count:
+            return None
+        rows = mine.rows(text)
+        indices, amounts = rows.indices[: rows.indptr[1]], rows.data[: rows.indptr[1]]
+        factor = float(mine.tempered(row_sums(rows))[0])
+        power = "" if factor == 1.0 else f"^{factor:.3g}"
+        if mine.family.kind in ("complement", "lift"):
+            return f"exp(score of {indices.size} words){power}"
+        if mine.family.kind == "bernoulli":
+            return f"({indices.size} words there, {len(mine.words) - indices.size} not){power}"
+        if not indices.size:
+            return None
+        counts, bottom = mine.basis[:, label], mine.basis[:, label].sum()
+        order = np.argsort(-np.abs(mine.slope[indices, label] * amounts), kind="stable")
+        parts = [
+            f"[{fraction(counts[indices[k]], bottom, mine.family.alpha, len(mine.words))}]"
+            + (f"^{amounts[k]:.3g}" if amounts[k] != 1.0 else "")
+            for k in order[:2]
+        ]
+        more = f" · ({indices.size - 2} more)" if indices.size > 2 else ""
+        product = " · ".join(parts) + more
+        return f"({product}){power}" if power else product
+
+
+def _present(column: TextColumn, labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Which words are there, each by itself, and how many in each text; in any order."""
+    share = np.exp(column.exchange.one[column.words.rare :]).T
+    found = [rng.permutation(np.flatnonzero(rng.random(share.shape[1]) < share[label])) for label in labels]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found]), np.array(
+        [some.size for some in found], dtype=np.int64
+    )
+
+
+def _thrown(
+    column: TextColumn, labels: Integers, rng: np.random.Generator, length: int | None
+) -> tuple[Integers, Integers]:
+    """Words thrown one after the other, and how many in each text: as many as the class has on average."""
+    shares = np.exp(column.exchange.one if column.family.kind == "bernoulli" else column.slope)[column.words.rare :]
+    texts = np.maximum(column.texts, 1e-300)
+    sizes = rng.poisson((column.sums / texts)[labels]) if length is None else np.full(len(labels), length)
+    owner = np.repeat(labels, sizes)
+    drawn = np.empty(owner.size, dtype=np.int64)
+    for label in np.unique(owner):
+        heap = np.cumsum(shares[:, label])
+        throws = rng.random(int((owner == label).sum())) * heap[-1]
+        drawn[owner == label] = np.minimum(np.searchsorted(heap, throws, side="right"), len(shares) - 1)
+    return drawn, sizes
+
+
+def written(column: TextColumn, labels: Integers, rng: np.random.Generator, length: int | None) -> pa.Array:
+    """Texts drawn for rows of the given classes: words in the order in which they were drawn."""
+    if column.family.kind in ("complement", "lift"):
+        raise BadCell(0, None, f"{column.family} is a score, not a distribution", "use Text() to write texts")
+    words = column.words.array[column.words.rare :]
+    drawn, sizes = np.zeros(0, dtype=np.int64), np.zeros(len(labels), dtype=np.int64)
+    if len(words) and column.family.kind == "bernoulli" and length is None:
+        drawn, sizes = _present(column, labels, rng)
+    elif len(words):
+        drawn, sizes = _thrown(column, labels, rng, length)
+    lists = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), words.take(pa.array(drawn)))
+    return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
