@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -318,3 +319,62 @@ def test_all_is_left_to_duckdb_where_arrow_has_no_reader_of_lines(
     monkeypatch.delattr("pyarrow.json.open_json")
     assert quick.json_of_text([path], None) is None
     assert rows_of(scan(path)) == [{"text": "some words"}, {"text": "more"}]
+
+
+PLAIN_CELLS: dict[str, Any] = {
+    "text": (pa.string(), st.text(max_size=5)),
+    "n": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
+    "big": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "x": (pa.float64(), st.floats()),
+    "y": (pa.float32(), st.floats(width=32)),
+    "yes": (pa.bool_(), st.booleans()),
+}
+
+
+@OFTEN
+@given(st.data())
+def test_short_parquet_files(tmp_path: Path, data: st.DataObject) -> None:
+    """Of all plain types, in groups of any size, one file or several, some of the columns: the rows of DuckDB."""
+    names = data.draw(st.lists(st.sampled_from([*PLAIN_CELLS]), min_size=1, unique=True))
+    files = data.draw(st.integers(1, 3))
+    for k in range(files):
+        rows = data.draw(st.integers(0, 9))
+        columns = {
+            name: pa.array([data.draw(st.none() | PLAIN_CELLS[name][1]) for _ in range(rows)], PLAIN_CELLS[name][0])
+            for name in names
+        }
+        pq.write_table(pa.table(columns), tmp_path / f"{k}.parquet", row_group_size=data.draw(st.integers(1, 10)))
+    found = scan([tmp_path / f"{k}.parquet" for k in range(files)])
+    assert isinstance(found, Scan)
+    assert isinstance(found.quick, quick.ShortParquet)
+    for chosen in (found, found.without([name for name in names[1:] if data.draw(st.booleans())])):
+        assert chosen.is_read_quickly
+        quickly, slowly = ([*one.tables()] for one in (chosen, replace(chosen, quick=None)))
+        assert quickly[0].schema.equals(slowly[0].schema)
+        assert repr(pa.concat_tables(quickly).to_pylist()) == repr(pa.concat_tables(slowly).to_pylist())  # NaN is NaN
+        assert repr(chosen.head(2).to_pylist()) == repr(replace(chosen, quick=None).head(2).to_pylist())
+
+
+def test_a_parquet_file_whose_text_is_none(tmp_path: Path) -> None:
+    texts = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 2, 4], np.int32)), pa.py_buffer(b"ab\xff\xfe")]
+    )
+    pq.write_table(pa.table({"text": texts}), tmp_path / "table.parquet")
+    with pytest.raises(DataError):
+        list(scan(tmp_path / "table.parquet").tables())
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(10, 1), (30_000, 2), (230_000, 4)])
+def test_pieces_of_one_size(tmp_path: Path, rows: int, expected: int) -> None:
+    """Two or four and not three: else a thread would be idle. None is much shorter than the others."""
+    table = pa.table({"text": ["word " * 20 + str(k) for k in range(rows)], "label": ["so", "no"] * (rows // 2)})
+    names = [tmp_path / f"table.{ending}" for ending in ("csv", "parquet", "jsonl")]
+    pyarrow.csv.write_csv(table, names[0])
+    pq.write_table(table, names[1], use_dictionary=False)
+    names[2].write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    for name in names:
+        pieces = [*scan(name).tables()]
+        sizes = [piece.num_rows for piece in pieces]
+        assert pa.concat_tables(pieces).equals(table)
+        assert len(sizes) == expected
+        assert min(sizes) > 0.6 * max(sizes)

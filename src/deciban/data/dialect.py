@@ -149,7 +149,7 @@ def _csv(
         skipped=skipped,
         multiline=multiline,
         text=all(_is_text(row[j] for row in rows[1:] if j < len(row)) for j in range(len(names))),
-        mixed_ends="\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
+        mixed_ends="\r" in body and "\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
         row_bytes=size / ends if ends and compression is None else None,
     )
 
