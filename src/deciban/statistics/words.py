@@ -135,8 +135,10 @@ class Index(NamedTuple):
 
     @property
     def words(self) -> Vocabulary:
-        """The words as they came, which know that they are looked up here."""
+        """The words as they came; unless there is room for far more, they know that they are looked up here."""
         words = Vocabulary(self.text[: self.starts[self.known]], self.starts[: self.known + 1])
+        if 8 * self.known < len(self.entries):
+            return words.take(np.arange(self.known))
         words.__dict__["index"] = self
         return words
 
