@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -192,25 +193,27 @@ def by_python(text: str, width: int) -> list[list[str | None]] | None:
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(CELLS, max_size=12),
-    st.text('a"\n,\r', max_size=60).map(lambda text: text.replace("a", "word " * 15)),
+    st.text('a"\n,', max_size=60).map(lambda text: text.replace("a", "word " * 15)),
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.integers(1, 3),
     st.integers(1, 100),
+    st.integers(1, 10),
 )
 def test_cells_are_those_that_python_finds(
-    tmp_path: Path, cells: list[str], rest: str, end: str, width: int, block: int
+    tmp_path: Path, cells: list[str], rest: str, end: str, width: int, block: int, most: int
 ) -> None:
-    """However few bytes are read at a time: no row is cut, and none is lost."""
+    """However few bytes are read and cells are cut at a time: no row is cut, and none is lost."""
     signs = [end if (k + 1) % width == 0 else "," for k in range(len(cells))]
-    for text in ("".join(cell + sign for cell, sign in zip(cells, signs, strict=True)), rest):
+    for text in ("".join(cell + sign for cell, sign in zip(cells, signs, strict=True)), rest.replace("\n", end)):
         path = tmp_path / "table.csv"
         path.write_bytes(text.encode())
         names = tuple("abc"[:width])
         files = quick.TextFiles((path,), Look("csv", header=names, named=False), ("NA",))
-        try:
-            found = [[*row.values()] for batch in files._batches(names, block) for row in batch.to_pylist()]
-        except quick.StrangeError:
-            found = None
+        with mock.patch.object(quick, "MOST_CELLS", most):
+            try:
+                found = [[*row.values()] for batch in files._batches(names, block) for row in batch.to_pylist()]
+            except quick.StrangeError:
+                found = None
         assert found == by_python(text, width)
 
 
@@ -288,7 +291,7 @@ def test_signs_that_arrow_does_not_know(tmp_path: Path) -> None:
         scan(path, missing=["a,b"])
     none = scan(path, ignore=["text", "label"])
     assert isinstance(none, Scan)
-    assert not none.is_read_quickly
+    assert none.quickly is None
 
 
 def test_numbers_are_no_business_of_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,6 +324,30 @@ def test_all_is_left_to_duckdb_where_arrow_has_no_reader_of_lines(
     assert rows_of(scan(path)) == [{"text": "some words"}, {"text": "more"}]
 
 
+def test_a_mark_at_the_beginning_is_no_cell(tmp_path: Path) -> None:
+    """Once it was a part of the first one, of which there was a class more then."""
+    for first, text in (
+        ("plain", "ham,some words\nspam,more words\n"),
+        ("quoted", '"ham",some words\nspam,"more words"\n'),
+    ):
+        paths = [tmp_path / f"{first}{k}.csv" for k in range(2)]
+        for path in paths:
+            path.write_text(text, encoding="utf-8-sig")
+        found = scan(paths, header=False)
+        assert isinstance(found, Scan)
+        assert found.quickly is not None
+        rows = [row for batch in found.quickly.batches(found.names) for row in batch.to_pylist()]
+        assert [row["column1"] for row in rows] == ["ham", "spam"] * 2
+
+
+def test_lines_that_end_in_another_way_are_left_to_duckdb(tmp_path: Path) -> None:
+    """One carriage return in a file of one column would be a row more."""
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"text\n" + b"some words\n" * 200_000 + b"some\rwords\n")
+    with pytest.raises(DataError, match="end in another way"):
+        list(scan(path).tables())
+
+
 PLAIN_CELLS: dict[str, Any] = {
     "text": (pa.string(), st.text(max_size=5)),
     "n": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
@@ -348,7 +375,7 @@ def test_short_parquet_files(tmp_path: Path, data: st.DataObject) -> None:
     assert isinstance(found, Scan)
     assert isinstance(found.quick, quick.ShortParquet)
     for chosen in (found, found.without([name for name in names[1:] if data.draw(st.booleans())])):
-        assert chosen.is_read_quickly
+        assert chosen.quickly is not None
         quickly, slowly = ([*one.tables()] for one in (chosen, replace(chosen, quick=None)))
         assert quickly[0].schema.equals(slowly[0].schema)
         assert repr(pa.concat_tables(quickly).to_pylist()) == repr(pa.concat_tables(slowly).to_pylist())  # NaN is NaN

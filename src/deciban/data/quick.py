@@ -1,9 +1,10 @@
-"""Files that Arrow reads faster than DuckDB, and as well: CSV and lines of JSON of nothing but text, short Parquet.
+"""Files that are read faster without DuckDB, and as well: CSV and lines of JSON of nothing but text, short Parquet.
 
 Whatever is strange in a file (rows of other lengths, quotes in the middle of a cell, other types) is left to DuckDB,
 which reads the file once more and can say what is wrong.
 """
 
+import codecs
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -15,12 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Bytes, Integers
+from deciban.arrays import Bytes, Codes, Integers
 from deciban.data.dialect import GLANCE_BYTES, Look
 from deciban.data.text_types import text_type
 
-# Bytes of a piece of a table, at most and about.
+# Bytes of a piece of a table, at most and about, and of a table that is one piece.
 PIECE = 12 << 20
+ONE_PIECE = 2 << 20
+
+# Cells of CSV that are cut at a time.
+MOST_CELLS = 1 << 20
 
 # Bytes of lines of JSON that are read at a time; each line has to fit into them.
 LINES = 2 << 20
@@ -63,20 +68,21 @@ class Quick(Protocol):
 
 
 def pieces(quick: Quick, names: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows with these columns in pieces of about one size, which depends on the file alone; at least one."""
-    enough, held, empty = piece_bytes(quick.size), list[pa.RecordBatch](), True
+    """The rows with these columns in pieces of about one size, which depends on the table alone; at least one."""
+    enough, size, held, empty = piece_bytes(quick.size), 0, list[pa.RecordBatch](), True
     for batch in quick.batches(names):
         held.append(batch)
-        if sum(one.nbytes for one in held) > enough - batch.nbytes // 2:
+        size += batch.nbytes
+        if size > enough - batch.nbytes // 2:
             yield pa.Table.from_batches(held)
-            held, empty = [], False
+            size, held, empty = 0, [], False
     if held or empty:
         yield pa.Table.from_batches(held or [quick.first.select(list(names)).slice(0, 0)])
 
 
 def piece_bytes(size: int | None) -> int:
     """The bytes of a piece of a table of this size: of several pieces the number is even, so that no thread is idle."""
-    if size is None or size <= LINES:
+    if size is None or size <= ONE_PIECE:
         return PIECE
     return -(-size // (2 * -(-size // (2 * PIECE))))
 
@@ -112,8 +118,8 @@ class TextFiles:
         return _bytes(self.paths) if self.look.compression is None else None
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
-        """Each a piece, but for what is left of a row."""
-        yield from self._batches(names, piece_bytes(self.size) + GLANCE_BYTES // 16)
+        """Each a piece: a little more is read, for the last row of a block is only a part and comes with the next."""
+        yield from self._batches(names, piece_bytes(self.size) + (1 << 16))
 
     def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
         places = [self.look.header.index(name) for name in names]
@@ -128,11 +134,11 @@ class TextFiles:
                     header = 0
 
 
-def _texts(data: Bytes, begins: Integers, stops: Integers, missing: Bytes, starts: Integers) -> pa.Array:
+def _texts(data: Bytes, begins: Codes, stops: Codes, missing: Bytes, starts: Integers) -> pa.Array:
     """The texts that begin and stop at these places of a CSV file, if they are UTF-8."""
     from deciban.kernels.csv_cells import copy_cells
 
-    size = int((np.maximum(stops, ~stops) - begins).sum())
+    size = int((np.maximum(stops, ~stops) - begins).sum(dtype=np.int64))
     out = np.frombuffer(pa.allocate_buffer(size + 64), dtype=np.uint8)
     offsets, present = np.empty(begins.size + 1, dtype=np.int32), np.empty(begins.size, dtype=np.bool_)
     copy_cells(data, begins, stops, missing, starts, out, offsets, present)
@@ -143,25 +149,29 @@ def _texts(data: Bytes, begins: Integers, stops: Integers, missing: Bytes, start
     return array
 
 
-def _rows(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple[Bytes, Integers, Integers]]:
+def _rows(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple[Bytes, Codes, Codes]]:
     """The whole rows of a CSV file, about so many bytes at a time: these, and where cells begin and stop, row by cell.
 
-    The bytes are overwritten by the next ones.
+    All of it is overwritten by the next ones.
     """
     from deciban.kernels.csv_cells import find_cells
 
-    room, held, all_read = np.empty(size, dtype=np.uint8), 0, False
-    while not all_read:
+    room, held, all_read = np.empty(max(size, 64), dtype=np.uint8), 0, False
+    begins, stops = (np.empty(max(width, min(size, MOST_CELLS)), dtype=np.int32) for _ in range(2))
+    mark = stream.read(len(codecs.BOM_UTF8))
+    if mark != codecs.BOM_UTF8:
+        room[: len(mark)], held = np.frombuffer(mark, dtype=np.uint8), len(mark)
+    while held or not all_read:
         got = stream.readinto(room[held:])
         held, all_read = held + got, not got
-        rows, used, begins, stops = find_cells(room, held, ord(delimiter), width, all_read)
+        rows, used = find_cells(room, held, ord(delimiter), width, all_read, begins, stops)
         if rows < 0:
             raise StrangeError
         if rows:
             yield room, begins[: rows * width].reshape(rows, width), stops[: rows * width].reshape(rows, width)
         held -= used
         room[:held] = room[used : used + held]
-        if held > room.size // 2:  # a long row
+        if not rows and held > room.size // 2:  # a long one
             if room.size >= 1 << 30:
                 raise StrangeError
             room = np.concatenate([room, room])
@@ -243,10 +253,16 @@ def _json_batches(
 
 @dataclass(frozen=True)
 class ShortParquet:
-    """Parquet files with the same columns, none of a strange type, and so many bytes when they are unpacked."""
+    """Parquet files with the same columns, none of a strange type, so many rows, and so many bytes if unpacked."""
 
     paths: tuple[Path, ...]
-    size: int
+    rows: int
+    unpacked: int
+
+    @property
+    def size(self) -> int:
+        """Cells that are there often are stored once, and not so in memory."""
+        return max(self.unpacked, int(self.first.nbytes / max(self.first.num_rows, 1) * self.rows))
 
     @cached_property
     def first(self) -> pa.RecordBatch:

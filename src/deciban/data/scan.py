@@ -1,7 +1,8 @@
 """Files and SQL, read through DuckDB as a stream of Arrow tables: memory does not grow with the file.
 
-Of CSV files DuckDB does the splitting and converting; what the columns are is found here, because a guess from the
-first rows must not change later ones. Numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
+Of CSV files DuckDB does the splitting and converting (unless `quick` does); what the columns are is found here, because
+a guess from the first rows must not change later ones. Numbers are read as doubles, so that 3.5 after ten thousand
+whole numbers is 3.5.
 """
 
 import re
@@ -18,7 +19,7 @@ from deciban.arrays import CORES
 from deciban.data.complaints import interrupts, told
 from deciban.data.dialect import quotes_are_closed
 from deciban.data.drawing import drawn
-from deciban.data.quick import STRANGE, Quick, pieces
+from deciban.data.quick import PIECE, STRANGE, Quick, pieces
 from deciban.data.stream import Source, fewer_long_rows
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
 from deciban.errors import DataError
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 PIECE_ROWS = 3 << 13
 
 PIECE_CELLS = 1 << 21
-PIECE_BYTES = 12 << 20
 
 # Megabytes of DuckDB, and one more for each column.
 MEMORY = 128
@@ -116,9 +116,9 @@ class Scan(Source):
         return self.rows
 
     def head(self, rows: int) -> pa.Table:
-        if self.quick is not None and self.is_read_quickly:
+        if (quick := self.quickly) is not None:
             with suppress(*STRANGE):
-                if (first := self.quick.first).num_rows >= min(rows, rows if self.rows is None else self.rows):
+                if (first := quick.first).num_rows >= min(rows, rows if self.rows is None else self.rows):
                     return pa.Table.from_batches([first.slice(0, rows)]).select(self.names)
         if not self.typed:
             return super().head(rows)
@@ -131,13 +131,14 @@ class Scan(Source):
 
     @property
     def has_types(self) -> bool:
-        return self.typed or self.is_read_quickly
+        return self.typed or self.quickly is not None
 
     @property
-    def is_read_quickly(self) -> bool:
-        """Whether Arrow reads it, and nobody has to convert a cell."""
+    def quickly(self) -> Quick | None:
+        """What reads it without DuckDB, if nobody has to convert a cell."""
         own = {name: self.own_types.get(name, "VARCHAR") for name in self.names}
-        return self.quick is not None and bool(own) and {**own, **self.types}.items() >= own.items()
+        as_they_are = all(self.types.get(name, kind) == kind for name, kind in own.items())
+        return self.quick if own and as_they_are else None
 
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
@@ -165,9 +166,9 @@ class Scan(Source):
 
     def tables(self) -> Iterator[pa.Table]:
         given = 0
-        if self.quick is not None and self.is_read_quickly:
+        if (quick := self.quickly) is not None:
             try:
-                for piece in pieces(self.quick, self.names):
+                for piece in pieces(quick, self.names):
                     yield piece
                     given += piece.num_rows
                 return
@@ -203,7 +204,7 @@ class Scan(Source):
     @property
     def _piece_rows(self) -> int:
         """The rows of a piece, which depend on the table alone."""
-        few = int(PIECE_BYTES / max(self.row_size, self.row_bytes or 0.0, 1.0))
+        few = int(PIECE / max(self.row_size, self.row_bytes or 0.0, 1.0))
         rows = min(PIECE_ROWS, max(256, min(few, PIECE_CELLS // max(len(self.columns), 1))))
         return rows - rows % VECTOR if rows > VECTOR else rows  # as DuckDB has them: then nothing is copied
 

@@ -262,8 +262,9 @@ def _parquet(
     call += f", {ROW_NUMBER}=true)" if numbered else ")"
     same = tuple((column, column) for column in columns)
     readings = (Reading(call, same),)
-    size = int(footer.row_size * (footer.rows or 0))
-    quick = ShortParquet(tuple(paths), size) if footer.types and size <= SHORT else None
+    rows = footer.rows or 0
+    size = int(footer.row_size * rows)
+    quick = ShortParquet(tuple(paths), rows, size) if footer.types and size <= SHORT else None
     return Scan(
         name, tuple(columns), readings, own_types=columns, row_size=footer.row_size, rows=footer.rows, quick=quick
     )

@@ -46,12 +46,12 @@ class TextColumn:
     texts: Floats
 
     def prepare(self) -> None:
-        """Make what texts are scored by, of many words on two threads: it is not made before it is asked for."""
+        """Make what texts are scored by at once, of many words on two threads; of few it is made when it is needed."""
         if self.order.size < MANY_WORDS or self.family.kind == "bernoulli" or CORES == 1:
             return
         with ThreadPoolExecutor(1) as pool:
             index = pool.submit(lambda: self.words.index)
-            assert self.slope is not None
+            _ = self.slope
             index.result()
 
     @cached_property

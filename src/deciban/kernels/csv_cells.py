@@ -6,9 +6,10 @@ import numpy as np
 
 from deciban.kernels.bits import byte_bits, copy_block, lowest
 from deciban.kernels.compiled import Array, compiled
-from deciban.kernels.words import longer
 
 QUOTE, FEED, BACK = ord('"'), ord("\n"), ord("\r")
+
+_ONE, _ALL = np.uint64(1), ~np.uint64(0)
 
 
 @compiled
@@ -28,71 +29,95 @@ def _next_quote(data: Array, i: int, end: int) -> Any:
 
 
 @compiled
-def _next_sign(data: Array, i: int, end: int, delimiter: int) -> Any:
-    """The place of the next delimiter, quote or end of a line, or the end."""
-    while i < end:
-        if i + 64 <= data.size:
-            place = np.uint64(i)
-            found = byte_bits(data, place, delimiter) | byte_bits(data, place, QUOTE)
-            found |= byte_bits(data, place, FEED) | byte_bits(data, place, BACK)
-            if found != 0:
-                return min(i + np.int64(lowest(found)), end)
-            i += 64
-        else:
-            if data[i] in (delimiter, QUOTE, FEED, BACK):
-                return i
-            i += 1
-    return end
+def _signs(data: Array, i: int, delimiter: int) -> Any:
+    """A bit for each of the next 64 bytes that is a delimiter, a quote or the end of a line."""
+    if i + 64 <= data.size:
+        place = np.uint64(i)
+        found = byte_bits(data, place, delimiter) | byte_bits(data, place, QUOTE)
+        return found | byte_bits(data, place, FEED) | byte_bits(data, place, BACK)
+    found = np.uint64(0)
+    for k in range(data.size - i):
+        if data[i + k] in (delimiter, QUOTE, FEED, BACK):
+            found |= _ONE << np.uint64(k)
+    return found
 
 
 @compiled
-def find_cells(data: Array, end: int, delimiter: int, width: int, all_read: bool) -> tuple[int, int, Array, Array]:
-    """The whole rows of some bytes of a file: how many, up to where, and where their cells begin and stop, row by row.
+def find_cells(
+    data: Array, end: int, delimiter: int, width: int, all_read: bool, begins: Array, stops: Array
+) -> tuple[int, int]:
+    """The whole rows of some bytes of a file, as many as can be noted: how many, and up to where they are.
 
-    -1 rows if these are none of so many cells, or a quote is neither around a cell nor doubled in one. Of a cell with
-    doubled quotes ~stop is told. all_read: nothing comes behind the end.
+    -1 rows if these are none of so many cells, a quote is neither around a cell nor doubled in one, or some lines end
+    with CR alone and others do not. Of a cell with doubled quotes ~stop is told. all_read: nothing comes behind the
+    end. Where cells begin and stop is written to these arrays, row by row.
     """
-    begins, stops = np.empty(end // 16 + width, dtype=np.int64), np.empty(end // 16 + width, dtype=np.int64)
-    rows, used, i = 0, 0, 0
-    while i < end:
-        if width > 1 and data[i] in (FEED, BACK):  # an empty line is no row
-            i += 1
-            used = i
+    rows, used, column, begin = 0, 0, 0, 0
+    cell = np.uint64(0)  # unsigned: an index is not asked whether it counts from the end
+    closed, doubled = -1, False  # where the quotes around a cell end, and whether there are more in it
+    ends_with_back, ends_with_feed = False, False
+    block, signs = 0, _signs(data, 0, delimiter)  # of 64 bytes those that are not looked at yet
+    while block < end:
+        if signs == 0:
+            block += 64
+            if block < end:
+                signs = _signs(data, block, delimiter)
             continue
-        if begins.size < (rows + 1) * width:
-            begins, stops = longer(begins, rows * width, width), longer(stops, rows * width, width)
-        for column in range(width):
-            begin, doubled = i, False
-            if i < end and data[i] == QUOTE:
-                begin = i + 1
-                i = _next_quote(data, begin, end)
-                while i + 1 < end and data[i + 1] == QUOTE:
-                    doubled = True
-                    i = _next_quote(data, i + 2, end)
-                if i + 1 >= end and not all_read:
-                    return rows, used, begins, stops
-                if i >= end:
-                    return -1, used, begins, stops
-                stop = i
-                i += 1
-            else:
-                i = _next_sign(data, i, end, delimiter)
-                stop = i
-            if i >= end and not all_read:
-                return rows, used, begins, stops
-            begins[rows * width + column], stops[rows * width + column] = begin, ~stop if doubled else stop
-            more = i < end and data[i] == delimiter
-            if more != (column < width - 1) or (not more and i < end and data[i] not in (FEED, BACK)):
-                return -1, used, begins, stops
-            i += more
-        if i + 1 < end and data[i] == BACK:
-            i += data[i + 1] == FEED
-        elif i + 1 == end and data[i] == BACK and not all_read:
-            return rows, used, begins, stops
-        i += 1
-        used = min(i, end)
-        rows += 1
-    return rows, used, begins, stops
+        place = block + int(lowest(signs))
+        signs &= signs - _ONE
+        if place >= end:
+            break
+        sign = data[np.uint64(place)]
+        if sign == QUOTE:
+            if place != begin:
+                return -1, used
+            begin = place + 1
+            closed = _next_quote(data, begin, end)
+            while closed + 1 < end and data[closed + 1] == QUOTE:
+                doubled = True
+                closed = _next_quote(data, closed + 2, end)
+            if closed >= end:
+                return -1 if all_read else rows, used
+            block = closed + 1
+            signs = _signs(data, block, delimiter)
+            continue
+        is_last = sign != delimiter
+        if is_last and place == begin and column == 0 and width > 1:  # an empty line is no row
+            begin = place + 1
+            used = begin
+            continue
+        is_back = sign == BACK
+        if is_back and place + 1 == end and not all_read:
+            return rows, used
+        if is_last != (column == width - 1) or (closed >= 0 and closed + 1 != place):
+            return -1, used
+        stop = place if closed < 0 else closed
+        begins[cell], stops[cell] = begin, ~stop if doubled else stop
+        cell += _ONE
+        column += 1
+        begin, closed, doubled = place + 1, -1, False
+        if is_last:
+            with_feed = is_back and begin < end and data[begin] == FEED
+            ends_with_back |= is_back and not with_feed
+            ends_with_feed |= not is_back or with_feed
+            if ends_with_back and ends_with_feed:
+                return -1, used
+            if with_feed:
+                begin += 1
+                if begin > block + 64:
+                    block, signs = begin, _signs(data, begin, delimiter)
+                else:
+                    signs &= signs - _ONE
+            rows, used, column = rows + 1, begin, 0
+            if cell + np.uint64(width) > np.uint64(begins.size):
+                return rows, used
+    if all_read and (begin < end or column > 0 or closed >= 0):  # the last line has no end
+        if column != width - 1 or (closed >= 0 and closed + 1 != end):
+            return -1, used
+        stop = end if closed < 0 else closed
+        begins[cell], stops[cell] = begin, ~stop if doubled else stop
+        rows, used = rows + 1, end
+    return rows, used
 
 
 @compiled
@@ -116,7 +141,7 @@ def _is_missing(data: Array, begin: int, size: int, missing: Array, starts: Arra
                 same += 1
             if same == size:
                 return True
-    return size == 0
+    return False
 
 
 @compiled
@@ -129,6 +154,9 @@ def copy_cells(
     """
     at = 0
     offsets[0] = 0
+    sizes = _ONE  # a bit for the length of each word for a missing cell, and of an empty cell
+    for k in range(starts.size - 1):
+        sizes |= _ONE << np.uint64(min(starts[k + 1] - starts[k], 63))
     for row in range(present.size):
         begin, stop = begins[row], stops[row]
         if stop < 0:
@@ -140,7 +168,9 @@ def copy_cells(
                 at += upto - begin
                 begin = upto + 1
         else:
-            present[row] = not _is_missing(data, begin, stop - begin, missing, starts)
+            present[row] = True
+            if (sizes >> np.uint64(min(stop - begin, 63))) & _ONE:
+                present[row] = begin < stop and not _is_missing(data, begin, stop - begin, missing, starts)
             if present[row]:
                 _copy(data, begin, stop - begin, out, at)
                 at += stop - begin

@@ -32,16 +32,13 @@ def first_bytes(text: Array, starts: Array, out: Array) -> None:
 
 
 @compiled
-def _compared(a: Array, a_begin: int, a_end: int, b: Array, b_begin: int, b_end: int) -> Any:
-    """-1, 0 or 1: which of two words comes first, byte by byte."""
-    one = _first_bytes(a, a_begin, a_end - a_begin)
-    two = _first_bytes(b, b_begin, b_end - b_begin)
-    if one != two:
-        return np.int64(one > two) - np.int64(one < two)
-    for k in range(8, min(a_end - a_begin, b_end - b_begin)):
-        if a[a_begin + k] != b[b_begin + k]:
-            return -1 if a[a_begin + k] < b[b_begin + k] else 1
-    return np.sign((a_end - a_begin) - (b_end - b_begin))
+def _is_behind(text: Array, starts: Array, one: int, other: int) -> Any:
+    """Whether a word comes after another one with the same first eight bytes."""
+    begin, end, there, stop = starts[one], starts[one + 1], starts[other], starts[other + 1]
+    for k in range(8, min(end - begin, stop - there)):
+        if text[begin + k] != text[there + k]:
+            return text[begin + k] > text[there + k]
+    return end - begin > stop - there
 
 
 @compiled
@@ -60,8 +57,7 @@ def sort_ties(text: Array, starts: Array, firsts: Array, order: Array, scratch: 
                 for k in range(low, high):
                     take = b == high
                     if not take and a < middle:
-                        one, two = order[a], order[b]
-                        take = _compared(text, starts[one], starts[one + 1], text, starts[two], starts[two + 1]) <= 0
+                        take = not _is_behind(text, starts, order[a], order[b])
                     if take and a < middle:
                         scratch[k] = order[a]
                         a += 1

@@ -70,7 +70,8 @@ class Vocabulary:
         starts = np.empty(order.size + 1, dtype=np.int64)
         text = np.empty(self.text.size + SPARE, dtype=np.uint8)
         kernels.taken_words(self.text, self.starts, order, text, starts)
-        return Vocabulary(text[: starts[-1]], starts)
+        few = 2 * starts[-1] < text.size
+        return Vocabulary(text[: starts[-1]].copy() if few else text[: starts[-1]], starts)
 
     @cached_property
     def rare(self) -> int:
@@ -88,12 +89,15 @@ class Vocabulary:
     @cached_property
     def index(self) -> "Index":
         """What its words are looked up by."""
+        return self._indexed()
+
+    def _indexed(self) -> "Index":
         text = self.padded
         return Index(kernels.index_words(text, self.starts, SEEDS), text, self.starts, len(self))
 
     def numbers_of(self, words: "Vocabulary") -> Codes:
-        """The number that each of these words has here, or UNKNOWN."""
-        here, every = self.index, np.array([0, len(words)])
+        """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
+        here, every = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
         known = here.entries, here.text, here.starts, here.known, False, ALL_UNKNOWN, BUCKET_SEEDS
         begins, stops, texts = words.starts[:-1], words.starts[1:], np.array([0, 1])
         return np.asarray(
@@ -260,7 +264,7 @@ def _sorted(words: Vocabulary, counts: SparseRows) -> Counted:
     place = np.empty(len(words), dtype=np.int32)
     place[order] = np.arange(len(words), dtype=np.int32)
     moved = SparseRows(counts.data.copy(), place[counts.indices], counts.indptr, counts.width)
-    return words.take(order), _in_order(moved.matrix())
+    return words.take(order), _with_sorted_cells(moved.matrix())
 
 
 def _zero(column: Counted) -> Counted:
@@ -280,7 +284,7 @@ def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> Spars
     return SparseRows(kept.data, kept.indices, np.concatenate([[0], ends]).astype(np.int64), counts.width)
 
 
-def _in_order(matrix: sparse.csr_array) -> SparseRows:
+def _with_sorted_cells(matrix: sparse.csr_array) -> SparseRows:
     """The rows of a SciPy matrix with their cells in order; it is changed."""
     matrix.sort_indices()
     return _as_stored(matrix)
@@ -294,7 +298,7 @@ def _as_stored(matrix: sparse.csr_array) -> SparseRows:
 def _occurring(words: Vocabulary, counts: SparseRows) -> Counted:
     """The words that were counted."""
     if not counts.data.all():
-        matrix = counts.matrix()
+        matrix = counts.holding(counts.stored.copy()).matrix()
         matrix.eliminate_zeros()
         counts = _as_stored(matrix)
     there = np.zeros(len(words), dtype=np.bool_)
@@ -340,7 +344,7 @@ def _bounded(column: Counted, most: int | None) -> Counted:
     tail = Vocabulary.of([f"{RARE}{bucket:06x}" for bucket in distinct])
     into = sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
     table = sparse.vstack([into @ table[rare], table[kept]], format="csr")
-    return tail.followed_by(words.take(kept)), _in_order(table.T.tocsr())
+    return tail.followed_by(words.take(kept)), _with_sorted_cells(table.T.tocsr())
 
 
 def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int) -> Floats:

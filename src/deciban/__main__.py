@@ -1,0 +1,5 @@
+"""`python -m deciban` is the command `deciban`."""
+
+from deciban.cli import main
+
+main()
