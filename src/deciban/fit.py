@@ -28,10 +28,11 @@ FEW_ROWS = 64
 
 _ONES = np.ones(BATCH_ROWS)
 
-# Bytes of text of one batch that is counted, and of one that is scored, about. Vocabularies are added batch by batch,
-# so the former are large; scores are small.
+# Bytes of text of one batch that is counted, and of one that is scored, at most and about. Vocabularies are added batch
+# by batch, so the former are large; scores are small. FEW_TEXT is never cut.
 BATCH_TEXT = 24 << 20
 SCORED_TEXT = 2 << 20
+FEW_TEXT = 2 << 20
 
 # Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
 MOST_SCORES = 1 << 18
@@ -68,24 +69,28 @@ def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
 
 def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
     """The rows cut into batches, with the columns of the schema; of a table in memory all at once."""
-    found = _batches(examples.pieces(), schema)
-    return list(found) if isinstance(examples, Labelled) else found
+    if isinstance(examples, Labelled):
+        return list(_batches([examples], schema, halved=True))
+    return _batches(examples.pieces(), schema)
 
 
-def _batches(pieces: Iterable[Labelled], schema: Schema) -> Iterator[Batch]:
+def _batches(pieces: Iterable[Labelled], schema: Schema, halved: bool = False) -> Iterator[Batch]:
     for piece in pieces:
         table, labels, weights = schema.fitting(piece.table), piece.labels, piece.weights
-        for start, stop in row_ranges(table.rows, _most_rows(table, BATCH_TEXT)):
+        for start, stop in row_ranges(table.rows, _most_rows(table, BATCH_TEXT, halved)):
             part = _ONES[: stop - start] if weights is None else weights[start:stop]
             first = piece.first_row + start
             yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, first)
 
 
-def _most_rows(table: Table, text: int) -> int:
-    """The rows of one batch at most, which has so many bytes of text, about."""
-    if table.rows <= FEW_ROWS or not isinstance(table, Frame) or (size := table.text_bytes) <= text:
+def _most_rows(table: Table, text: int, halved: bool = False) -> int:
+    """The rows of one batch at most, which has no more than so many bytes of text, about, or half of all if `halved`."""
+    if table.rows <= FEW_ROWS or not isinstance(table, Frame):
         return BATCH_ROWS
-    return max(FEW_ROWS, table.rows * text // size)
+    size = table.text_bytes
+    if halved:
+        text = max(FEW_TEXT, min(text, -(-size // 2)))
+    return BATCH_ROWS if size <= text else max(FEW_ROWS, table.rows * text // size)
 
 
 def count(batch: Batch, schema: Schema) -> Counts:

@@ -1,6 +1,7 @@
 """What Arrow reads without DuckDB is what DuckDB would read, and what it cannot read DuckDB does."""
 
 import csv
+import gzip
 import io
 import json
 import re
@@ -405,3 +406,21 @@ def test_pieces_of_one_size(tmp_path: Path, rows: int, expected: int) -> None:
         assert pa.concat_tables(pieces).equals(table)
         assert len(sizes) == expected
         assert min(sizes) > 0.6 * max(sizes)
+
+
+def test_many_files_of_json(tmp_path: Path) -> None:
+    """DuckDB sets thirty megabytes aside for each: once four were too many."""
+    for k in range(12):
+        (tmp_path / f"{k}.jsonl").write_text('{"x": 1.5, "label": "so"}\n{"x": 2.5, "label": "no"}\n')
+    assert sum(piece.num_rows for piece in scan(tmp_path).tables()) == 24
+
+
+@pytest.mark.parametrize("row", ["{0},so\n", '"{0}\nand more",so\n'])
+def test_a_compressed_file_that_is_cut_off(tmp_path: Path, row: str) -> None:
+    """Far behind what is looked at first."""
+    rng = np.random.default_rng(0)
+    text = "text,label\n" + "".join(row.format(f"words {rng.random()}") for _ in range(100_000))
+    data, path = gzip.compress(text.encode()), tmp_path / "table.csv.gz"
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(DataError, match=r"table\.csv\.gz.*cut off"):
+        list(scan(path).tables())

@@ -36,6 +36,8 @@ def told(name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, st
             raise  # of the system
         raise complaint(name, header, called, str(problem)) from None
     except Exception as problem:
+        if isinstance(problem, RuntimeError) and "conversion error" in str(problem):
+            raise DataError(f"{name}: the file is damaged, beyond what can be said of it; write it anew") from None
         if type(problem).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
         raise complaint(name, header, called, str(problem)) from None

@@ -5,6 +5,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -160,14 +161,15 @@ def _is_text(cells: Iterable[str]) -> bool:
 
 
 def quotes_are_closed(path: Path) -> bool:
-    """Whether a CSV file has as many quotes as it needs: two for each cell and for each quote in one."""
+    """Whether a CSV file can be read to its end and has as many quotes as it needs: two for each cell and quote."""
     count = 0
     with open(path, "rb") as file:
         compression = _compression(file.read(4))
-    with pa.input_stream(str(path), compression=compression) as stream:
+    with suppress(OSError, pa.ArrowException), pa.input_stream(str(path), compression=compression) as stream:
         while block := stream.read(1 << 22):
             count += block.count(b'"')
-    return count % 2 == 0
+        return count % 2 == 0
+    return False
 
 
 def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:

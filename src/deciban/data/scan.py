@@ -33,8 +33,9 @@ PIECE_ROWS = 3 << 13
 
 PIECE_CELLS = 1 << 21
 
-# Megabytes of DuckDB, and one more for each column.
+# Megabytes of DuckDB, and one more for each column. For a file of JSON it sets more aside, however short it is.
 MEMORY = 128
+JSON_MEMORY = 34
 
 # Options of a call that reads a CSV file as it is written, and one with long rows; these only in files up to a size.
 ONE_THREAD = ", parallel=false"
@@ -249,7 +250,9 @@ class Scan(Source):
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
         """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
         held = self._size / HELD_ROWS if any(LONG_LINES in reading.call for reading in self.readings) else 0.0
-        connection = connect(len(self.columns), parsing=not self.typed, row_size=max(self.row_size, 2.0 * held))
+        lines = 2 if any("read_json(" in reading.call for reading in self.readings) else 0
+        row_size = max(self.row_size, 2.0 * held)
+        connection = connect(len(self.columns), not self.typed, row_size, lines)
         for name, table in tables.items():
             connection.register(name, table)
         try:
@@ -286,16 +289,18 @@ def _pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> 
         yield held.combine_chunks()
 
 
-def connect(columns: int = 0, parsing: bool = False, row_size: float = 0.0) -> "duckdb.DuckDBPyConnection":
+def connect(
+    columns: int = 0, parsing: bool = False, row_size: float = 0.0, json_files: int = 0
+) -> "duckdb.DuckDBPyConnection":
     """A DuckDB of its own, in memory that grows with the columns and not with the rows, which loads nothing else.
 
     parsing: of text, which is most of the work; else half of the cores are left to those who count. row_size: the bytes
-    of a row, of which DuckDB holds a few thousand at least.
+    of a row, of which DuckDB holds a few thousand at least. json_files: so many are open at once.
     """
     import duckdb
 
     config: dict[str, Any] = {
-        "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6)}MB",
+        "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6) + JSON_MEMORY * json_files}MB",
         "threads": CORES if parsing else max(1, CORES // 2),
         "temp_directory": tempfile.gettempdir(),
         "autoinstall_known_extensions": False,

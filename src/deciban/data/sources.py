@@ -143,9 +143,9 @@ def _query(source: str) -> Scan:
     )
 
 
-def _described(query: str, name: str, called: Mapping[str, str] = NOTHING) -> dict[str, str]:
-    """The names and types of the columns of a query."""
-    connection = connect()
+def _described(query: str, name: str, called: Mapping[str, str] = NOTHING, json_files: int = 0) -> dict[str, str]:
+    """The names and types of the columns of a query; it opens all files of JSON at once."""
+    connection = connect(json_files=json_files)
     try:
         with told(name, called=called):
             if len(connection.extract_statements(query)) != 1:  # before any of them is run
@@ -311,7 +311,7 @@ def _json(
         for options, files in alike.items()
     )
     text = dict.fromkeys(quick.names, "VARCHAR") if quick is not None else None
-    columns = text or _described(" UNION ALL BY NAME ".join(looked), name, called)
+    columns = text or _described(" UNION ALL BY NAME ".join(looked), name, called, len(paths))
     known = {column.lower() for column in columns}
     for column in columns:  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
         base, _, number = column.rpartition("_")

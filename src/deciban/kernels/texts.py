@@ -15,15 +15,28 @@ SPACE = 1 << 24
 # Stands for bytes that are no character; it is none of a word.
 BROKEN = 0xFFFD
 
+# Bytes that one character may become, and more.
+ROOM = 128
+
 _ONE, _ALL = np.uint64(1), ~np.uint64(0)
 
 
 @compiled
 def _decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
-    """The code point that begins at a byte of 128 or more, and its length; U+FFFD where none does."""
-    first = np.int64(data[i])
+    """The code point that begins at a byte, and its length; U+FFFD where none does."""
+    at = np.uint64(i)  # unsigned: an index is not asked whether it counts from the end
+    first = np.int64(data[at])
+    if first < 0x80:
+        return first, 1
     if 0xC2 <= first < 0xE0 and i + 1 < end:
-        return (first & 0x1F) << 6 | np.int64(data[i + 1] & 0x3F), 2
+        return (first & 0x1F) << 6 | np.int64(data[at + _ONE] & 0x3F), 2
+    return _long_decoded(data, i, end)
+
+
+@compiled
+def _long_decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
+    """The same of three or four bytes."""
+    first = np.int64(data[i])
     if 0xE0 <= first < 0xF0 and i + 2 < end:
         point = (first & 0x0F) << 12 | np.int64(data[i + 1] & 0x3F) << 6 | np.int64(data[i + 2] & 0x3F)
         return (point if point > 0 else BROKEN), 3
@@ -35,23 +48,14 @@ def _decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
 
 
 @compiled
-def _folded(data: Array, i: int, end: int, folded: Array, pool: Array) -> tuple[Any, int, Any]:
-    """What the character at a place becomes, its length there, and how many characters that is."""
-    point, step = data[i], 1
-    if point >= 128:
-        point, step = _decoded(data, i, end)
-    becomes = folded[point]
-    return becomes, step, pool[-becomes] if becomes < 0 else 1
-
-
-@compiled
 def _written(scratch: Array, k: int, point: int) -> int:
     """Write a code point in UTF-8; the place behind it."""
+    at = np.uint64(k)
     if point < 0x80:
-        scratch[k] = point
+        scratch[at] = point
         return k + 1
     if point < 0x800:
-        scratch[k], scratch[k + 1] = 0xC0 | point >> 6, 0x80 | point & 0x3F
+        scratch[at], scratch[at + _ONE] = 0xC0 | point >> 6, 0x80 | point & 0x3F
         return k + 2
     if point < 0x10000:
         scratch[k], scratch[k + 1], scratch[k + 2] = 0xE0 | point >> 12, 0x80 | (point >> 6) & 0x3F, 0x80 | point & 0x3F
@@ -113,21 +117,26 @@ def _ascii_words(
 
 
 @compiled
-def _unicode_words(
-    data: Array, i: int, end: int, folded: Array, pool: Array, shortest: int, scratch: Array, k: int, begins: Array,
-    stops: Array, words: int,
-) -> tuple[int, int, Array]:  # fmt: skip
-    """Write the words of a text to `scratch`: their number, where it is free, and scratch, which may have grown."""
-    begin, length = k, 0
-    while True:
-        point, step, several = 0, 1, 1
-        if i < end:  # a character may become several, of which some may be no letters
-            point, step, several = _folded(data, i, end, folded, pool)
-        for part in range(several):
-            one = pool[1 - point + part] if point < 0 else point
+def _unicode_run(
+    data: Array, i: int, end: int, folded: Array, pool: Array, shortest: int, scratch: Array, k: int, begin: int,
+    length: int, begins: Array, stops: Array, words: int,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """Write words to `scratch` up to the end, or as long as there is room; the place behind the end if that is reached.
+
+    The word that was begun has `length` characters from `begin` on. It is apart from what makes room, because numba is
+    slow where arrays may change.
+    """
+    while i <= end and k + ROOM <= scratch.size:
+        point, step = _decoded(data, i, end) if i < end else (0, 1)
+        becomes = folded[np.uint64(point)]
+        i += step
+        if becomes > 0:
+            k = _written(scratch, k, becomes)
+            length += 1
+            continue
+        for part in range(1 if becomes == 0 else pool[-becomes]):  # several characters, of which some may be no letters
+            one = 0 if becomes == 0 else pool[1 - becomes + part]
             if one > 0:
-                if scratch.size < k + end - i + 128:
-                    scratch = longer(scratch, k, k + end - i + 128)
                 k = _written(scratch, k, one)
                 length += 1
                 continue
@@ -137,9 +146,23 @@ def _unicode_words(
                 begin = k
             k = begin
             length = 0
-        if i >= end:
+    return i, k, begin, length, words
+
+
+@compiled
+def _unicode_words(
+    data: Array, i: int, end: int, folded: Array, pool: Array, shortest: int, scratch: Array, k: int, begins: Array,
+    stops: Array, words: int,
+) -> tuple[int, int, Array]:  # fmt: skip
+    """Write the words of a text to `scratch`: their number, where it is free, and scratch, which may have grown."""
+    begin, length = k, 0
+    while True:
+        i, k, begin, length, words = _unicode_run(
+            data, i, end, folded, pool, shortest, scratch, k, begin, length, begins, stops, words
+        )
+        if i > end:
             return words, k, scratch
-        i += step
+        scratch = longer(scratch, k, k + end - i + ROOM)
 
 
 @compiled
@@ -268,9 +291,11 @@ def find_characters(
         i, end = offsets[row], offsets[row + 1]
         blanks, last_blank = 0, 32  # white spaces that were read and not yet written, and the last of them
         while present[row]:
-            several, point, step = 1, 0, 1
+            point, step, several = 0, 1, 1
             if i < end:
-                point, step, several = _folded(data, i, end, folded, pool)
+                point, step = _decoded(data, i, end)
+                point = folded[point]
+                several = pool[-point] if point < 0 else 1
             if scratch.size < k + 8 * several + 64:
                 scratch = longer(scratch, k, k + end - i + 8 * several + 64)
             if begins.size < count + several + 8:
