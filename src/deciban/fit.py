@@ -84,7 +84,7 @@ def _batches(pieces: Iterable[Labelled], schema: Schema, halved: bool = False) -
 
 
 def _most_rows(table: Table, text: int, halved: bool = False) -> int:
-    """The rows of one batch at most, which has no more than so many bytes of text, about, or half of all if `halved`."""
+    """The rows of one batch at most, which has no more than so many bytes of text, about; `halved`: or half of all."""
     if table.rows <= FEW_ROWS or not isinstance(table, Frame):
         return BATCH_ROWS
     size = table.text_bytes

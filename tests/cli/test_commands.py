@@ -41,6 +41,11 @@ def started(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
 # the command itself
 
 
+def test_the_module_is_the_command() -> None:
+    found = subprocess.run([sys.executable, "-m", "deciban", "--version"], capture_output=True, check=True)
+    assert found.stdout == started("--version").stdout
+
+
 def test_help_is_there_with_examples_for_every_command(deciban: Deciban) -> None:
     assert "Examples:" in deciban("--help").out
     for name in app.commands:

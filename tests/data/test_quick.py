@@ -1,4 +1,4 @@
-"""What Arrow reads without DuckDB is what DuckDB would read, and what it cannot read DuckDB does."""
+"""What is read without DuckDB is what DuckDB would read, and what cannot be read so DuckDB does."""
 
 import csv
 import gzip
@@ -130,7 +130,7 @@ def test_lines_of_json(tmp_path: Path, lines: list[dict[str, Any]], plain: bool,
         assert found == read()
 
 
-def test_files_of_text_are_read_by_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_text_are_read_without_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without DuckDB, also those that are read twice."""
     words = [f"word{k % 7} in number{k} here, and\nthere " * 40 for k in range(300)]
     texts = pa.table({"text": words, "label": ["so", "thus"] * 150})
@@ -282,7 +282,7 @@ def test_words_that_are_dates_to_duckdb(tmp_path: Path) -> None:
     assert quick.json_of_text([path], None) is None
 
 
-def test_signs_that_arrow_does_not_know(tmp_path: Path) -> None:
+def test_signs_that_only_duckdb_knows(tmp_path: Path) -> None:
     """Delimiters that are not ASCII, cells that mean nothing and hold a delimiter, and no column at all."""
     path = tmp_path / "table.csv"
     path.write_text("text\u00a7label\n" + "good words\u00a7so\n" * 10)
@@ -295,7 +295,7 @@ def test_signs_that_arrow_does_not_know(tmp_path: Path) -> None:
     assert none.quickly is None
 
 
-def test_numbers_are_no_business_of_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_left_to_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is compiled to look at their quotes."""
     path = tmp_path / "numbers.csv"
     path.write_text("x,label\n" + "1.5,so\n" * 10)
