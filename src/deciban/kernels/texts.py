@@ -155,7 +155,8 @@ def _unicode_words(
     stops: Array, words: int,
 ) -> tuple[int, int, Array]:  # fmt: skip
     """Write the words of a text to `scratch`: their number, where it is free, and scratch, which may have grown."""
-    begin, length = k, 0
+    begin: Any = k
+    length: Any = np.int64(0)  # not literally 0, for which all would be compiled once more
     while True:
         i, k, begin, length, words = _unicode_run(
             data, i, end, folded, pool, shortest, scratch, k, begin, length, begins, stops, words
@@ -199,7 +200,8 @@ def find_words(
     scratch = np.empty(total + 128, dtype=np.uint8)
     begins, stops = np.empty(total // 4 + 64, dtype=np.int64), np.empty(total // 4 + 64, dtype=np.int64)
     texts = np.zeros(rows + 1, dtype=np.int64)
-    words, k = 0, 0
+    words: Any = np.int64(0)
+    k: Any = np.int64(0)
     for row in range(rows):
         if present[row]:
             words, k, scratch, begins, stops = _words_of(
@@ -221,15 +223,16 @@ def number_texts(
     hashes = np.empty((RUN, 3), dtype=np.uint64)
     numbers = np.empty((offsets[rows] - offsets[0]) // 5 + 64, dtype=np.int32)
     firsts = np.zeros(rows + 1, dtype=np.int64)
-    count = 0
+    none: Any = np.int64(0)  # not literally 0, for which all would be compiled once more
+    count: Any = none
     for row in range(rows):
         if present[row]:
             words, _, scratch, begins, stops = _words_of(
-                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, 0, begins, stops, 0
+                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, none, begins, stops, none
             )
             numbers, count, entries, text, starts, known = number_all(
-                scratch, begins, stops, 0, words, 0, seeds, entries, text, starts, known, growing, tail, tail_seeds,
-                hashes, numbers, count,
+                scratch, begins, stops, none, words, none, seeds, entries, text, starts, known, growing, tail,
+                tail_seeds, hashes, numbers, count,
             )  # fmt: skip
         firsts[row + 1] = count
     return numbers[:count], firsts, entries, text, starts, known
@@ -248,25 +251,26 @@ def count_texts(
     tally, touched = np.zeros(1 << 11), np.empty(1 << 11, dtype=np.int32)
     listed, counts = np.empty(starts.size, dtype=np.int32), np.empty(starts.size)
     ends = np.zeros(classes + 1, dtype=np.int64)
-    new, found = 0, 0
+    none: Any = np.int64(0)  # not literally 0, for which all would be compiled once more
+    new, found = none, none
     for k in range(order.size):
         row = order[k]
         if present[row]:
             words, _, scratch, begins, stops = _words_of(
-                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, 0, begins, stops, 0
+                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, none, begins, stops, none
             )
             numbers, count, entries, text, starts, known = number_all(
-                scratch, begins, stops, 0, words, 0, seeds, entries, text, starts, known, True, no_tail, seeds,
-                hashes, numbers, 0,
+                scratch, begins, stops, none, words, none, seeds, entries, text, starts, known, True, no_tail, seeds,
+                hashes, numbers, none,
             )  # fmt: skip
             if known >= tally.size:
                 before = tally.size
                 tally, touched = longer(tally, before, known + 1), longer(touched, new, known + 1)
                 tally[before:] = 0.0
-            new = add_text(numbers, None, 0, count, weights[row], tally, touched, new)
+            new = add_text(numbers, None, none, count, weights[row], tally, touched, new)
         if k + 1 == order.size or labels[order[k + 1]] != labels[row]:
             listed, counts, found = end_class(tally, touched, new, listed, counts, found)
-            new = 0
+            new = none
             ends[labels[row] + 1 :] = found
     return listed[:found], counts[:found], ends, entries, text, starts, known
 

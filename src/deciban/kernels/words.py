@@ -267,7 +267,7 @@ def number_words(
     numbers = np.empty(max(64, groups[texts[rows]]), dtype=np.int32)
     firsts = np.zeros(rows + 1, dtype=np.int64)
     hashes = np.empty((RUN, 3), dtype=np.uint64)
-    count = 0
+    count: Any = np.int64(0)  # not literally 0, for which all would be compiled once more
     for row in range(rows):
         for g in range(texts[row], texts[row + 1]):
             units = groups[g + 1] - groups[g]
