@@ -129,6 +129,14 @@ def in_lanes(table: Floats) -> Floats:
     return np.ascontiguousarray(np.pad(table, ((0, 0), (0, -table.shape[1] % LANES))))
 
 
+def even_part(whole: int, most: int) -> int:
+    """How large the parts of a whole are that are no larger than this, all about equal and even in number.
+
+    A short one, or one more, would leave threads idle.
+    """
+    return -(-whole // (2 * -(-whole // (2 * most))))
+
+
 def placed(array: Floats, positions: Integers, size: int, axis: int = 0) -> Floats:
     """`array` with its slices along `axis` moved to `positions` of an axis of length `size`; zero elsewhere.
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from deciban.arrays import CORES, Codes, Floats
+from deciban.arrays import CORES, Codes, Floats, even_part
 from deciban.data.examples import Examples, Labelled
 from deciban.data.labels import LabelArray
 from deciban.data.schema import Schema
@@ -58,11 +58,11 @@ class Batch:
 def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
     """The first row of each batch and the one after its last; one empty range where there are no rows.
 
-    Batches are equally long, and if there are several their number is even: a short one would leave threads idle.
+    Batches are equally long, and if there are several their number is even.
     """
     size = BATCH_ROWS if most is None else min(most, BATCH_ROWS)
     if rows > size:
-        size = -(-rows // (2 * -(-rows // (2 * size))))
+        size = even_part(rows, size)
     for start in range(0, max(rows, 1), size):
         yield start, min(start + size, rows)
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from deciban import BayesClassifier, Text, scan
 from deciban.data import quick, sources
+from deciban.data.complaints import told
 from deciban.data.dialect import Look
 from deciban.data.scan import Scan
 from deciban.errors import DataError, DecibanError, UsageError
@@ -424,3 +425,9 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path, row: str) -> None:
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(DataError, match=r"table\.csv\.gz.*cut off"):
         list(scan(path).tables())
+
+
+def test_what_duckdb_cannot_say_of_a_damaged_file() -> None:
+    """Its complaint may hold bytes of the file, which are no text."""
+    with pytest.raises(DataError, match=r"^table\.parquet: the file is damaged"), told("table.parquet"):
+        raise RuntimeError("nanobind::str(): conversion error!")

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Bytes, Codes, Integers
+from deciban.arrays import Bytes, Codes, Integers, even_part
 from deciban.data.dialect import GLANCE_BYTES, Look
 from deciban.data.text_types import text_type
 
@@ -81,10 +81,8 @@ def pieces(quick: Quick, names: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def piece_bytes(size: int | None) -> int:
-    """The bytes of a piece of a table of this size: of several pieces the number is even, so that no thread is idle."""
-    if size is None or size <= ONE_PIECE:
-        return PIECE
-    return -(-size // (2 * -(-size // (2 * PIECE))))
+    """The bytes of a piece of a table of this size: of several pieces the number is even."""
+    return PIECE if size is None or size <= ONE_PIECE else even_part(size, PIECE)
 
 
 def _one_of(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:

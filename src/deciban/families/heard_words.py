@@ -62,8 +62,8 @@ class TextColumn:
     @cached_property
     def counted(self) -> SparseRows:
         """The counts of the words, word by class."""
-        found = kernels.transposed(*self.table.kernel_arrays(), self.order, len(self.learned))
-        return SparseRows(*found, self.texts.size)  # type: ignore[call-arg]
+        data, classes, indptr = kernels.transposed(*self.table.kernel_arrays(), self.order, len(self.learned))
+        return SparseRows(data, classes, indptr, self.texts.size)
 
     @cached_property
     def sums(self) -> Floats:

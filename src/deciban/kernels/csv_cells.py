@@ -9,7 +9,7 @@ from deciban.kernels.compiled import Array, compiled
 
 QUOTE, FEED, BACK = ord('"'), ord("\n"), ord("\r")
 
-_ONE, _ALL = np.uint64(1), ~np.uint64(0)
+_ONE = np.uint64(1)
 
 
 @compiled
@@ -159,8 +159,8 @@ def copy_cells(
         sizes |= _ONE << np.uint64(min(starts[k + 1] - starts[k], 63))
     for row in range(present.size):
         begin, stop = begins[row], stops[row]
+        present[row] = True
         if stop < 0:
-            present[row] = True
             stop = ~stop
             while begin < stop:
                 upto = min(_next_quote(data, begin, stop) + 1, stop)
@@ -168,7 +168,6 @@ def copy_cells(
                 at += upto - begin
                 begin = upto + 1
         else:
-            present[row] = True
             if (sizes >> np.uint64(min(stop - begin, 63))) & _ONE:
                 present[row] = begin < stop and not _is_missing(data, begin, stop - begin, missing, starts)
             if present[row]:

@@ -15,7 +15,7 @@ SPACE = 1 << 24
 # Stands for bytes that are no character; it is none of a word.
 BROKEN = 0xFFFD
 
-# Bytes that one character may become, and more.
+# Bytes that one character may become, or that are copied at a time, and more.
 ROOM = 128
 
 _ONE, _ALL = np.uint64(1), ~np.uint64(0)
@@ -172,8 +172,8 @@ def _words_of(
     begins: Array, stops: Array, words: int,
 ) -> tuple[int, int, Array, Array, Array]:  # fmt: skip
     """Write the words of a text to `scratch`, behind others: their number, where it is free, and the arrays."""
-    if scratch.size < k + end - i + 128:
-        scratch = longer(scratch, k, k + end - i + 128)
+    if scratch.size < k + end - i + ROOM:
+        scratch = longer(scratch, k, k + end - i + ROOM)
     if begins.size < words + (end - i) // 2 + 8:
         begins = longer(begins, words, words + (end - i) // 2 + 8)
         stops = longer(stops, words, words + (end - i) // 2 + 8)
@@ -197,7 +197,7 @@ def find_words(
     """
     rows = offsets.size - 1
     total = offsets[rows] - offsets[0]
-    scratch = np.empty(total + 128, dtype=np.uint8)
+    scratch = np.empty(total + ROOM, dtype=np.uint8)
     begins, stops = np.empty(total // 4 + 64, dtype=np.int64), np.empty(total // 4 + 64, dtype=np.int64)
     texts = np.zeros(rows + 1, dtype=np.int64)
     words: Any = np.int64(0)
