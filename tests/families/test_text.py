@@ -28,7 +28,7 @@ from deciban import BayesClassifier, Categorical, Text, kernels, load, merge
 from deciban.errors import DataError, DecibanError, ForgetError, UsageError
 from deciban.families.base import LeftOut
 from deciban.statistics import Words
-from deciban.statistics.words import SEEDS, Vocabulary, _buckets
+from deciban.statistics.words import Vocabulary, _buckets
 
 MAILS = ["win money now", "cheap money", "lunch at noon", "see you at lunch"] * 5
 KINDS = ["spam", "spam", "ham", "ham"] * 5
@@ -307,9 +307,10 @@ def test_words_cannot_be_chosen_to_collide(monkeypatch: pytest.MonkeyPatch) -> N
     rng = np.random.default_rng(11)
     same_middle = [f"{'prefix' * 5}{k:06d}{'suffix' * 5}" for k in range(4000)]
     same_ends = [f"{k:06d}{'middle' * 8}{k:06d}" for k in range(4000)]
-    for words in (crafted, same_middle, same_ends):
-        for seeds in (SEEDS, rng.integers(0, 2**63, 5).astype(np.uint64) * np.uint64(2) + np.uint64(1)):
-            assert displacement(Vocabulary.of(words), seeds) < 1.5
+    numbers = [f"{k:08d}zzzzzzz" for k in range(4000)]
+    for words in map(Vocabulary.of, (crafted, same_middle, same_ends, numbers)):
+        seeds = rng.integers(0, 2**64, (200, 5), dtype=np.uint64) | np.uint64(1)
+        assert max(displacement(words, some) for some in seeds) < 0.65  # words drawn by chance: 0.475 +- 0.025
     monkeypatch.setattr("deciban.statistics.words.SEEDS", known)
     monkeypatch.setattr("deciban.families.tokens.SEEDS", known)
     clf = BayesClassifier(Text(stop_words=crafted[:10]), tune=None).fit(
