@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, islice
+from functools import cache, reduce
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,7 +55,7 @@ class Batch:
     first_row: int
 
 
-def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
+def row_ranges(rows: int, most: int | None = None) -> list[tuple[int, int]]:
     """The first row of each batch and the one after its last; one empty range where there are no rows.
 
     Batches are equally long, and if there are several their number is even.
@@ -63,8 +63,7 @@ def row_ranges(rows: int, most: int | None = None) -> Iterator[tuple[int, int]]:
     size = BATCH_ROWS if most is None else min(most, BATCH_ROWS)
     if rows > size:
         size = even_part(rows, size)
-    for start in range(0, max(rows, 1), size):
-        yield start, min(start + size, rows)
+    return [(start, min(start + size, rows)) for start in range(0, max(rows, 1), size)]
 
 
 def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
@@ -119,13 +118,18 @@ def count(batch: Batch, schema: Schema) -> Counts:
 def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None) -> Counts:
     """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
 
-    def counted(batch: Batch) -> Counts:
-        counts = count(batch, start.schema)
-        return start + counts if start.declared else counts  # refuses a label that is not among the classes
+    tree = _Tree()
 
+    def add(place: int, batch: Batch) -> int:
+        counts = count(batch, start.schema)
+        tree.add(place, start + counts if start.declared else counts)  # refuses a label that is not among the classes
+        return counts.rows
+
+    numbered = list(enumerate(rows)) if isinstance(rows, Sequence) else enumerate(rows)
     with one_blas_thread(), progress("counting", "rows", expected) as advance:
-        total = in_tree(counted, rows, lambda counts: advance(counts.rows), threads)
-    return (start if total is None else start + total).without_empty_classes()
+        for more in in_order(lambda item: add(*item), numbered, threads):
+            advance(more)
+    return tree.total(start).without_empty_classes()
 
 
 def scored(
@@ -164,15 +168,13 @@ def _blas() -> Any:
 def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
     """action(item) of each item, in their order, a few at a time on threads."""
     workers = threads or CORES
-    source = iter(items)
-    first = list(islice(source, 2))
-    if workers == 1 or len(first) < 2:
-        yield from map(action, chain(first, source))
+    if workers == 1 or (isinstance(items, Sequence) and len(items) < 2):
+        yield from map(action, items)
         return
     with ThreadPoolExecutor(workers) as pool:
         running: deque[Future[R]] = deque()
         try:
-            for item in chain(first, source):
+            for item in items:
                 running.append(pool.submit(action, item))
                 if len(running) == 2 * workers:
                     yield running.popleft().result()
@@ -183,48 +185,31 @@ def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None =
                 future.cancel()
 
 
-def in_tree(
-    action: Callable[[T], Counts], items: Iterable[T], done: Callable[[Counts], None], threads: int | None = None
-) -> Counts | None:
-    """The sum of action(item) of all items in their order, added on threads too: equal heaps, so few large ones.
+class _Tree:
+    """Adds counts as a binary tree of their order, in whatever order they come: equal heaps, so few large ones.
 
-    done: called with what an action has found. Whoever adds waits for two who were asked before, so that nobody waits
-    for ever.
+    Whoever brings the second of two that belong together adds them, so that nobody waits for anybody.
     """
-    workers = threads or CORES
-    alone = workers == 1 or (isinstance(items, Sequence) and len(items) < 2)
-    heaps: list[tuple[int, Future[Counts]]] = []
-    running: deque[Future[Counts]] = deque()
-    with _Here() if alone else ThreadPoolExecutor(workers) as pool:
-        try:
-            for item in items:
-                size, heap = 1, pool.submit(action, item)
-                running.append(heap)
-                while heaps and heaps[-1][0] == size:
-                    size, heap = 2 * size, pool.submit(_sum, heaps.pop()[1], heap)
-                heaps.append((size, heap))
-                if len(running) == 2 * workers:
-                    done(running.popleft().result())
-            while running:
-                done(running.popleft().result())
-            total = None
-            while heaps:
-                heap = heaps.pop()[1]
-                total = heap.result() if total is None else heap.result() + total
-            return total
-        finally:
-            for future in (*running, *(heap for _, heap in heaps)):
-                future.cancel()
 
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[tuple[int, int], Counts] = {}  # by their height in the tree and their place among equals
 
-class _Here(Executor):
-    """Does at once whatever it is asked for."""
+    def add(self, place: int, counts: Counts) -> None:
+        height = 0
+        while (neighbour := self._neighbour_of(height, place, counts)) is not None:
+            counts = neighbour + counts if place % 2 else counts + neighbour
+            height, place = height + 1, place // 2
 
-    def submit(self, action: Callable[..., R], /, *arguments: Any, **options: Any) -> Future[R]:
-        done: Future[R] = Future()
-        done.set_result(action(*arguments, **options))
-        return done
+    def _neighbour_of(self, height: int, place: int, counts: Counts) -> Counts | None:
+        """What they are to be added to; if it is not there yet, they wait for it."""
+        with self._lock:
+            neighbour = self._waiting.pop((height, place ^ 1), None)
+            if neighbour is None:
+                self._waiting[height, place] = counts
+            return neighbour
 
-
-def _sum(first: Future[Counts], second: Future[Counts]) -> Counts:
-    return first.result() + second.result()
+    def total(self, start: Counts) -> Counts:
+        """All that came, and `start` before it."""
+        heaps = [self._waiting[key] for key in sorted(self._waiting)]  # the first are the last ones, which are small
+        return start + reduce(lambda behind, before: before + behind, heaps) if heaps else start

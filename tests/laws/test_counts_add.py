@@ -1,6 +1,9 @@
 """The algebra of counts, for every family."""
 
-from itertools import pairwise
+import re
+import threading
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,9 @@ from hypothesis import strategies as st
 
 from deciban import Counts
 from deciban.data.open import open_table
+from deciban.data.schema import Schema
 from deciban.decide.priors import log_prior
+from deciban.fit import Batch, _Tree, count
 from deciban.model import Model, estimate
 from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
 
@@ -204,3 +209,46 @@ def test_permuting_columns_permutes_evidence(case: Case, seed: int) -> None:
     moved = model(counted(other, permuted, y)).evidence(other.fitting(open_table(permuted)))
     expected = evidence.values if evidence.values.shape[1] == 1 else evidence.values[:, order]
     np.testing.assert_allclose(moved.values, expected, rtol=1e-9, atol=1e-9)
+
+
+class Span:
+    """What stands for the counts of some batches, and remembers how they were added."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def __add__(self, other: "Span") -> "Span":
+        return Span(self.parts, other.parts)
+
+
+@given(st.integers(1, 20).flatmap(lambda size: st.permutations(range(size))))
+def test_batches_are_added_in_one_way_in_whatever_order_they_come(order: list[int]) -> None:
+    def total(places: Iterable[int]) -> str:
+        tree: Any = _Tree()
+        for place in places:
+            tree.add(place, Span(place))
+        return str(tree.total(Span("start")).parts)
+
+    found = total(order)
+    assert found == total(range(len(order)))
+    assert [int(number) for number in re.findall(r"\d+", found)] == sorted(order)
+    depth = max(accumulate((sign == "(") - (sign == ")") for sign in found))
+    assert depth <= 2 + 2 * len(order).bit_length()
+
+
+def test_nobody_waits_for_another_to_add_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the second batch takes its time, whoever has counted the first goes on with the third."""
+    third_is_counted = threading.Event()
+
+    def slowly(batch: Batch, schema: Schema) -> Counts:
+        assert batch.first_row != 15 or third_is_counted.wait(20.0)
+        counts = count(batch, schema)
+        if batch.first_row == 30:
+            third_is_counted.set()
+        return counts
+
+    monkeypatch.setattr("deciban.fit.BATCH_ROWS", 15)
+    monkeypatch.setattr("deciban.fit.count", slowly)
+    case = next(case for case in CASES if case.name == "gaussian")
+    X, y, _ = table(case, 0)
+    assert counted(schema_of(case, X), X, y, threads=2).rows == 60
