@@ -6,6 +6,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,9 +22,10 @@ from hypothesis import strategies as st
 from deciban import BayesClassifier, Text, scan
 from deciban.data import quick, sources
 from deciban.data.complaints import told
-from deciban.data.dialect import Look
 from deciban.data.scan import Scan
 from deciban.errors import DataError, DecibanError, UsageError
+from deciban.kernels.csv_cells import copy_cells, find_cells
+from deciban.kernels.json_cells import copy_values, find_values
 
 OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -210,13 +212,102 @@ def test_cells_are_those_that_python_finds(
         path = tmp_path / "table.csv"
         path.write_bytes(text.encode())
         names = tuple("abc"[:width])
-        files = quick.TextFiles((path,), Look("csv", header=names, named=False), ("NA",))
-        with mock.patch.object(quick, "MOST_CELLS", most):
-            try:
-                found = [[*row.values()] for batch in files._batches(names, block) for row in batch.to_pylist()]
-            except quick.StrangeError:
-                found = None
-        assert found == by_python(text, width)
+        copy = partial(copy_cells, *quick._one_behind_the_other(["NA"]))
+        files = quick.TextFiles((path,), None, names, partial(find_cells, ord(","), width), copy)
+        assert found_in(files, block, most) == by_python(text, width)
+
+
+def found_in(files: quick.TextFiles, block: int, most: int) -> list[list[str | None]] | None:
+    """All rows, where so many bytes are read and cells are found at a time; None if they are strange."""
+    with mock.patch.object(quick, "MOST_CELLS", most):
+        try:
+            return [[*row.values()] for batch in files._batches(files.names, block) for row in batch.to_pylist()]
+        except (quick.StrangeError, pa.ArrowInvalid):
+            return None
+
+
+def lines_by_python(text: bytes) -> list[list[str | None]] | None:
+    """The texts of lines of JSON with the keys "a" and "long key"; None where anything is else."""
+    rows = []
+    for line in text.split(b"\n"):
+        if not line.strip(b" \t\r"):
+            continue
+        try:
+            pairs = json.loads(line.decode(), object_pairs_hook=list)
+        except ValueError:
+            return None
+        is_object = line.strip(b" \t\r").startswith(b"{")
+        if not is_object or not pairs or len({key for key, _ in pairs}) < len(pairs) or line.count(b"{") > 1:
+            return None
+        cells = {"a": None, "long key": None}
+        for key, value in pairs:
+            if key not in cells or not (value is None or isinstance(value, str)):
+                return None
+            if value is not None and ("\0" in value or any("\ud800" <= c < "\ue000" for c in value)):
+                return None
+            cells[key] = value
+        rows.append([*cells.values()])
+    return rows
+
+
+GOOD_PARTS = [
+    "x",
+    "word " * 15,
+    "\\\\",
+    '\\"',
+    "\\n",
+    "\\/\\b\\f\\r\\t",
+    "\\u00e9",
+    "\\u12aB",
+    "\\ud83d\\ude00",
+    "é",
+    ",",
+    ":",
+    "}",
+]
+PARTS = ["x", "\\ud83d", "\\ude00", "\\u0000", "\\", '"', "\\x", "\\u12", "\n", "\t", "\0", "{", "\x7f", *GOOD_PARTS]
+TEXTS_OF_JSON = st.lists(st.sampled_from(GOOD_PARTS), max_size=6).map(lambda parts: f'"{"".join(parts)}"')
+STRANGE_JSON = st.lists(st.sampled_from(PARTS), max_size=3).map(lambda parts: f'"{"".join(parts)}"')
+
+
+@st.composite
+def lines_of_json(draw: st.DrawFn) -> bytes:
+    """Mostly lines of texts; about every second time with something that is none."""
+    good, text = draw(st.booleans()), ""
+    blank = st.sampled_from(["", "", " ", "\t", " \r"])
+    texts = TEXTS_OF_JSON | st.just("null")
+    for _ in range(draw(st.integers(0, 5))):
+        keys = draw(st.permutations(['"a"', '"long key"']))[: draw(st.integers(1, 2))]
+        cells = [draw(texts) for _ in keys]
+        if not good and draw(st.integers(0, 2)) == 0:
+            cells[0] = draw(STRANGE_JSON | st.sampled_from(["1", "nul", "true", "[]", '{"a": "x"}', "", '"x" "y"']))
+        if not good and draw(st.integers(0, 5)) == 0:
+            keys[0] = draw(st.sampled_from(['"b"', '"a"', '"lon\\u0067 key"', '"A"', '""', "a"]))
+        space = [draw(blank) for _ in range(7)]
+        pairs = (f"{space[0]}{k}{space[1]}:{space[2]}{cell}{space[3]}" for k, cell in zip(keys, cells, strict=True))
+        text += f"{space[4]}{{{','.join(pairs)}}}{space[5]}" + draw(st.sampled_from(["\n", "\n", "\r\n", "\n\n"]))
+    data = text.encode()
+    if draw(st.booleans()):
+        data = data.removesuffix(b"\n")
+    if not good:
+        at = draw(st.integers(0, len(data)))
+        data = (
+            data[:at]
+            + draw(st.sampled_from([b"", b"", b"\xff", b"}", b",", b" ", b'"']))
+            + data[at + draw(st.integers(0, 1)) :]
+        )
+    return data
+
+
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines_of_json(), st.integers(1, 200), st.integers(1, 10))
+def test_lines_are_those_that_python_finds(tmp_path: Path, data: bytes, block: int, most: int) -> None:
+    path, names = tmp_path / "lines.jsonl", ("a", "long key")
+    path.write_bytes(data)
+    find = partial(find_values, *quick._one_behind_the_other(names))
+    found = found_in(quick.TextFiles((path,), None, names, find, copy_values), block, most)
+    expected = lines_by_python(data)
+    assert found == expected or (found is None and b"\\u0067" in data)  # keys with backslashes are left to DuckDB
 
 
 def plain(rows: int) -> pa.Table:
@@ -300,7 +391,7 @@ def test_numbers_are_left_to_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """No kernel is compiled to look at their quotes."""
     path = tmp_path / "numbers.csv"
     path.write_text("x,label\n" + "1.5,so\n" * 10)
-    monkeypatch.setattr("deciban.data.quick.TextFiles.are_all_text", lambda *_: pytest.fail("Arrow is asked"))
+    monkeypatch.setattr("deciban.data.sources.csv_of_text", lambda *_: pytest.fail("a kernel is asked"))
     assert len(rows_of(scan(path))) == 10
 
 
@@ -313,17 +404,6 @@ def test_large_groups_of_rows(tmp_path: Path) -> None:
     found = scan(path)
     assert sum(piece.num_rows for piece in found.tables()) == 500_000
     assert found.sample(100, lambda rows: None)[0].num_rows == 100
-
-
-def test_all_is_left_to_duckdb_where_arrow_has_no_reader_of_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "lines.jsonl"
-    path.write_text('{"text": "some words"}\n{"text": "more"}\n')
-    assert quick.json_of_text([path], None) is not None
-    monkeypatch.delattr("pyarrow.json.open_json")
-    assert quick.json_of_text([path], None) is None
-    assert rows_of(scan(path)) == [{"text": "some words"}, {"text": "more"}]
 
 
 def test_a_mark_at_the_beginning_is_no_cell(tmp_path: Path) -> None:
@@ -393,15 +473,15 @@ def test_a_parquet_file_whose_text_is_none(tmp_path: Path) -> None:
         list(scan(tmp_path / "table.parquet").tables())
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(10, 1), (30_000, 2), (230_000, 4)])
-def test_pieces_of_one_size(tmp_path: Path, rows: int, expected: int) -> None:
+@pytest.mark.parametrize(("rows", "texts", "parquet"), [(10, 1, 1), (30_000, 2, 2), (230_000, 2, 4)])
+def test_pieces_of_one_size(tmp_path: Path, rows: int, texts: int, parquet: int) -> None:
     """Two or four and not three: else a thread would be idle. None is much shorter than the others."""
     table = pa.table({"text": ["word " * 20 + str(k) for k in range(rows)], "label": ["so", "no"] * (rows // 2)})
     names = [tmp_path / f"table.{ending}" for ending in ("csv", "parquet", "jsonl")]
     pyarrow.csv.write_csv(table, names[0])
     pq.write_table(table, names[1], use_dictionary=False)
     names[2].write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    for name in names:
+    for name, expected in zip(names, (texts, parquet, texts), strict=True):
         pieces = [*scan(name).tables()]
         sizes = [piece.num_rows for piece in pieces]
         assert pa.concat_tables(pieces).equals(table)

@@ -35,6 +35,10 @@ STRANGERS = {
 }
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
+# Rows of a CSV file that are looked at: so many, or fewer that have so many characters.
+FIRST_ROWS = 200
+FIRST_CHARACTERS = 1 << 17
+
 DELIMITERS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
@@ -122,7 +126,7 @@ def _csv(
     lines = io.StringIO(body, newline="")
     if delimiter is None:
         delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # the first of equals
-    rows = list(islice(_records(lines, delimiter), 200))
+    rows = _some(_records(lines, delimiter))
     if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
         raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
@@ -170,6 +174,17 @@ def quotes_are_closed(path: Path) -> bool:
             count += block.count(b'"')
         return count % 2 == 0
     return False
+
+
+def _some(records: Iterable[list[str]]) -> list[list[str]]:
+    """The first of them."""
+    found, size = list[list[str]](), 0
+    for record in islice(records, FIRST_ROWS):
+        found.append(record)
+        size += sum(map(len, record))
+        if size > FIRST_CHARACTERS:
+            break
+    return found
 
 
 def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:

@@ -5,10 +5,11 @@ which reads the file once more and can say what is wrong.
 """
 
 import codecs
-from collections.abc import Generator, Iterator, Sequence
+import json
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Bytes, Codes, Integers, even_part
+from deciban.arrays import Bytes, Codes, Flags, Integers, even_part
 from deciban.data.dialect import GLANCE_BYTES, Look
 from deciban.data.text_types import text_type
 
@@ -24,14 +25,14 @@ from deciban.data.text_types import text_type
 PIECE = 12 << 20
 ONE_PIECE = 2 << 20
 
-# Cells of CSV that are cut at a time.
+# Bytes of a short file: if it is text it is two pieces, if it is Parquet it is read by Arrow.
+SHORT = 1 << 26
+
+# Cells of text that are found at a time.
 MOST_CELLS = 1 << 20
 
-# Bytes of lines of JSON that are read at a time; each line has to fit into them.
-LINES = 2 << 20
-
-# Bytes of a short file. Lines of JSON are kept when they have been looked at, Parquet is read by Arrow.
-SHORT = 1 << 26
+# Bytes of lines of JSON of which the keys are the columns.
+FIRST_LINES = 1 << 16
 
 # Rows of Parquet that are read at a time.
 PARQUET_ROWS = 1 << 10
@@ -39,6 +40,10 @@ PARQUET_ROWS = 1 << 10
 # Whatever has such a letter is no number to DuckDB, and no date or time but for these words.
 WORDS = "[g-su-yG-SU-Y]"
 DATES = r"^(?i:\s*[-+]?(epoch|infinity)\s*)$"
+
+# Kernels: find the rows of some bytes, and copy the cells of a column. See `find_cells`, `copy_cells`.
+Find = Callable[[Bytes, int, bool, Codes, Codes], tuple[int, int]]
+Copy = Callable[[Bytes, Codes, Codes, Bytes, Codes, Flags], bool]
 
 
 class StrangeError(Exception):
@@ -58,8 +63,8 @@ class Quick(Protocol):
         ...
 
     @property
-    def size(self) -> int | None:
-        """The bytes of all rows, about, if that is known."""
+    def piece(self) -> int:
+        """The bytes of a piece, about."""
         ...
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
@@ -69,7 +74,7 @@ class Quick(Protocol):
 
 def pieces(quick: Quick, names: Sequence[str]) -> Iterator[pa.Table]:
     """The rows with these columns in pieces of about one size, which depends on the table alone; at least one."""
-    enough, size, held, empty = piece_bytes(quick.size), 0, list[pa.RecordBatch](), True
+    enough, size, held, empty = quick.piece, 0, list[pa.RecordBatch](), True
     for batch in quick.batches(names):
         held.append(batch)
         size += batch.nbytes
@@ -80,9 +85,9 @@ def pieces(quick: Quick, names: Sequence[str]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held or [quick.first.select(list(names)).slice(0, 0)])
 
 
-def piece_bytes(size: int | None) -> int:
-    """The bytes of a piece of a table of this size: of several pieces the number is even."""
-    return PIECE if size is None or size <= ONE_PIECE else even_part(size, PIECE)
+def _piece_bytes(size: int, most: int) -> int:
+    """The bytes of a piece of a table of this size, no more than `most`: of several pieces the number is even."""
+    return PIECE if size <= ONE_PIECE else even_part(size, most)
 
 
 def _one_of(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
@@ -93,53 +98,58 @@ def _one_of(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class TextFiles:
-    """CSV files with the same columns, all of them text."""
+    """Files with the same columns, all of them text, whose cells are found and copied by these kernels."""
 
     paths: tuple[Path, ...]
-    look: Look
-    missing: tuple[str, ...]
+    compression: str | None
+    names: tuple[str, ...]
+    find: Find
+    copy: Copy
+    header: bool = False  # whether the first row is none
+    rows: int | None = None  # where that is known
 
     @cached_property
     def first(self) -> pa.RecordBatch:
-        with closing(self._batches(self.look.header, GLANCE_BYTES)) as batches:
+        with closing(self._batches(self.names, GLANCE_BYTES)) as batches:
             return _one_of(batches)
 
-    def are_all_text(self, rows: int) -> bool:
-        """Whether the first rows, no more than these, show that every column is text: what fits into no type there."""
-        with suppress(*STRANGE):
-            columns = self.first.slice(0, rows).columns
-            return all(text_type(column, self.look.decimal) == "VARCHAR" for column in columns)
-        return False
-
     @property
-    def size(self) -> int | None:
-        return _bytes(self.paths) if self.look.compression is None else None
+    def piece(self) -> int:
+        if self.compression is not None:
+            return PIECE
+        size = sum(path.stat().st_size for path in self.paths)
+        return _piece_bytes(size, SHORT // 2 if size <= SHORT else PIECE)
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
         """Each a piece: a little more is read, for the last row of a block is only a part and comes with the next."""
-        yield from self._batches(names, piece_bytes(self.size) + (1 << 16))
+        yield from self._batches(names, self.piece + (1 << 16))
 
     def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
-        places = [self.look.header.index(name) for name in names]
-        words = [word.encode() for word in self.missing]
-        missing = np.frombuffer(b"".join(words), dtype=np.uint8), np.cumsum([0, *map(len, words)])
+        places = [self.names.index(name) for name in names]
+        for data, begins, stops in self.found(block):
+            cells = [_texts(self.copy, data, begins[:, place], stops[:, place]) for place in places]
+            yield pa.RecordBatch.from_arrays(cells, list(names))
+
+    def found(self, block: int) -> Generator[tuple[Bytes, Codes, Codes]]:
+        """The whole rows, about so many bytes at a time: these, and where cells begin and stop, row by cell.
+
+        All of it is overwritten by the next ones.
+        """
         for path in self.paths:
-            header = int(self.look.named)
-            with pa.input_stream(str(path), compression=self.look.compression) as stream:
-                for data, begins, stops in _rows(stream, self.look.delimiter, len(self.look.header), block):
-                    cells = ((begins[header:, place], stops[header:, place]) for place in places)
-                    yield pa.RecordBatch.from_arrays([_texts(data, *some, *missing) for some in cells], list(names))
+            header = int(self.header)
+            with pa.input_stream(str(path), compression=self.compression) as stream:
+                for data, begins, stops in _rows(stream, self.find, len(self.names), block):
+                    yield data, begins[header:], stops[header:]
                     header = 0
 
 
-def _texts(data: Bytes, begins: Codes, stops: Codes, missing: Bytes, starts: Integers) -> pa.Array:
-    """The texts that begin and stop at these places of a CSV file, if they are UTF-8."""
-    from deciban.kernels.csv_cells import copy_cells
-
+def _texts(copy: Copy, data: Bytes, begins: Codes, stops: Codes) -> pa.Array:
+    """The texts that begin and stop at these places of a file, if they are UTF-8."""
     size = int((np.maximum(stops, ~stops) - begins).sum(dtype=np.int64))
     out = np.frombuffer(pa.allocate_buffer(size + 64), dtype=np.uint8)
     offsets, present = np.empty(begins.size + 1, dtype=np.int32), np.empty(begins.size, dtype=np.bool_)
-    copy_cells(data, begins, stops, missing, starts, out, offsets, present)
+    if not copy(data, begins, stops, out, offsets, present):
+        raise StrangeError
     known = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     parts = [known, pa.py_buffer(offsets), pa.py_buffer(out[: offsets[-1]])]
     array = pa.Array.from_buffers(pa.string(), begins.size, parts)
@@ -147,13 +157,7 @@ def _texts(data: Bytes, begins: Codes, stops: Codes, missing: Bytes, starts: Int
     return array
 
 
-def _rows(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple[Bytes, Codes, Codes]]:
-    """The whole rows of a CSV file, about so many bytes at a time: these, and where cells begin and stop, row by cell.
-
-    All of it is overwritten by the next ones.
-    """
-    from deciban.kernels.csv_cells import find_cells
-
+def _rows(stream: Any, find: Find, width: int, size: int) -> Generator[tuple[Bytes, Codes, Codes]]:
     room, held, all_read = np.empty(max(size, 64), dtype=np.uint8), 0, False
     begins, stops = (np.empty(max(width, min(size, MOST_CELLS)), dtype=np.int32) for _ in range(2))
     mark = stream.read(len(codecs.BOM_UTF8))
@@ -162,7 +166,7 @@ def _rows(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple
     while held or not all_read:
         got = stream.readinto(room[held:])
         held, all_read = held + got, not got
-        rows, used = find_cells(room, held, ord(delimiter), width, all_read, begins, stops)
+        rows, used = find(room, held, all_read, begins, stops)
         if rows < 0:
             raise StrangeError
         if rows:
@@ -175,53 +179,54 @@ def _rows(stream: Any, delimiter: str, width: int, size: int) -> Generator[tuple
             room = np.concatenate([room, room])
 
 
-@dataclass(frozen=True)
-class TextLines:
-    """Lines of JSON with the same keys, all of text; `held` are those of files that are not long."""
+def csv_of_text(paths: Sequence[Path], look: Look, missing: Sequence[str], rows: int) -> TextFiles | None:
+    """CSV files whose first rows, no more than these, show that every column is text: what fits into no type there."""
+    from deciban.kernels.csv_cells import copy_cells, find_cells
 
-    paths: tuple[Path, ...]
-    compression: str | None
-    names: tuple[str, ...]
-    rows: int
-    held: tuple[pa.RecordBatch, ...] | None = None
-
-    @property
-    def size(self) -> int | None:
-        return _bytes(self.paths) if self.compression is None else None
-
-    @property
-    def first(self) -> pa.RecordBatch:
-        return _one_of(self.batches(self.names))
-
-    def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
-        schema = pa.schema([(name, pa.string()) for name in self.names])
-        for batch in self.held or _json_batches(self.paths, self.compression, schema):
-            yield batch.select(list(names))
-
-
-def json_of_text(paths: Sequence[Path], compression: str | None) -> TextLines | None:
-    """Files of lines whose values are all text, and none a date to anybody; None if these are not."""
-    if in_named_folders(paths):
-        return None
-    short = compression is None and _bytes(paths) <= SHORT
-    held, rows = [], 0
+    find = partial(find_cells, ord(look.delimiter), len(look.header))
+    copy = partial(copy_cells, *_one_behind_the_other(missing))
+    files = TextFiles(tuple(paths), look.compression, look.header, find, copy, look.named)
     with suppress(*STRANGE):
-        with closing(_json_batches(paths, compression, None)) as batches:
-            first = _one_of(batches)
-        names = first.schema.names
-        different = len({name.lower() for name in names}) == len(names)
-        if not names or not all(names) or not different or not all(map(_has_words, first.columns)):
-            return None
-        for batch in _json_batches(paths, compression, first.schema):
-            rows += batch.num_rows
-            held += [batch] if short else []
-        return TextLines(tuple(paths), compression, tuple(names), rows, tuple(held) if short else None)
+        columns = files.first.slice(0, rows).columns
+        return files if all(text_type(column, look.decimal) == "VARCHAR" for column in columns) else None
     return None
 
 
+def json_of_text(paths: Sequence[Path], compression: str | None) -> TextFiles | None:
+    """Files of lines whose values are all text, and none a date to anybody; None if these are not."""
+    from deciban.kernels.json_cells import copy_values, find_values
+
+    names = () if in_named_folders(paths) else _keys(paths[0], compression)
+    if not names or not all(names) or len({name.lower() for name in names}) < len(names):
+        return None
+    files = TextFiles(
+        tuple(paths), compression, names, partial(find_values, *_one_behind_the_other(names)), copy_values
+    )
+    with suppress(*STRANGE):
+        if all(map(_has_words, files.first.columns)):
+            rows = sum(len(begins) for _, begins, _ in files.found(GLANCE_BYTES))
+            return replace(files, rows=rows)
+    return None
+
+
+def _one_behind_the_other(words: Sequence[str]) -> tuple[Bytes, Integers]:
+    """The bytes of all words, and where each begins, and one more."""
+    written = [word.encode() for word in words]
+    return np.frombuffer(b"".join(written), dtype=np.uint8), np.cumsum([0, *map(len, written)])
+
+
+def _keys(path: Path, compression: str | None) -> tuple[str, ...]:
+    """The keys of the first lines of JSON, if these are objects."""
+    with suppress(ValueError, *STRANGE), pa.input_stream(str(path), compression=compression) as stream:
+        start = stream.read(GLANCE_BYTES).removeprefix(codecs.BOM_UTF8)
+        lines = start[: start.rfind(b"\n", 0, FIRST_LINES) + 1] or start.partition(b"\n")[0]
+        found = [json.loads(line) for line in lines.split(b"\n") if line.strip()]
+        if all(isinstance(one, dict) for one in found):
+            return tuple(dict.fromkeys(key for one in found for key in one))
+    return ()
+
+
 def _has_words(column: pa.Array) -> bool:
-    if not pa.types.is_string(column.type):
-        return False
     words = pc.and_not(pc.match_substring_regex(column, WORDS), pc.match_substring_regex(column, DATES))
     return bool(pc.any(words).as_py())
 
@@ -229,24 +234,6 @@ def _has_words(column: pa.Array) -> bool:
 def in_named_folders(paths: Sequence[Path]) -> bool:
     """Whether the name of a folder, such as year=2024, is a column of its files."""
     return any("=" in folder for path in paths for folder in path.absolute().parts[:-1])
-
-
-def _json_batches(
-    paths: Sequence[Path], compression: str | None, schema: pa.Schema | None
-) -> Generator[pa.RecordBatch]:
-    """The rows of lines of JSON; another key than those of the schema is an exception of Arrow."""
-    import pyarrow.json
-
-    if not hasattr(pyarrow.json, "open_json"):
-        raise StrangeError
-    unexpected = "infer" if schema is None else "error"
-    parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
-    read = pyarrow.json.ReadOptions(block_size=LINES)
-    for path in paths:
-        with pa.input_stream(str(path), compression=compression) as stream:
-            for batch in pyarrow.json.open_json(stream, read, parse):
-                batch.validate(full=True)  # Arrow has not looked whether it is UTF-8
-                yield batch
 
 
 @dataclass(frozen=True)
@@ -258,9 +245,10 @@ class ShortParquet:
     unpacked: int
 
     @property
-    def size(self) -> int:
+    def piece(self) -> int:
         """Cells that are there often are stored once, and not so in memory."""
-        return max(self.unpacked, int(self.first.nbytes / max(self.first.num_rows, 1) * self.rows))
+        in_memory = int(self.first.nbytes / max(self.first.num_rows, 1) * self.rows)
+        return _piece_bytes(max(self.unpacked, in_memory), PIECE)
 
     @cached_property
     def first(self) -> pa.RecordBatch:
@@ -278,7 +266,3 @@ class ShortParquet:
                 for batch in file.iter_batches(PARQUET_ROWS, columns=names, use_threads=False):
                     batch.validate(full=True)  # Arrow has not looked whether it is UTF-8
                     yield batch if names is None else batch.select(names)
-
-
-def _bytes(paths: Sequence[Path]) -> int:
-    return sum(path.stat().st_size for path in paths)

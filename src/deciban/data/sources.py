@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
-from deciban.data.quick import SHORT, ShortParquet, TextFiles, in_named_folders, json_of_text
+from deciban.data.quick import SHORT, ShortParquet, csv_of_text, in_named_folders, json_of_text
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
 from deciban.data.stream import Source
 from deciban.data.text_types import TYPES, text_type
@@ -355,8 +355,8 @@ def _csv(
     special = f'"\r\n{looks[0].delimiter}'
     plain = looks[0].delimiter.isascii() and not any(sign in cell for cell in missing for sign in special)
     if len(readings) == 1 and looks[0].text and not looks[0].skipped and plain:
-        quick = TextFiles(tuple(paths), looks[0], tuple(missing))
-        if quick.are_all_text(rows):
+        quick = csv_of_text(paths, looks[0], missing, rows)
+        if quick is not None:
             return replace(scan, types=dict.fromkeys(names, "VARCHAR"), quick=quick)
     head = scan.head(rows)
     types = {column: text_type(head[column], scan.decimal) for column in names}

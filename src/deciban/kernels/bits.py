@@ -5,10 +5,11 @@ Arrays must be C-contiguous; a place counts their bytes from the first.
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from deciban.kernels.compiled import emitted
+from deciban.kernels.compiled import Array, compiled, emitted
 
 _NUMBER = ir.IntType(64)
 
@@ -120,6 +121,17 @@ def byte_bits(typing: Any, array: Any, place: Any, byte: Any) -> Any:
 
 
 @emitted
+def control_bits(typing: Any, array: Any, place: Any) -> Any:
+    """A bit for each of 64 bytes that is a control character of ASCII: all that is before the space."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
+        return builder.bitcast(builder.icmp_unsigned("<", block, _each_byte(ord(" "))), _NUMBER)
+
+    return types.uint64(array, types.uint64), build
+
+
+@emitted
 def fetch(typing: Any, array: Any, place: Any) -> Any:
     """Ask memory for what will be needed soon; `place` counts the numbers of the array."""
 
@@ -153,3 +165,31 @@ def lowest(typing: Any, bits: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), build
+
+
+@compiled
+def next_byte(data: Array, i: int, end: int, byte: int) -> Any:
+    """Where this byte is the next time, or the end."""
+    while i < end:
+        if i + 64 <= data.size:
+            found = byte_bits(data, np.uint64(i), byte)
+            if found != 0:
+                return min(i + np.int64(lowest(found)), end)
+            i += 64
+        else:
+            if data[i] == byte:
+                return i
+            i += 1
+    return end
+
+
+@compiled
+def copy_bytes(data: Array, begin: int, size: int, out: Array, at: int) -> None:
+    """Copy some bytes, 64 at a time where nothing is in the way; some behind them are overwritten."""
+    for k in range(0, size, 64):
+        if begin + k + 64 <= data.size and at + k + 64 <= out.size:
+            copy_block(data, np.uint64(begin + k), out, np.uint64(at + k), False)
+        else:
+            for b in range(k, size):
+                out[at + b] = data[begin + b]
+            return

@@ -4,28 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.bits import byte_bits, copy_block, lowest
+from deciban.kernels.bits import byte_bits, copy_bytes, lowest, next_byte
 from deciban.kernels.compiled import Array, compiled
 
 QUOTE, FEED, BACK = ord('"'), ord("\n"), ord("\r")
 
 _ONE = np.uint64(1)
-
-
-@compiled
-def _next_quote(data: Array, i: int, end: int) -> Any:
-    """The place of the next quote, or the end."""
-    while i < end:
-        if i + 64 <= data.size:
-            found = byte_bits(data, np.uint64(i), QUOTE)
-            if found != 0:
-                return min(i + np.int64(lowest(found)), end)
-            i += 64
-        else:
-            if data[i] == QUOTE:
-                return i
-            i += 1
-    return end
 
 
 @compiled
@@ -44,7 +28,7 @@ def _signs(data: Array, i: int, delimiter: int) -> Any:
 
 @compiled
 def find_cells(
-    data: Array, end: int, delimiter: int, width: int, all_read: bool, begins: Array, stops: Array
+    delimiter: int, width: int, data: Array, end: int, all_read: bool, begins: Array, stops: Array
 ) -> tuple[int, int]:
     """The whole rows of some bytes of a file, as many as can be noted: how many, and up to where they are.
 
@@ -72,10 +56,10 @@ def find_cells(
             if place != begin:
                 return -1, used
             begin = place + 1
-            closed = _next_quote(data, begin, end)
+            closed = next_byte(data, begin, end, QUOTE)
             while closed + 1 < end and data[closed + 1] == QUOTE:
                 doubled = True
-                closed = _next_quote(data, closed + 2, end)
+                closed = next_byte(data, closed + 2, end, QUOTE)
             if closed >= end:
                 return -1 if all_read else rows, used
             block = closed + 1
@@ -121,18 +105,6 @@ def find_cells(
 
 
 @compiled
-def _copy(data: Array, begin: int, size: int, out: Array, at: int) -> None:
-    """Copy some bytes, 64 at a time where nothing is in the way; some behind them are overwritten."""
-    for k in range(0, size, 64):
-        if begin + k + 64 <= data.size and at + k + 64 <= out.size:
-            copy_block(data, np.uint64(begin + k), out, np.uint64(at + k), False)
-        else:
-            for b in range(k, size):
-                out[at + b] = data[begin + b]
-            return
-
-
-@compiled
 def _is_missing(data: Array, begin: int, size: int, missing: Array, starts: Array) -> bool:
     for k in range(starts.size - 1):
         if size == starts[k + 1] - starts[k]:
@@ -146,8 +118,8 @@ def _is_missing(data: Array, begin: int, size: int, missing: Array, starts: Arra
 
 @compiled
 def copy_cells(
-    data: Array, begins: Array, stops: Array, missing: Array, starts: Array, out: Array, offsets: Array, present: Array
-) -> None:
+    missing: Array, starts: Array, data: Array, begins: Array, stops: Array, out: Array, offsets: Array, present: Array
+) -> bool:
     """The cells of a column, one behind the other, with one quote for two; those like a missing one are not there.
 
     The words for a missing cell are from starts[k] to starts[k + 1] in `missing`.
@@ -163,14 +135,15 @@ def copy_cells(
         if stop < 0:
             stop = ~stop
             while begin < stop:
-                upto = min(_next_quote(data, begin, stop) + 1, stop)
-                _copy(data, begin, upto - begin, out, at)
+                upto = min(next_byte(data, begin, stop, QUOTE) + 1, stop)
+                copy_bytes(data, begin, upto - begin, out, at)
                 at += upto - begin
                 begin = upto + 1
         else:
             if (sizes >> np.uint64(min(stop - begin, 63))) & _ONE:
                 present[row] = begin < stop and not _is_missing(data, begin, stop - begin, missing, starts)
             if present[row]:
-                _copy(data, begin, stop - begin, out, at)
+                copy_bytes(data, begin, stop - begin, out, at)
                 at += stop - begin
         offsets[row + 1] = at
+    return True

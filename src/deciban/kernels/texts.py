@@ -48,7 +48,7 @@ def _long_decoded(data: Array, i: int, end: int) -> tuple[Any, int]:
 
 
 @compiled
-def _written(scratch: Array, k: int, point: int) -> int:
+def written(scratch: Array, k: int, point: int) -> int:
     """Write a code point in UTF-8; the place behind it."""
     at = np.uint64(k)
     if point < 0x80:
@@ -131,13 +131,13 @@ def _unicode_run(
         becomes = folded[np.uint64(point)]
         i += step
         if becomes > 0:
-            k = _written(scratch, k, becomes)
+            k = written(scratch, k, becomes)
             length += 1
             continue
         for part in range(1 if becomes == 0 else pool[-becomes]):  # several characters, of which some may be no letters
             one = 0 if becomes == 0 else pool[1 - becomes + part]
             if one > 0:
-                k = _written(scratch, k, one)
+                k = written(scratch, k, one)
                 length += 1
                 continue
             if length >= shortest:
@@ -316,7 +316,7 @@ def find_characters(
                 ended = in_words and (blanks > 0 or i >= end) and groups[group] < count
                 if ended or (blanks > 0 and not in_words):
                     begins[count] = k
-                    k = _written(scratch, k, last_blank if blanks == 1 and not in_words else 32)
+                    k = written(scratch, k, last_blank if blanks == 1 and not in_words else 32)
                     stops[count] = k
                     count += 1
                 if ended:
@@ -326,11 +326,11 @@ def find_characters(
                 if i < end:
                     if in_words and groups[group] == count:
                         begins[count] = k
-                        k = _written(scratch, k, 32)
+                        k = written(scratch, k, 32)
                         stops[count] = k
                         count += 1
                     begins[count] = k
-                    k = _written(scratch, k, one)
+                    k = written(scratch, k, one)
                     stops[count] = k
                     count += 1
             if i >= end:
