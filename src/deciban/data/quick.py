@@ -25,7 +25,7 @@ from deciban.data.text_types import text_type
 PIECE = 12 << 20
 ONE_PIECE = 2 << 20
 
-# Bytes of a short file: if it is text it is two pieces, if it is Parquet it is read by Arrow.
+# Bytes of a short table: it is two pieces, and if it is Parquet it is read by Arrow.
 SHORT = 1 << 26
 
 # Cells of text that are found at a time.
@@ -34,8 +34,9 @@ MOST_CELLS = 1 << 20
 # Bytes of lines of JSON of which the keys are the columns.
 FIRST_LINES = 1 << 16
 
-# Rows of Parquet that are read at a time.
+# Rows of Parquet that are read at a time, and bytes of a column.
 PARQUET_ROWS = 1 << 10
+PARQUET_BYTES = 1 << 20
 
 # Whatever has such a letter is no number to DuckDB, and no date or time but for these words.
 WORDS = "[g-su-yG-SU-Y]"
@@ -85,9 +86,14 @@ def pieces(quick: Quick, names: Sequence[str]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held or [quick.first.select(list(names)).slice(0, 0)])
 
 
-def _piece_bytes(size: int, most: int) -> int:
-    """The bytes of a piece of a table of this size, no more than `most`: of several pieces the number is even."""
-    return PIECE if size <= ONE_PIECE else even_part(size, most)
+def _piece_bytes(size: int) -> int:
+    """The bytes of a piece of a table of this size: of several pieces the number is even.
+
+    A short table is two, of which the first is larger: it is counted while the second is still read.
+    """
+    if size <= ONE_PIECE:
+        return ONE_PIECE
+    return 5 * size // 9 if size <= SHORT else even_part(size, PIECE)
 
 
 def _one_of(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
@@ -117,8 +123,7 @@ class TextFiles:
     def piece(self) -> int:
         if self.compression is not None:
             return PIECE
-        size = sum(path.stat().st_size for path in self.paths)
-        return _piece_bytes(size, SHORT // 2 if size <= SHORT else PIECE)
+        return _piece_bytes(sum(path.stat().st_size for path in self.paths))
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
         """Each a piece: a little more is read, for the last row of a block is only a part and comes with the next."""
@@ -248,7 +253,7 @@ class ShortParquet:
     def piece(self) -> int:
         """Cells that are there often are stored once, and not so in memory."""
         in_memory = int(self.first.nbytes / max(self.first.num_rows, 1) * self.rows)
-        return _piece_bytes(max(self.unpacked, in_memory), PIECE)
+        return _piece_bytes(max(self.unpacked, in_memory))
 
     @cached_property
     def first(self) -> pa.RecordBatch:
@@ -262,7 +267,7 @@ class ShortParquet:
         import pyarrow.parquet
 
         for path in self.paths:
-            with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
+            with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BYTES) as file:
                 for batch in file.iter_batches(PARQUET_ROWS, columns=names, use_threads=False):
                     batch.validate(full=True)  # Arrow has not looked whether it is UTF-8
                     yield batch if names is None else batch.select(names)
