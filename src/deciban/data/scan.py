@@ -5,7 +5,6 @@ a guess from the first rows must not change later ones. Numbers are read as doub
 whole numbers is 3.5.
 """
 
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -42,8 +41,6 @@ ONE_THREAD = ", parallel=false"
 LONG_LINES = ", max_line_size=1073741824"
 LONG_LINE_FILES = 1 << 30
 
-COMPRESSED = re.compile(r"compression='(?!none)")
-
 # Rows that DuckDB handles together, and that it holds at least, of those that are read and of those that are given.
 VECTOR = 2048
 HELD_ROWS = 8 * VECTOR
@@ -59,6 +56,8 @@ class Reading:
     call: str
     columns: tuple[tuple[str, str], ...]
     csv: bool = False
+    json: bool = False
+    compressed: bool = False
 
     def on_one_thread(self, long_lines: bool = False) -> "Reading":
         """Read from the beginning to the end: of a cell with line breaks a thread cannot know that it is in one.
@@ -180,7 +179,7 @@ class Scan(Source):
                 yield piece
                 given += piece.num_rows
         except DataError:
-            long_lines = self._size <= LONG_LINE_FILES and not any(COMPRESSED.search(one.call) for one in self.readings)
+            long_lines = self._size <= LONG_LINE_FILES and not any(one.compressed for one in self.readings)
             slowly = replace(self, readings=tuple(reading.on_one_thread(long_lines) for reading in self.readings))
             if slowly.readings == self.readings or not self._quotes_are_closed:
                 raise
@@ -250,7 +249,7 @@ class Scan(Source):
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
         """The answer of DuckDB, streamed; what goes wrong is told in terms of the file."""
         held = self._size / HELD_ROWS if any(LONG_LINES in reading.call for reading in self.readings) else 0.0
-        lines = 2 if any("read_json(" in reading.call for reading in self.readings) else 0
+        lines = 2 if any(reading.json for reading in self.readings) else 0
         row_size = max(self.row_size, 2.0 * held)
         connection = connect(len(self.columns), not self.typed, row_size, lines)
         for name, table in tables.items():

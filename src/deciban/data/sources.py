@@ -321,7 +321,7 @@ def _json(
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     same = tuple((column, column) for column in types)
     calls = (f"read_json({_list(files)}, columns={{{given}}}, {options})" for options, files in alike.items())
-    readings, size = tuple(Reading(call, same) for call in calls), looks[0].row_bytes or 0.0
+    readings, size = tuple(Reading(call, same, json=True) for call in calls), looks[0].row_bytes or 0.0
     return Scan(
         name, tuple(types), readings, own_types=types, row_size=size, quick=quick, rows=quick.rows if quick else None
     )
@@ -345,7 +345,8 @@ def _csv(
             f"delim={literal(delimiter)}, quote='\"', escape='\"', decimal_separator='{decimal}', skip={skipped}, "
             f"comment='', nullstr=[{empty}], strict_mode=true, compression='{compression or 'none'}')"
         )
-        readings.append(Reading(call, tuple((inner[column], column) for column in header), csv=True))
+        columns = tuple((inner[column], column) for column in header)
+        readings.append(Reading(call, columns, csv=True, compressed=compression is not None))
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
     scan = Scan(
         name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called, files=tuple(paths),
