@@ -175,7 +175,8 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
 
 def rows_of(clf: "BayesClassifier") -> str:
     counts = clf.counts_
-    text = f"{counts.rows:,} rows, {counts.classes.size:,} classes, {counts.schema.width:,} columns"
+    columns = "1 column" if counts.schema.width == 1 else f"{counts.schema.width:,} columns"
+    text = f"{counts.rows:,} rows, {counts.classes.size:,} classes, {columns}"
     return text + (f", {counts.unlabelled:,} rows without a label left out" if counts.unlabelled else "")
 
 
