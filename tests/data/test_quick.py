@@ -368,6 +368,13 @@ def test_lines_that_are_no_utf_8(tmp_path: Path, line: bytes) -> None:
         BayesClassifier({"text": Text()}, tune=None).fit(str(path), "label")
 
 
+def test_a_line_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"text": "good words"}\n{"text": ' + "[" * 30_000 + "\n")
+    with pytest.raises(DataError, match="line"):
+        list(scan(path).tables())
+
+
 def test_words_that_are_dates_to_duckdb(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"when":"epoch"}\n{"when":"2020-01-01"}\n')
@@ -389,9 +396,12 @@ def test_signs_that_only_duckdb_knows(tmp_path: Path) -> None:
 
 def test_numbers_are_left_to_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is compiled to look at their quotes."""
+    monkeypatch.setattr("deciban.data.quick.TextFiles", lambda *_: pytest.fail("a kernel is asked"))
+    path = tmp_path / "numbers.jsonl"
+    path.write_text('{"x": 1.5, "label": "so"}\n' * 10)
+    assert len(rows_of(scan(path))) == 10
     path = tmp_path / "numbers.csv"
     path.write_text("x,label\n" + "1.5,so\n" * 10)
-    monkeypatch.setattr("deciban.data.sources.csv_of_text", lambda *_: pytest.fail("a kernel is asked"))
     assert len(rows_of(scan(path))) == 10
 
 

@@ -199,14 +199,13 @@ def csv_of_text(paths: Sequence[Path], look: Look, missing: Sequence[str], rows:
 
 def json_of_text(paths: Sequence[Path], compression: str | None) -> TextFiles | None:
     """Files of lines whose values are all text, and none a date to anybody; None if these are not."""
-    from deciban.kernels.json_cells import copy_values, find_values
-
     names = () if in_named_folders(paths) else _keys(paths[0], compression)
     if not names or not all(names) or len({name.lower() for name in names}) < len(names):
         return None
-    files = TextFiles(
-        tuple(paths), compression, names, partial(find_values, *_one_behind_the_other(names)), copy_values
-    )
+    from deciban.kernels.json_cells import copy_values, find_values
+
+    find = partial(find_values, *_one_behind_the_other(names))
+    files = TextFiles(tuple(paths), compression, names, find, copy_values)
     with suppress(*STRANGE):
         if all(map(_has_words, files.first.columns)):
             rows = sum(len(begins) for _, begins, _ in files.found(GLANCE_BYTES))
@@ -221,12 +220,12 @@ def _one_behind_the_other(words: Sequence[str]) -> tuple[Bytes, Integers]:
 
 
 def _keys(path: Path, compression: str | None) -> tuple[str, ...]:
-    """The keys of the first lines of JSON, if these are objects."""
-    with suppress(ValueError, *STRANGE), pa.input_stream(str(path), compression=compression) as stream:
+    """The keys of the first lines of JSON, if these are objects of texts."""
+    with suppress(ValueError, RecursionError, *STRANGE), pa.input_stream(str(path), compression=compression) as stream:
         start = stream.read(GLANCE_BYTES).removeprefix(codecs.BOM_UTF8)
         lines = start[: start.rfind(b"\n", 0, FIRST_LINES) + 1] or start.partition(b"\n")[0]
         found = [json.loads(line) for line in lines.split(b"\n") if line.strip()]
-        if all(isinstance(one, dict) for one in found):
+        if all(isinstance(one, dict) and all(isinstance(cell, str | None) for cell in one.values()) for one in found):
             return tuple(dict.fromkeys(key for one in found for key in one))
     return ()
 
