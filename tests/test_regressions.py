@@ -497,6 +497,23 @@ def test_batches_are_pulled_one_by_one() -> None:
     assert list(results) == list(range(1, 100))
 
 
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_what_went_wrong_first_is_told(threads: int) -> None:
+    from deciban.fit import in_order
+
+    def source():
+        yield from range(4)
+        raise ValueError("the source")
+
+    def action(k: int) -> int:
+        if k == 2:
+            raise ValueError("the action")
+        return k
+
+    with pytest.raises(ValueError, match="the action"):
+        list(in_order(action, source(), threads))
+
+
 # the second round
 
 

@@ -173,8 +173,17 @@ def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None =
         return
     with ThreadPoolExecutor(workers) as pool:
         running: deque[Future[R]] = deque()
+
+        def source() -> Iterator[T]:
+            try:
+                yield from items
+            except Exception:
+                for future in running:
+                    future.result()  # whatever went wrong before is told first, as on one thread
+                raise
+
         try:
-            for item in items:
+            for item in source():
                 running.append(pool.submit(action, item))
                 if len(running) == 2 * workers:
                     yield running.popleft().result()

@@ -375,6 +375,32 @@ def test_a_line_that_is_nested_too_deeply(tmp_path: Path) -> None:
         list(scan(path).tables())
 
 
+def test_keys_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"\\ud800": "good words"}\n')
+    assert quick.json_of_text([path], None) is None
+    with pytest.raises(DataError, match="line"):
+        list(scan(path).tables())
+
+
+def test_keys_in_another_order(tmp_path: Path) -> None:
+    """A few are found wherever they are; of many it would take longer than DuckDB."""
+    for width, known in ((20, True), (400, False)):
+        keys = [f"key{k}" for k in range(width)]
+        lines = [{key: f"good {key}" for key in order} for order in (keys, keys[::-1], keys)]
+        path = tmp_path / "lines.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert (quick.json_of_text([path], None) is not None) == known
+        assert rows_of(scan(path)) == [lines[0]] * 3
+
+
+def test_keys_that_look_like_a_number_of_duckdb(tmp_path: Path) -> None:
+    """DuckDB calls the second of "A" and "a" by this name, and is not asked here."""
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"A": "some words", "a_1": "more"}\n')
+    assert rows_of(scan(path)) == [{"A": "some words", "a_1": "more"}]
+
+
 def test_words_that_are_dates_to_duckdb(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"when":"epoch"}\n{"when":"2020-01-01"}\n')

@@ -8,8 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deciban import BayesClassifier, Text, scan
+from deciban.data.dialect import quotes_in
+from deciban.kernels.csv_cells import breaks_in_quotes
 from tests.laws.cases import assert_same_counts
 
 ROWS = 3_000
@@ -53,6 +57,47 @@ def test_line_breaks_that_come_late_are_noticed(tmp_path: Path) -> None:
     assert rows == 150_300
     clf = BayesClassifier({"text": Text()}, tune=None).fit(str(path), "label")
     assert clf.counts_.class_weight.tolist() == [150_000.0, 300.0]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_lines_in_quotes_that_look_like_rows(tmp_path: Path, late: bool) -> None:
+    """DuckDB reads a file in parts; what it took for rows before it noticed was kept, one time in three."""
+    path = tmp_path / "table.csv"
+    long = "word " * 12_000 + ",1,so\n"
+    break_soon = "" if late else '"one\nbreak",1,so\n'
+    path.write_text("text,x,y\n" + 4 * long + break_soon + 36 * long + 400 * ('"' + "l1,2,so\n" * 3_000 + '",2.5,no\n'))
+    for _ in range(6):
+        assert sum(piece.num_rows for piece in scan(path).tables()) == (440 if late else 441)
+
+
+@given(st.lists(st.sampled_from(['"', "\n", "\r", "x", "y" * 40, "z" * 100]), max_size=30), st.integers(1, 5))
+def test_quotes(parts: list[str], block: int) -> None:
+    text = "".join(parts)
+    inside = [text[:k].count('"') % 2 == 1 for k in range(len(text))]
+    data, opened, found = text.encode(), False, False
+    for first in range(0, len(data), 50 * block):
+        breaks, opened = breaks_in_quotes(np.frombuffer(data[first : first + 50 * block], dtype=np.uint8), opened)
+        found |= breaks
+    assert found == any(open_ and sign in "\r\n" for open_, sign in zip(inside, text, strict=True))
+    assert opened == (text.count('"') % 2 == 1)
+
+
+def test_quotes_far_from_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    for text, closed, with_breaks in (
+        ("x" * (5 << 20), True, False),
+        ('"' + "x" * (9 << 20) + '"', True, False),
+        ('"' + "x" * (5 << 20) + "\n" + "x" * (5 << 20) + '"', True, True),
+        ('"' + "x" * (5 << 20) + "\r", False, True),
+    ):
+        path.write_text(text)
+        assert quotes_in(path) == (closed, with_breaks)
+
+
+def test_decimal_commas_behind_long_texts(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("text;x;y\n" + ("word " * 400 + ";1;so\n") * 70 + ("word " * 400 + ";2,5;so\n") * 100)
+    assert pa.types.is_floating(next(iter(scan(path).tables()))["x"].type)
 
 
 def test_the_pieces_of_long_texts_have_fewer_rows(tmp_path: Path) -> None:

@@ -323,6 +323,12 @@ def test_words_cannot_be_chosen_to_collide(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(seen) == 2
 
 
+def test_buckets_are_the_same_in_every_model_file() -> None:
+    """Whoever changes them has to change the format of model files."""
+    words = ["free", "prize", "meeting", "a word that is longer than sixteen bytes", "prix élevé"]
+    assert _buckets(Vocabulary.of(words), 64).tolist() == [41, 28, 45, 4, 43]
+
+
 @pytest.mark.parametrize("size", [7, 8, 15, 16, 17, 64])
 def test_many_words_with_the_same_beginning(size: int) -> None:
     words = [f"{'p' * (size - 6)}{k:06d}"[-max(size, 6) :] for k in range(20_000)]

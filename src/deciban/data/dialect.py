@@ -9,7 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from deciban.data.text_types import text_type
@@ -35,10 +37,6 @@ STRANGERS = {
 }
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
-# Rows of a CSV file that are looked at: so many, or fewer that have so many characters.
-FIRST_ROWS = 200
-FIRST_CHARACTERS = 1 << 17
-
 DELIMITERS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
@@ -56,7 +54,6 @@ class Look:
     named: bool = True  # whether its first row is the header
     skipped: int = 0  # blank lines before the header
     mixed_ends: bool = False
-    multiline: bool = False  # whether cells have line breaks in them
     text: bool = False  # whether no column begins with numbers or dates
     row_bytes: float | None = None  # of a row on average; of a CSV only where the whole file is not shorter
 
@@ -126,7 +123,7 @@ def _csv(
     lines = io.StringIO(body, newline="")
     if delimiter is None:
         delimiter = max(DELIMITERS, key=lambda mark: len(next(_records(lines, mark), ())))  # the first of equals
-    rows = _some(_records(lines, delimiter))
+    rows = list(islice(_records(lines, delimiter), 200))
     if not rows or (len(rows[0]) == 1 and '"' in rows[0][0]):
         raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
@@ -140,8 +137,7 @@ def _csv(
     comma = delimiter != "," and any(map(DECIMAL_COMMA.fullmatch, cells))
     point = any(re.fullmatch(r"\s*[-+]?\d+\.\d+\s*", cell) for cell in cells)
     ends: float = body.count("\n") or body.count("\r")
-    multiline = any("\n" in cell or "\r" in cell for cell in cells)
-    if multiline:  # about as many as if all were like those that were looked at
+    if any("\n" in cell or "\r" in cell for cell in cells):  # about as many as if all were like these
         ends = max(len(body) * len(rows) / sum(len(cell) + 3 for row in rows for cell in row), 1.0)
     return Look(
         kind="csv",
@@ -152,7 +148,6 @@ def _csv(
         header=names,
         named=header,
         skipped=skipped,
-        multiline=multiline,
         text=all(_is_text(row[j] for row in rows[1:] if j < len(row)) for j in range(len(names))),
         mixed_ends="\r" in body and "\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
         row_bytes=size / ends if ends and compression is None else None,
@@ -164,27 +159,29 @@ def _is_text(cells: Iterable[str]) -> bool:
     return text_type(pa.chunked_array([[cell or None for cell in cells]], pa.string())) == "VARCHAR"
 
 
-def quotes_are_closed(path: Path) -> bool:
-    """Whether a CSV file can be read to its end and has as many quotes as it needs: two for each cell and quote."""
-    count = 0
+class Quotes(NamedTuple):
+    """Of a CSV file: whether all quotes that are opened are closed, and whether there are line breaks in them."""
+
+    closed: bool
+    with_breaks: bool
+
+
+def quotes_in(path: Path) -> Quotes:
+    """The quotes of a CSV file; they are not closed if it cannot be read to its end."""
+    opened, with_breaks = False, False
     with open(path, "rb") as file:
         compression = _compression(file.read(4))
     with suppress(OSError, pa.ArrowException), pa.input_stream(str(path), compression=compression) as stream:
         while block := stream.read(1 << 22):
-            count += block.count(b'"')
-        return count % 2 == 0
-    return False
+            if b'"' in block:
+                from deciban.kernels.csv_cells import breaks_in_quotes
 
-
-def _some(records: Iterable[list[str]]) -> list[list[str]]:
-    """The first of them."""
-    found, size = list[list[str]](), 0
-    for record in islice(records, FIRST_ROWS):
-        found.append(record)
-        size += sum(map(len, record))
-        if size > FIRST_CHARACTERS:
-            break
-    return found
+                breaks, opened = breaks_in_quotes(np.frombuffer(block, dtype=np.uint8), opened)
+                with_breaks |= breaks
+            elif opened:
+                with_breaks |= b"\n" in block or b"\r" in block
+        return Quotes(not opened, with_breaks)
+    return Quotes(False, with_breaks)
 
 
 def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:

@@ -42,7 +42,7 @@ PARQUET_BYTES = 1 << 20
 WORDS = "[g-su-yG-SU-Y]"
 DATES = r"^(?i:\s*[-+]?(epoch|infinity)\s*)$"
 
-# Kernels: find the rows of some bytes, and copy the cells of a column. See `find_cells`, `copy_cells`.
+# Kernels: find the rows of some bytes, and copy the cells of a column. See `kernels.csv_cells`, `kernels.json_cells`.
 Find = Callable[[Bytes, int, bool, Codes, Codes], tuple[int, int]]
 Copy = Callable[[Bytes, Codes, Codes, Bytes, Codes, Flags], bool]
 
@@ -111,7 +111,7 @@ class TextFiles:
     names: tuple[str, ...]
     find: Find
     copy: Copy
-    header: bool = False  # whether the first row is none
+    header: bool = False  # whether the first row of each file has the names
     rows: int | None = None  # where that is known
 
     @cached_property
@@ -198,7 +198,7 @@ def csv_of_text(paths: Sequence[Path], look: Look, missing: Sequence[str], rows:
 
 
 def json_of_text(paths: Sequence[Path], compression: str | None) -> TextFiles | None:
-    """Files of lines whose values are all text, and none a date to anybody; None if these are not."""
+    """Files of lines whose values are all text, in every column with a word among the first; None if these are not."""
     names = () if in_named_folders(paths) else _keys(paths[0], compression)
     if not names or not all(names) or len({name.lower() for name in names}) < len(names):
         return None
@@ -226,7 +226,9 @@ def _keys(path: Path, compression: str | None) -> tuple[str, ...]:
         lines = start[: start.rfind(b"\n", 0, FIRST_LINES) + 1] or start.partition(b"\n")[0]
         found = [json.loads(line) for line in lines.split(b"\n") if line.strip()]
         if all(isinstance(one, dict) and all(isinstance(cell, str | None) for cell in one.values()) for one in found):
-            return tuple(dict.fromkeys(key for one in found for key in one))
+            names = dict.fromkeys(key for one in found for key in one)
+            "".join(names).encode()  # half of a surrogate pair is no character
+            return tuple(names)
     return ()
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from deciban.arrays import CORES
 from deciban.data.complaints import interrupts, told
-from deciban.data.dialect import quotes_are_closed
+from deciban.data.dialect import Quotes, quotes_in
 from deciban.data.drawing import drawn
 from deciban.data.quick import PIECE, STRANGE, Quick, pieces
 from deciban.data.stream import Source, fewer_long_rows
@@ -103,7 +103,6 @@ class Scan(Source):
     row_bytes: float | None = None  # on average in a file of text
     row_size: float = 0.0  # in memory, about, where that is known beforehand
     decimal: str = "."
-    multiline: bool = False  # whether cells of a CSV file have line breaks in them
     rows: int | None = None  # where that is known beforehand
     quick: Quick | None = None  # reads files without DuckDB
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
@@ -181,21 +180,24 @@ class Scan(Source):
         except DataError:
             long_lines = self._size <= LONG_LINE_FILES and not any(one.compressed for one in self.readings)
             slowly = replace(self, readings=tuple(reading.on_one_thread(long_lines) for reading in self.readings))
-            if slowly.readings == self.readings or not self._quotes_are_closed:
+            if slowly.readings == self.readings or not self._quotes.closed:
                 raise
             yield from _behind(given, slowly._read())
 
     def _read(self) -> Iterator[pa.Table]:
-        if self.multiline and self._quotes_are_closed:
-            alone = tuple(reading.on_one_thread() for reading in self.readings)
-            yield from replace(self, readings=alone, multiline=False)._read()
+        alone = tuple(reading.on_one_thread() for reading in self.readings)
+        in_parts = alone != self.readings and not any(reading.compressed for reading in self.readings)
+        if in_parts and self._quotes == (True, True):
+            yield from replace(self, readings=alone)._read()
             return
         with self._reader(self._union(self.names)) as reader:
             yield from map(self._named, _pieces(reader, self._piece_rows, reader.schema))
 
     @cached_property
-    def _quotes_are_closed(self) -> bool:
-        return all(quotes_are_closed(path) for path in self.files)
+    def _quotes(self) -> Quotes:
+        """The quotes of all files."""
+        found = [quotes_in(path) for path in self.files]
+        return Quotes(all(one.closed for one in found), any(one.with_breaks for one in found))
 
     @property
     def _size(self) -> int:

@@ -313,7 +313,9 @@ def _json(
     text = dict.fromkeys(quick.names, "VARCHAR") if quick is not None else None
     columns = text or _described(" UNION ALL BY NAME ".join(looked), name, called, len(paths))
     known = {column.lower() for column in columns}
-    for column in columns:  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
+    for column in (
+        columns if text is None else ()
+    ):  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
         base, _, number = column.rpartition("_")
         if number.isdigit() and base not in columns and base.lower() in known:
             raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
@@ -350,7 +352,6 @@ def _csv(
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
     scan = Scan(
         name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called, files=tuple(paths),
-        multiline=any(found.multiline for found in looks),
     )  # fmt: skip
     rows = max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names)))
     special = f'"\r\n{looks[0].delimiter}'

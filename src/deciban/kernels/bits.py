@@ -193,3 +193,12 @@ def copy_bytes(data: Array, begin: int, size: int, out: Array, at: int) -> None:
             for b in range(k, size):
                 out[at + b] = data[begin + b]
             return
+
+
+@compiled
+def same_bytes(one: Array, i: int, other: Array, j: int, size: int) -> bool:
+    """Whether so many bytes are the same, from these places on."""
+    same = 0
+    while same < size and one[i + same] == other[j + same]:
+        same += 1
+    return same == size

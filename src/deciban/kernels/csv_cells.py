@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.bits import byte_bits, copy_bytes, lowest, next_byte
+from deciban.kernels.bits import byte_bits, copy_bytes, lowest, next_byte, same_bytes
 from deciban.kernels.compiled import Array, compiled
 
 QUOTE, FEED, BACK = ord('"'), ord("\n"), ord("\r")
+
+# Instead of a number of rows: the bytes are left to somebody else.
+REFUSED = -1
 
 _ONE = np.uint64(1)
 
@@ -27,12 +30,34 @@ def _signs(data: Array, i: int, delimiter: int) -> Any:
 
 
 @compiled
+def breaks_in_quotes(data: Array, opened: bool) -> tuple[bool, bool]:
+    """Whether lines end within quotes, the first of which was opened before; and whether one is open at the end."""
+    inside, breaks = np.uint64(0) - np.uint64(opened), False
+    i = 0
+    while i + 64 <= data.size:
+        place = np.uint64(i)
+        quotes = byte_bits(data, place, QUOTE)
+        if quotes != 0:
+            for k in range(6):  # every quote turns all bits behind it
+                quotes ^= quotes << (_ONE << np.uint64(k))
+            inside ^= quotes
+        breaks |= (byte_bits(data, place, FEED) | byte_bits(data, place, BACK)) & inside != 0
+        inside = np.uint64(0) - (inside >> np.uint64(63))
+        i += 64
+    opened = inside != 0
+    for k in range(i, data.size):
+        opened ^= data[k] == QUOTE
+        breaks |= opened and (data[k] == FEED or data[k] == BACK)
+    return breaks, opened
+
+
+@compiled
 def find_cells(
     delimiter: int, width: int, data: Array, end: int, all_read: bool, begins: Array, stops: Array
 ) -> tuple[int, int]:
     """The whole rows of some bytes of a file, as many as can be noted: how many, and up to where they are.
 
-    -1 rows if these are none of so many cells, a quote is neither around a cell nor doubled in one, or some lines end
+    REFUSED if rows are none of so many cells, a quote is neither around a cell nor doubled in one, or some lines end
     with CR alone and others do not. Of a cell with doubled quotes ~stop is told. all_read: nothing comes behind the
     end. Where cells begin and stop is written to these arrays, row by row.
     """
@@ -54,14 +79,14 @@ def find_cells(
         sign = data[np.uint64(place)]
         if sign == QUOTE:
             if place != begin:
-                return -1, used
+                return REFUSED, used
             begin = place + 1
             closed = next_byte(data, begin, end, QUOTE)
             while closed + 1 < end and data[closed + 1] == QUOTE:
                 doubled = True
                 closed = next_byte(data, closed + 2, end, QUOTE)
             if closed >= end:
-                return -1 if all_read else rows, used
+                return REFUSED if all_read else rows, used
             block = closed + 1
             signs = _signs(data, block, delimiter)
             continue
@@ -74,7 +99,7 @@ def find_cells(
         if is_back and place + 1 == end and not all_read:
             return rows, used
         if is_last != (column == width - 1) or (closed >= 0 and closed + 1 != place):
-            return -1, used
+            return REFUSED, used
         stop = place if closed < 0 else closed
         begins[cell], stops[cell] = begin, ~stop if doubled else stop
         cell += _ONE
@@ -85,7 +110,7 @@ def find_cells(
             ends_with_back |= is_back and not with_feed
             ends_with_feed |= not is_back or with_feed
             if ends_with_back and ends_with_feed:
-                return -1, used
+                return REFUSED, used
             if with_feed:
                 begin += 1
                 if begin > block + 64:
@@ -97,7 +122,7 @@ def find_cells(
                 return rows, used
     if all_read and (begin < end or column > 0 or closed >= 0):  # the last line has no end
         if column != width - 1 or (closed >= 0 and closed + 1 != end):
-            return -1, used
+            return REFUSED, used
         stop = end if closed < 0 else closed
         begins[cell], stops[cell] = begin, ~stop if doubled else stop
         rows, used = rows + 1, end
@@ -107,12 +132,8 @@ def find_cells(
 @compiled
 def _is_missing(data: Array, begin: int, size: int, missing: Array, starts: Array) -> bool:
     for k in range(starts.size - 1):
-        if size == starts[k + 1] - starts[k]:
-            same = 0
-            while same < size and data[begin + same] == missing[starts[k] + same]:
-                same += 1
-            if same == size:
-                return True
+        if size == starts[k + 1] - starts[k] and same_bytes(data, begin, missing, starts[k], size):
+            return True
     return False
 
 

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.bits import byte_bits, control_bits, copy_block, copy_bytes, lowest
+from deciban.kernels.bits import byte_bits, control_bits, copy_block, copy_bytes, lowest, same_bytes
 from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.csv_cells import REFUSED
 from deciban.kernels.texts import written
 
 QUOTE, BACKSLASH = b'"\\'
 TAB, FEED, BACK, SPACE = b"\t\n\r "
-OPEN, CLOSE, COLON, COMMA, SMALL_N, SMALL_U = b"{}:,nu"
+OPEN, CLOSE, COLON, COMMA, SMALL_U = b"{}:,u"
 NULL = np.frombuffer(b"null", dtype=np.uint8)
 
 _ONE = np.uint64(1)
@@ -26,10 +27,14 @@ DIGITS = np.full(256, 16, dtype=np.int64)
 for _value, _digit in enumerate(b"0123456789abcdef"):
     DIGITS[_digit] = DIGITS[ord(chr(_digit).upper())] = _value
 
-# A line that is none of those, and one of which more has to be read.
-STRANGE, UNFINISHED = -1, -2
+# Instead of the end of something: more has to be read.
+UNFINISHED = -2
 
-# A cell that was not met, and one without a value.
+# So many columns are looked at for the one that a key names: in other orders many keys would take for ever.
+MOST_GUESSES = 32
+
+# The end of a cell that a line does not have, and both ends of one without a value. No text ends there: ~stop is less,
+# for there is a brace before it.
 UNMET, MISSING = -2, -1
 
 
@@ -84,35 +89,38 @@ def _text_end(data: Array, i: int, end: int) -> tuple[int, bool]:
 def _checked_end(data: Array, place: Any, end: int) -> Any:
     if place >= end:
         return UNFINISHED
-    return place if data[place] == QUOTE else STRANGE
-
-
-@compiled
-def _same(data: Array, begin: int, end: int, names: Array, first: int, last: int) -> bool:
-    if end - begin != last - first:
-        return False
-    same = 0
-    while same < end - begin and data[begin + same] == names[first + same]:
-        same += 1
-    return same == end - begin
+    return place if data[place] == QUOTE else REFUSED
 
 
 @compiled
 def _column(data: Array, begin: int, end: int, names: Array, starts: Array, guess: int) -> int:
-    """The column with this name, or STRANGE; most often the one that is guessed."""
+    """The column with this name, or REFUSED if it is not one of the next; most often it is the one that is guessed."""
     columns = starts.size - 1
-    for k in range(columns):
+    for k in range(min(columns, MOST_GUESSES)):
         column = (guess + k) % columns
-        if _same(data, begin, end, names, starts[column], starts[column + 1]):
+        size = starts[column + 1] - starts[column]
+        if end - begin == size and same_bytes(data, begin, names, starts[column], size):
             return column
-    return STRANGE
+    return REFUSED
+
+
+@compiled
+def _find_value(data: Array, i: int, end: int) -> tuple[int, int, int]:
+    """The place behind a text or null (or REFUSED, or UNFINISHED), and where it begins and stops."""
+    if data[i] == QUOTE:
+        stop, escaped = _text_end(data, i + 1, end)
+        return (stop, 0, 0) if stop < 0 else (stop + 1, i + 1, ~stop if escaped else stop)
+    size = min(NULL.size, end - i)
+    if not same_bytes(data, i, NULL, 0, size):
+        return REFUSED, 0, 0
+    return (i + size if size == NULL.size else UNFINISHED), MISSING, MISSING
 
 
 @compiled
 def _find_line(
     data: Array, i: int, end: int, all_read: bool, names: Array, starts: Array, begins: Array, stops: Array
 ) -> int:
-    """Find the cells of a line that begins with a brace: the place behind it, or STRANGE, or UNFINISHED."""
+    """Find the cells of a line that begins with a brace: the place behind it, or REFUSED, or UNFINISHED."""
     begins[:], stops[:] = MISSING, UNMET
     column = -1
     while True:
@@ -120,43 +128,33 @@ def _find_line(
         if i >= end:
             return UNFINISHED
         if data[i] != QUOTE:
-            return STRANGE
+            return REFUSED
         stop, escaped = _text_end(data, i + 1, end)
         if stop < 0:
             return stop
         column = _column(data, i + 1, stop, names, starts, column + 1)
         if column < 0 or escaped or stops[column] != UNMET:
-            return STRANGE
+            return REFUSED
         i = _behind_space(data, stop + 1, end)
         if i < end and data[i] != COLON:
-            return STRANGE
+            return REFUSED
         i = _behind_space(data, i + 1, end)
         if i >= end:
             return UNFINISHED
-        if data[i] == QUOTE:
-            stop, escaped = _text_end(data, i + 1, end)
-            if stop < 0:
-                return stop
-            begins[column], stops[column] = i + 1, ~stop if escaped else stop
-            i = stop + 1
-        else:
-            if i + NULL.size > end:
-                return UNFINISHED if data[i] == SMALL_N else STRANGE
-            if not _same(data, i, i + NULL.size, NULL, 0, NULL.size):
-                return STRANGE
-            stops[column] = MISSING
-            i += NULL.size
+        i, begins[column], stops[column] = _find_value(data, i, end)
+        if i < 0:
+            return i
         i = _behind_space(data, i, end)
         if i >= end:
             return UNFINISHED
         if data[i] == CLOSE:
             break
         if data[i] != COMMA:
-            return STRANGE
+            return REFUSED
     i = _behind_space(data, i + 1, end)
     if i >= end:
         return i if all_read else UNFINISHED
-    return i + 1 if data[i] == FEED else STRANGE
+    return i + 1 if data[i] == FEED else REFUSED
 
 
 @compiled
@@ -165,7 +163,7 @@ def find_values(
 ) -> tuple[int, int]:
     """The whole lines of some bytes of a file, as many as can be noted: how many, and up to where they are.
 
-    -1 lines if one is no object with texts or null for some of these names, each once; name k is from starts[k] to
+    REFUSED if one is no object with texts or null for some of these names, each once; name k is from starts[k] to
     starts[k + 1] in `names`. Where a cell begins and stops is written to these arrays, line by line: a negative
     beginning for a missing one, and ~stop if there is a backslash in it. all_read: nothing comes behind the end.
     """
@@ -177,37 +175,37 @@ def find_values(
         if used >= end:
             break
         if data[used] != OPEN:
-            return STRANGE, used
+            return REFUSED, used
         cells = slice(rows * width, (rows + 1) * width)
         behind = _find_line(data, used, end, all_read, names, starts, begins[cells], stops[cells])
         if behind < 0:
-            return (rows if behind == UNFINISHED and not all_read else STRANGE), used
+            return (rows if behind == UNFINISHED and not all_read else REFUSED), used
         rows, used = rows + 1, behind
     return rows, used
 
 
 @compiled
 def _four_digits(data: Array, i: int, stop: int) -> Any:
-    """The number that is written with four hexadecimal digits, or STRANGE."""
+    """The number that is written with four hexadecimal digits, or REFUSED."""
     if i + 4 > stop:
-        return STRANGE
+        return REFUSED
     value, wrong = 0, 0
     for k in range(4):
         digit = DIGITS[data[i + k]]
         wrong |= digit
         value = value << 4 | digit
-    return STRANGE if wrong >= 16 else value
+    return REFUSED if wrong >= 16 else value
 
 
 @compiled
 def _character(data: Array, i: int, stop: int) -> tuple[Any, int]:
-    """The code point behind a backslash and a small u, and where it ends; STRANGE where it is none."""
+    """The code point behind a backslash and a small u, and where it ends; REFUSED where it is none."""
     point = _four_digits(data, i, stop)
     if 0xD800 <= point < 0xDC00 and i + 6 < stop and data[i + 4] == BACKSLASH and data[i + 5] == SMALL_U:
         low = _four_digits(data, i + 6, stop)
         if 0xDC00 <= low < 0xE000:
             return 0x10000 + ((point & 0x3FF) << 10 | low & 0x3FF), i + 10
-    return (STRANGE if point == 0 or 0xD800 <= point < 0xE000 else point), i + 4
+    return (REFUSED if point == 0 or 0xD800 <= point < 0xE000 else point), i + 4
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import SPARE
-from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight
+from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight, same_bytes
 from deciban.kernels.compiled import Array, compiled
 
 # Words of so many bytes or more are known by a hash; the others are their own keys.
@@ -49,10 +49,7 @@ def _find(
         if entries[slot, 0] == first and entries[slot, 1] == more:
             if size < LONG:
                 return slot
-            place, same = starts[entries[slot, 2]], 0
-            while same < size and text[place + same] == of[begin + same]:
-                same += 1
-            if same == size:
+            if same_bytes(text, starts[entries[slot, 2]], of, begin, size):
                 return slot
         elif entries[slot, 1] == 0:  # no word is empty
             return slot
@@ -288,9 +285,9 @@ def number_words(
 
 @compiled
 def _bucket(text: Array, begin: int, size: int, buckets: int, seeds: Array) -> Any:
-    """The bucket of a word, the same on every machine."""
+    """The bucket of a word, the same on every machine and in every model file."""
     first, more = _key(text, begin, size, seeds)
-    return np.int64(_hashed(first, more, seeds) % np.uint64(buckets))
+    return np.int64(mixed(first ^ seeds[3], more ^ seeds[4]) % np.uint64(buckets))
 
 
 @compiled
