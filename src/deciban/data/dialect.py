@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -168,6 +169,13 @@ class Quotes(NamedTuple):
 
 def quotes_in(path: Path) -> Quotes:
     """The quotes of a CSV file; they are not closed if it cannot be read to its end."""
+    file = path.stat()
+    return _quotes_in(path, file.st_size, file.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _quotes_in(path: Path, size: int, changed: int) -> Quotes:
+    """The same, looked up once as long as the file does not change."""
     opened, with_breaks = False, False
     with open(path, "rb") as file:
         compression = _compression(file.read(4))
