@@ -116,8 +116,13 @@ LINES = st.lists(st.dictionaries(st.sampled_from(["a", "b", "text", "A"]), VALUE
 
 
 @OFTEN
-@given(LINES, st.booleans(), st.sampled_from(["", "\n", "\n\n", '{"a": "x", "a": "y"}', '{"a": "\\ud800"}', "[]"]))
-def test_lines_of_json(tmp_path: Path, lines: list[dict[str, Any]], plain: bool, end: str) -> None:
+@given(
+    LINES,
+    st.booleans(),
+    st.sampled_from(["", "\n", "\n\n", '{"a": "x", "a": "y"}', '{"a": "\\ud800"}', "[]"]),
+    st.sampled_from([0, 1 << 20]),
+)
+def test_lines_of_json(tmp_path: Path, lines: list[dict[str, Any]], plain: bool, end: str, one_piece: int) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text("".join(json.dumps(line, ensure_ascii=plain) + "\n" for line in lines) + end)
 
@@ -127,9 +132,9 @@ def test_lines_of_json(tmp_path: Path, lines: list[dict[str, Any]], plain: bool,
         except DecibanError as problem:
             return str(problem)
 
-    found = read()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "json_of_text", lambda *_: None)
+    with mock.patch.object(quick, "ONE_PIECE", one_piece):  # or in halves
+        found = read()
+    with mock.patch.object(sources, "json_of_text", return_value=None):
         assert found == read()
 
 
@@ -381,6 +386,23 @@ def test_keys_that_are_no_text(tmp_path: Path) -> None:
     assert quick.json_of_text([path], None) is None
     with pytest.raises(DataError, match="line"):
         list(scan(path).tables())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 10, 501])
+def test_halves_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Every line is read once, wherever the middle is: in a line, at its end, or in one that is too long."""
+    monkeypatch.setattr(quick, "ONE_PIECE", 1)
+    monkeypatch.setattr(quick, "FIRST_LINES", 300)
+    paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    rng, expected = np.random.default_rng(rows), []
+    for _ in range(30):
+        expected = [{"text": "word " * int(size)} for size in rng.choice([1, 3, 200], 2 * rows)]
+        for path, lines in zip(paths, (expected[:rows], expected[rows:]), strict=True):
+            path.write_text("\n".join(map(json.dumps, lines)) + "\n" * int(rng.integers(0, 3)))
+        files = quick.json_of_text(paths, None)
+        assert files is not None
+        assert files.rows == 2 * rows
+        assert [row for batch in files.batches(["text"]) for row in batch.to_pylist()] == expected
 
 
 def test_keys_in_another_order(tmp_path: Path) -> None:

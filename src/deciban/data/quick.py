@@ -7,9 +7,11 @@ which reads the file once more and can say what is wrong.
 import codecs
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,6 +43,9 @@ PARQUET_BYTES = 1 << 20
 # Whatever has such a letter is no number to DuckDB, and no date or time but for these words.
 WORDS = "[g-su-yG-SU-Y]"
 DATES = r"^(?i:\s*[-+]?(epoch|infinity)\s*)$"
+
+# Rows: bytes of a file, and where their cells begin and stop in them, row by cell. The next ones overwrite all of it.
+Found = tuple[Bytes, Codes, Codes]
 
 # Kernels: find the rows of some bytes, and copy the cells of a column. See `kernels.csv_cells`, `kernels.json_cells`.
 Find = Callable[[Bytes, int, bool, Codes, Codes], tuple[int, int]]
@@ -113,6 +118,7 @@ class TextFiles:
     copy: Copy
     header: bool = False  # whether the first row of each file has the names
     rows: int | None = None  # where that is known
+    held: tuple[pa.RecordBatch, ...] = ()  # all of them, where they had to be read already
 
     @cached_property
     def first(self) -> pa.RecordBatch:
@@ -123,29 +129,60 @@ class TextFiles:
     def piece(self) -> int:
         if self.compression is not None:
             return PIECE
-        return _piece_bytes(sum(path.stat().st_size for path in self.paths))
+        return _piece_bytes(_bytes(self.paths))
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
         """Each a piece: a little more is read, for the last row of a block is only a part and comes with the next."""
-        yield from self._batches(names, self.piece + (1 << 16))
+        if self.held:
+            yield from (batch.select(list(names)) for batch in self.held)
+        else:
+            yield from self._batches(names, self.piece + (1 << 16))
 
     def _batches(self, names: Sequence[str], block: int) -> Generator[pa.RecordBatch]:
+        for found in self.found(block):
+            yield self._copied(found, names)
+
+    def _copied(self, found: Found, names: Sequence[str]) -> pa.RecordBatch:
+        """These columns of rows that were found."""
+        data, begins, stops = found
         places = [self.names.index(name) for name in names]
-        for data, begins, stops in self.found(block):
-            cells = [_texts(self.copy, data, begins[:, place], stops[:, place]) for place in places]
-            yield pa.RecordBatch.from_arrays(cells, list(names))
+        cells = [_texts(self.copy, data, begins[:, place], stops[:, place]) for place in places]
+        return pa.RecordBatch.from_arrays(cells, list(names))
 
-    def found(self, block: int) -> Generator[tuple[Bytes, Codes, Codes]]:
-        """The whole rows, about so many bytes at a time: these, and where cells begin and stop, row by cell.
-
-        All of it is overwritten by the next ones.
-        """
+    def found(self, block: int) -> Generator[Found]:
+        """The whole rows, about so many bytes at a time."""
         for path in self.paths:
             header = int(self.header)
             with pa.input_stream(str(path), compression=self.compression) as stream:
                 for data, begins, stops in _rows(stream, self.find, len(self.names), block):
                     yield data, begins[header:], stops[header:]
                     header = 0
+
+    def all_lines(self) -> tuple[pa.RecordBatch, ...]:
+        """All rows of files in which every line is one: halves of a file are read side by side."""
+        with ThreadPoolExecutor(2) as pool:
+            halves = pool.map(self._lines_of, [half for path in self.paths for half in _halves(path)])
+            return tuple(chain.from_iterable(halves))
+
+    def _lines_of(self, part: tuple[Path, int, int]) -> list[pa.RecordBatch]:
+        path, first, size = part
+        with pa.OSFile(str(path)) as file:
+            rows = _rows(file.get_stream(first, size), self.find, len(self.names), size)
+            return [self._copied(found, self.names) for found in rows]
+
+
+def _halves(path: Path) -> list[tuple[Path, int, int]]:
+    """Two parts of a file, the second from a line on: where they begin, and their sizes.
+
+    It is one part if it is short, or its lines are long.
+    """
+    size = path.stat().st_size
+    middle = size // 2
+    with pa.OSFile(str(path)) as file:
+        middle += file.get_stream(middle, FIRST_LINES).read().find(b"\n") + 1
+    if size <= ONE_PIECE or middle == size // 2:
+        return [(path, 0, size)]
+    return [(path, 0, middle), (path, middle, size - middle)]
 
 
 def _texts(copy: Copy, data: Bytes, begins: Codes, stops: Codes) -> pa.Array:
@@ -162,7 +199,7 @@ def _texts(copy: Copy, data: Bytes, begins: Codes, stops: Codes) -> pa.Array:
     return array
 
 
-def _rows(stream: Any, find: Find, width: int, size: int) -> Generator[tuple[Bytes, Codes, Codes]]:
+def _rows(stream: Any, find: Find, width: int, size: int) -> Generator[Found]:
     room, held, all_read = np.empty(max(size, 64), dtype=np.uint8), 0, False
     begins, stops = (np.empty(max(width, min(size, MOST_CELLS)), dtype=np.int32) for _ in range(2))
     mark = stream.read(len(codecs.BOM_UTF8))
@@ -207,9 +244,12 @@ def json_of_text(paths: Sequence[Path], compression: str | None) -> TextFiles | 
     find = partial(find_values, *_one_behind_the_other(names))
     files = TextFiles(tuple(paths), compression, names, find, copy_values)
     with suppress(*STRANGE):
-        if all(map(_has_words, files.first.columns)):
-            rows = sum(len(begins) for _, begins, _ in files.found(GLANCE_BYTES))
-            return replace(files, rows=rows)
+        if not all(map(_has_words, files.first.columns)):
+            return None
+        if compression is None and _bytes(paths) <= SHORT:
+            held = files.all_lines()
+            return replace(files, held=held, rows=sum(batch.num_rows for batch in held))
+        return replace(files, rows=sum(len(begins) for _, begins, _ in files.found(GLANCE_BYTES)))
     return None
 
 
@@ -272,3 +312,7 @@ class ShortParquet:
                 for batch in file.iter_batches(PARQUET_ROWS, columns=names, use_threads=False):
                     batch.validate(full=True)  # Arrow has not looked whether it is UTF-8
                     yield batch if names is None else batch.select(names)
+
+
+def _bytes(paths: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
