@@ -185,7 +185,7 @@ def in_order(action: Callable[[T], R], items: Iterable[T], threads: int | None =
         try:
             for item in source():
                 running.append(pool.submit(action, item))
-                if len(running) == 2 * workers:
+                if len(running) == workers + 1:
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
