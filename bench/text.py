@@ -583,7 +583,7 @@ class Page:
 
     def starts(self) -> Iterator[str]:
         """Starting from Arrow and from files"""
-        found = child("starts", folder=self.folder, label=self.label, turns=2 if self.quick else 7)
+        found = child("starts", folder=self.folder, label=self.label, turns=2 if self.quick else 11)
         times = found["times"]
         yield "Reading included; the peer is pandas' reader (of Arrow: `to_pylist`), CountVectorizer and MultinomialNB."
         yield ""
