@@ -464,6 +464,16 @@ def test_large_groups_of_rows(tmp_path: Path) -> None:
     assert found.sample(100, lambda rows: None)[0].num_rows == 100
 
 
+@pytest.mark.parametrize("line", [500, 1000, 1500])
+def test_a_mark_in_the_middle_is_not_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int) -> None:
+    """Also where the second half begins."""
+    monkeypatch.setattr(quick, "ONE_PIECE", 1)
+    path, rows = tmp_path / "lines.jsonl", [b'{"text": "good words"}\n'] * 2000
+    path.write_bytes(b"".join([*rows[:line], b"\xef\xbb\xbf", *rows[line:]]))
+    with pytest.raises(DataError, match="line"):
+        list(scan(path).tables())
+
+
 def test_a_mark_at_the_beginning_is_no_cell(tmp_path: Path) -> None:
     """Once it was a part of the first one, of which there was a class more then."""
     for first, text in (

@@ -1,6 +1,8 @@
 """Texts in files: with line breaks in quotes, long, in every kind of file."""
 
+import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -70,16 +72,62 @@ def test_lines_in_quotes_that_look_like_rows(tmp_path: Path, late: bool) -> None
         assert sum(piece.num_rows for piece in scan(path).tables()) == (440 if late else 441)
 
 
-@given(st.lists(st.sampled_from(['"', "\n", "\r", "x", "y" * 40, "z" * 100]), max_size=30), st.integers(1, 5))
+@given(
+    st.lists(st.sampled_from(['"', ',"', '"', ',"x"', "\n", "\r", "x", "y" * 40, "z" * 100]), max_size=30),
+    st.integers(1, 5),
+)
 def test_quotes(parts: list[str], block: int) -> None:
     text = "".join(parts)
     inside = [text[:k].count('"') % 2 == 1 for k in range(len(text))]
-    data, opened, found = text.encode(), False, False
+    data, opened, found, last = text.encode(), False, False, ord("\n")
     for first in range(0, len(data), 50 * block):
-        breaks, opened = breaks_in_quotes(np.frombuffer(data[first : first + 50 * block], dtype=np.uint8), opened)
-        found |= breaks
-    assert found == any(open_ and sign in "\r\n" for open_, sign in zip(inside, text, strict=True))
+        some = data[first : first + 50 * block]
+        breaks, opened = breaks_in_quotes(np.frombuffer(some, dtype=np.uint8), opened, last)
+        found, last = found | breaks, some[-1]
+    broken = any(open_ and sign in "\r\n" for open_, sign in zip(inside, text, strict=True))
+    before = ["\n", *text]
+    strange = any(sign == '"' and not inside[k] and before[k] not in ',;\t|\r\n"' for k, sign in enumerate(text))
+    assert found == (broken or strange)
     assert opened == (text.count('"') % 2 == 1)
+
+
+def rows_in_quotes(bare: str = "") -> bytes:
+    """A million rows, and two cells of lines that look like rows where DuckDB has a part begin."""
+    data = b"x,y,t,u\n" + b"".join(b"%d,%s,word,8in\n" % (i, b"ab"[i % 2 : i % 2 + 1]) for i in range(1_000_000))
+    for place in (8_000_000, 1 << 23):
+        at = data.rfind(b"\n", 0, place - 150_000) + 1
+        cell = f'5,a{bare},"' + "7,c,row,here\n" * 23_000 + f'7,c,row",8{bare or "in"}\n'
+        data = data[:at] + cell.encode() + data[at:]
+    return data
+
+
+def test_a_compressed_file_beside_one_with_line_breaks(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_bytes(rows_in_quotes())
+    with gzip.open(tmp_path / "two.csv.gz", "wb") as file:
+        file.write(b"x,y,t,u\n1,a,b,c\n")
+    found = pa.concat_tables(scan([tmp_path / "one.csv", tmp_path / "two.csv.gz"]).tables())
+    assert found.num_rows == 1_000_003
+    assert set(found["y"].to_pylist()) == {"a", "b"}
+
+
+def test_bare_quotes_do_not_hide_line_breaks(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(rows_in_quotes('"'))
+    found = pa.concat_tables(scan(path).tables())
+    assert found.num_rows == 1_000_002
+    assert set(found["y"].to_pylist()) == {"a", "b", 'a"'}
+
+
+def test_a_file_that_changes_is_looked_through_again(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    text = "x,y,t,u\n" + "1,a,word,8in\n" * 10
+    path.write_text(text)
+    found = scan(path)
+    assert sum(piece.num_rows for piece in found.tables()) == 10
+    times = path.stat()
+    path.write_bytes(rows_in_quotes())
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert sum(piece.num_rows for piece in found.tables()) == 1_000_002
 
 
 def test_quotes_far_from_each_other(tmp_path: Path) -> None:

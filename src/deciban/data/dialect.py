@@ -161,7 +161,7 @@ def _is_text(cells: Iterable[str]) -> bool:
 
 
 class Quotes(NamedTuple):
-    """Of a CSV file: whether all quotes that are opened are closed, and whether there are line breaks in them."""
+    """Of a CSV file: whether all quotes are closed that are opened, and whether line breaks are, or may be, in them."""
 
     closed: bool
     with_breaks: bool
@@ -170,13 +170,13 @@ class Quotes(NamedTuple):
 def quotes_in(path: Path) -> Quotes:
     """The quotes of a CSV file; they are not closed if it cannot be read to its end."""
     file = path.stat()
-    return _quotes_in(path, file.st_size, file.st_mtime_ns)
+    return _quotes_in(path, (file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns))
 
 
 @lru_cache(maxsize=256)
-def _quotes_in(path: Path, size: int, changed: int) -> Quotes:
+def _quotes_in(path: Path, state: tuple[int, ...]) -> Quotes:
     """The same, looked up once as long as the file does not change."""
-    opened, with_breaks = False, False
+    opened, with_breaks, last = False, False, ord("\n")
     with open(path, "rb") as file:
         compression = _compression(file.read(4))
     with suppress(OSError, pa.ArrowException), pa.input_stream(str(path), compression=compression) as stream:
@@ -184,10 +184,11 @@ def _quotes_in(path: Path, size: int, changed: int) -> Quotes:
             if b'"' in block:
                 from deciban.kernels.csv_cells import breaks_in_quotes
 
-                breaks, opened = breaks_in_quotes(np.frombuffer(block, dtype=np.uint8), opened)
+                breaks, opened = breaks_in_quotes(np.frombuffer(block, dtype=np.uint8), opened, last)
                 with_breaks |= breaks
             elif opened:
                 with_breaks |= b"\n" in block or b"\r" in block
+            last = block[-1]
         return Quotes(not opened, with_breaks)
     return Quotes(False, with_breaks)
 

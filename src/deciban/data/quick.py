@@ -167,7 +167,7 @@ class TextFiles:
     def _lines_of(self, part: tuple[Path, int, int]) -> list[pa.RecordBatch]:
         path, first, size = part
         with pa.OSFile(str(path)) as file:
-            rows = _rows(file.get_stream(first, size), self.find, len(self.names), size)
+            rows = _rows(file.get_stream(first, size), self.find, len(self.names), size, first == 0)
             return [self._copied(found, self.names) for found in rows]
 
 
@@ -199,11 +199,11 @@ def _texts(copy: Copy, data: Bytes, begins: Codes, stops: Codes) -> pa.Array:
     return array
 
 
-def _rows(stream: Any, find: Find, width: int, size: int) -> Generator[Found]:
+def _rows(stream: Any, find: Find, width: int, size: int, from_the_first: bool = True) -> Generator[Found]:
     room, held, all_read = np.empty(max(size, 64), dtype=np.uint8), 0, False
     begins, stops = (np.empty(max(width, min(size, MOST_CELLS)), dtype=np.int32) for _ in range(2))
     mark = stream.read(len(codecs.BOM_UTF8))
-    if mark != codecs.BOM_UTF8:
+    if mark != codecs.BOM_UTF8 or not from_the_first:
         room[: len(mark)], held = np.frombuffer(mark, dtype=np.uint8), len(mark)
     while held or not all_read:
         got = stream.readinto(room[held:])

@@ -186,14 +186,14 @@ class Scan(Source):
 
     def _read(self) -> Iterator[pa.Table]:
         alone = tuple(reading.on_one_thread() for reading in self.readings)
-        in_parts = alone != self.readings and not any(reading.compressed for reading in self.readings)
+        in_parts = any(one != reading for one, reading in zip(alone, self.readings, strict=True) if not one.compressed)
         if in_parts and self._quotes == (True, True):
             yield from replace(self, readings=alone)._read()
             return
         with self._reader(self._union(self.names)) as reader:
             yield from map(self._named, _pieces(reader, self._piece_rows, reader.schema))
 
-    @cached_property
+    @property
     def _quotes(self) -> Quotes:
         """The quotes of all files."""
         found = [quotes_in(path) for path in self.files]

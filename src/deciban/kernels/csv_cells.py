@@ -9,6 +9,9 @@ from deciban.kernels.compiled import Array, compiled
 
 QUOTE, FEED, BACK = ord('"'), ord("\n"), ord("\r")
 
+# Those that are found by themselves; others are not known here.
+COMMA, SEMICOLON, TAB, BAR = b",;\t|"
+
 # Instead of a number of rows: the bytes are left to somebody else.
 REFUSED = -1
 
@@ -30,23 +33,41 @@ def _signs(data: Array, i: int, delimiter: int) -> Any:
 
 
 @compiled
-def breaks_in_quotes(data: Array, opened: bool) -> tuple[bool, bool]:
-    """Whether lines end within quotes, the first of which was opened before; and whether one is open at the end."""
+def _may_be_before_a_cell(byte: int) -> bool:
+    """Whether a quote behind it opens a cell, or is the second of two within one."""
+    return byte in (COMMA, SEMICOLON, TAB, BAR, FEED, BACK, QUOTE)
+
+
+@compiled
+def breaks_in_quotes(data: Array, opened: bool, last: int) -> tuple[bool, bool]:
+    """Whether lines end within quotes, or might; and whether quotes are open at the end.
+
+    opened: before the first byte; last: the byte before it. A quote that opens in the middle of a cell may be none of
+    these, and then nobody knows.
+    """
     inside, breaks = np.uint64(0) - np.uint64(opened), False
     i = 0
     while i + 64 <= data.size:
         place = np.uint64(i)
         quotes = byte_bits(data, place, QUOTE)
         if quotes != 0:
+            turned = quotes
             for k in range(6):  # every quote turns all bits behind it
-                quotes ^= quotes << (_ONE << np.uint64(k))
-            inside ^= quotes
+                turned ^= turned << (_ONE << np.uint64(k))
+            inside ^= turned
+            opening = quotes & inside
+            while opening != 0:
+                at = i + np.int64(lowest(opening))
+                breaks |= not _may_be_before_a_cell(data[at - 1] if at > 0 else last)
+                opening &= opening - _ONE
         breaks |= (byte_bits(data, place, FEED) | byte_bits(data, place, BACK)) & inside != 0
         inside = np.uint64(0) - (inside >> np.uint64(63))
         i += 64
     opened = inside != 0
     for k in range(i, data.size):
-        opened ^= data[k] == QUOTE
+        if data[k] == QUOTE:
+            opened = not opened
+            breaks |= opened and not _may_be_before_a_cell(data[k - 1] if k > 0 else last)
         breaks |= opened and (data[k] == FEED or data[k] == BACK)
     return breaks, opened
 
