@@ -117,17 +117,17 @@ def count(batch: Batch, schema: Schema) -> Counts:
 
 def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None) -> Counts:
     """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
-
     tree = _Tree()
 
-    def add(place: int, batch: Batch) -> int:
+    def add(numbered: tuple[int, Batch]) -> int:
+        place, batch = numbered
         counts = count(batch, start.schema)
         tree.add(place, start + counts if start.declared else counts)  # refuses a label that is not among the classes
         return counts.rows
 
-    numbered = list(enumerate(rows)) if isinstance(rows, Sequence) else enumerate(rows)
+    items = list(enumerate(rows)) if isinstance(rows, Sequence) else enumerate(rows)
     with one_blas_thread(), progress("counting", "rows", expected) as advance:
-        for more in in_order(lambda item: add(*item), numbered, threads):
+        for more in in_order(add, items, threads):
             advance(more)
     return tree.total(start).without_empty_classes()
 

@@ -6,7 +6,7 @@ which reads the file once more and can say what is wrong.
 
 import codecs
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ SHORT = 1 << 26
 # Cells of text that are found at a time.
 MOST_CELLS = 1 << 20
 
-# Bytes of lines of JSON of which the keys are the columns.
+# Bytes of lines of JSON of which the keys are the columns, and in which a line ends behind the middle of a file.
 FIRST_LINES = 1 << 16
 
 # Rows of Parquet that are read at a time, and bytes of a column.
@@ -129,7 +129,7 @@ class TextFiles:
     def piece(self) -> int:
         if self.compression is not None:
             return PIECE
-        return _piece_bytes(_bytes(self.paths))
+        return _piece_bytes(bytes_of(self.paths))
 
     def batches(self, names: Sequence[str]) -> Generator[pa.RecordBatch]:
         """Each a piece: a little more is read, for the last row of a block is only a part and comes with the next."""
@@ -200,6 +200,7 @@ def _texts(copy: Copy, data: Bytes, begins: Codes, stops: Codes) -> pa.Array:
 
 
 def _rows(stream: Any, find: Find, width: int, size: int, from_the_first: bool = True) -> Generator[Found]:
+    """The whole rows of a stream, about so many bytes at a time, without the mark of UTF-8 that may be the first."""
     room, held, all_read = np.empty(max(size, 64), dtype=np.uint8), 0, False
     begins, stops = (np.empty(max(width, min(size, MOST_CELLS)), dtype=np.int32) for _ in range(2))
     mark = stream.read(len(codecs.BOM_UTF8))
@@ -246,7 +247,7 @@ def json_of_text(paths: Sequence[Path], compression: str | None) -> TextFiles | 
     with suppress(*STRANGE):
         if not all(map(_has_words, files.first.columns)):
             return None
-        if compression is None and _bytes(paths) <= SHORT:
+        if compression is None and bytes_of(paths) <= SHORT:
             held = files.all_lines()
             return replace(files, held=held, rows=sum(batch.num_rows for batch in held))
         return replace(files, rows=sum(len(begins) for _, begins, _ in files.found(GLANCE_BYTES)))
@@ -314,5 +315,6 @@ class ShortParquet:
                     yield batch if names is None else batch.select(names)
 
 
-def _bytes(paths: Sequence[Path]) -> int:
+def bytes_of(paths: Iterable[Path]) -> int:
+    """The size of all files."""
     return sum(path.stat().st_size for path in paths)

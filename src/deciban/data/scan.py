@@ -18,7 +18,7 @@ from deciban.arrays import CORES
 from deciban.data.complaints import interrupts, told
 from deciban.data.dialect import Quotes, quotes_in
 from deciban.data.drawing import drawn
-from deciban.data.quick import PIECE, STRANGE, Quick, pieces
+from deciban.data.quick import PIECE, STRANGE, Quick, bytes_of, pieces
 from deciban.data.stream import Source, fewer_long_rows
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
 from deciban.errors import DataError
@@ -201,7 +201,7 @@ class Scan(Source):
 
     @property
     def _size(self) -> int:
-        return sum(path.stat().st_size for path in self.files)
+        return bytes_of(self.files)
 
     @property
     def _piece_rows(self) -> int:

@@ -310,15 +310,11 @@ def _json(
         f"SELECT * FROM read_json({_list(files)}, sample_size=-1, union_by_name=true, {options})"
         for options, files in alike.items()
     )
-    text = dict.fromkeys(quick.names, "VARCHAR") if quick is not None else None
-    columns = text or _described(" UNION ALL BY NAME ".join(looked), name, called, len(paths))
-    known = {column.lower() for column in columns}
-    for column in (
-        columns if text is None else ()
-    ):  # DuckDB tells names that differ only in case apart by a number, and then finds no cell
-        base, _, number = column.rpartition("_")
-        if number.isdigit() and base not in columns and base.lower() in known:
-            raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
+    if quick is not None:
+        columns = dict.fromkeys(quick.names, "VARCHAR")
+    else:
+        columns = _described(" UNION ALL BY NAME ".join(looked), name, called, len(paths))
+        _refuse_keys_by_case(name, columns)
     types = {column: JSON_TYPES.get(kind, kind) for column, kind in columns.items()}
     given = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
     same = tuple((column, column) for column in types)
@@ -327,6 +323,15 @@ def _json(
     return Scan(
         name, tuple(types), readings, own_types=types, row_size=size, quick=quick, rows=quick.rows if quick else None
     )
+
+
+def _refuse_keys_by_case(name: str, columns: Mapping[str, str]) -> None:
+    """DuckDB tells keys that differ only in case apart by a number, and then finds no cell."""
+    known = {column.lower() for column in columns}
+    for column in columns:
+        base, _, number = column.rpartition("_")
+        if number.isdigit() and base not in columns and base.lower() in known:
+            raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")
 
 
 def _csv(

@@ -57,9 +57,14 @@ def _find(
 
 
 @compiled
+def _hashed_once(first: int, more: int, seeds: Array) -> Any:
+    return mixed(first ^ seeds[3], more ^ seeds[4])
+
+
+@compiled
 def _hashed(first: int, more: int, seeds: Array) -> Any:
     # Once is not enough: words that differ in a few bits are then too regular for some seeds.
-    return mixed(mixed(first ^ seeds[3], more ^ seeds[4]), seeds[1])
+    return mixed(_hashed_once(first, more, seeds), seeds[1])
 
 
 @compiled
@@ -287,7 +292,7 @@ def number_words(
 def _bucket(text: Array, begin: int, size: int, buckets: int, seeds: Array) -> Any:
     """The bucket of a word, the same on every machine and in every model file."""
     first, more = _key(text, begin, size, seeds)
-    return np.int64(mixed(first ^ seeds[3], more ^ seeds[4]) % np.uint64(buckets))
+    return np.int64(_hashed_once(first, more, seeds) % np.uint64(buckets))
 
 
 @compiled
