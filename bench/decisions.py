@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deciban import Loss
-from deciban.decide.policy import decided
+from deciban.decisions.policy import decided
 
 
 def seconds(action: Callable[[], Any]) -> float:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deciban.decide.loss import Loss
+from deciban.decisions.loss import Loss
 from deciban.judge import Judgement
 
 

@@ -8,12 +8,12 @@ from deciban.version import __version__ as __version__
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier, load
     from deciban.data.sources import scan
-    from deciban.decide.bayes_error import bayes_error
-    from deciban.decide.loss import Loss
-    from deciban.decide.minimum_risk import MinimumRisk, cost_scorer, mean_cost
-    from deciban.decide.priors import Empirical, Uniform
-    from deciban.decide.ratio import Threshold
-    from deciban.decide.theorem import bayes
+    from deciban.decisions.bayes_error import bayes_error
+    from deciban.decisions.loss import Loss
+    from deciban.decisions.minimum_risk import MinimumRisk, cost_scorer, mean_cost
+    from deciban.decisions.priors import Empirical, Uniform
+    from deciban.decisions.ratio import Threshold
+    from deciban.decisions.theorem import bayes
     from deciban.errors import DataError, DecibanError, ForgetError, ModelFileError, SchemaError, UsageError
     from deciban.families import (
         Bernoulli,
@@ -86,15 +86,15 @@ _HOMES = {
     "scan": "data.sources",
     "EvidenceSelector": "selector",
     "LeaveOneOut": "leave_one_out",
-    "Empirical": "decide.priors",
-    "Loss": "decide.loss",
-    "MinimumRisk": "decide.minimum_risk",
-    "Threshold": "decide.ratio",
-    "bayes": "decide.theorem",
-    "bayes_error": "decide.bayes_error",
-    "cost_scorer": "decide.minimum_risk",
-    "mean_cost": "decide.minimum_risk",
-    "Uniform": "decide.priors",
+    "Empirical": "decisions.priors",
+    "Loss": "decisions.loss",
+    "MinimumRisk": "decisions.minimum_risk",
+    "Threshold": "decisions.ratio",
+    "bayes": "decisions.theorem",
+    "bayes_error": "decisions.bayes_error",
+    "cost_scorer": "decisions.minimum_risk",
+    "mean_cost": "decisions.minimum_risk",
+    "Uniform": "decisions.priors",
     "Counts": "model",
     "Evidence": "model",
     "Model": "model",

@@ -23,12 +23,12 @@ from deciban.data.schema import Schema
 from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Table, from_numbers, with_columns
 from deciban.data.write import written
-from deciban.decide.bayes_error import mean_with_interval
-from deciban.decide.loss import Loss
-from deciban.decide.policy import CoverageCurve, Decisions, decided, incurred, risks
-from deciban.decide.priors import log_prior
-from deciban.decide.ratio import Threshold
-from deciban.decide.shift import EstimatedPrior, estimate_shares
+from deciban.decisions.bayes_error import mean_with_interval
+from deciban.decisions.loss import Loss
+from deciban.decisions.policy import CoverageCurve, Decisions, decided, incurred, risks
+from deciban.decisions.priors import log_prior
+from deciban.decisions.ratio import Threshold
+from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.errors import DataError, ForgetError, ModelFileError, UsageError
 from deciban.explain.diagnose import Diagnosis, diagnose
 from deciban.explain.parameters import ParameterCount, PlugIn

@@ -15,7 +15,7 @@ from deciban.data.drawing import lots
 from deciban.data.examples import Labelled, LabelledStream
 from deciban.data.labels import LabelArray, encode_labels
 from deciban.data.stream import Stream
-from deciban.decide.loss import Loss
+from deciban.decisions.loss import Loss
 from deciban.errors import DataError
 from deciban.leave_one_out import LEAST_PROBABILITY, Calibration, shown
 

@@ -9,8 +9,8 @@ import numpy as np
 from deciban.arrays import Codes, Floats
 from deciban.data.labels import LabelArray
 from deciban.data.tables import Table
-from deciban.decide.loss import Loss
-from deciban.decide.priors import log_prior
+from deciban.decisions.loss import Loss
+from deciban.decisions.priors import log_prior
 from deciban.errors import DataError, UsageError
 from deciban.families.base import LeftOut
 from deciban.fit import in_order, one_blas_thread, row_ranges

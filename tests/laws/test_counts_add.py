@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deciban import Counts
 from deciban.data.open import open_table
 from deciban.data.schema import Schema
-from deciban.decide.priors import log_prior
+from deciban.decisions.priors import log_prior
 from deciban.fit import Batch, _Tree, count
 from deciban.model import Model, estimate
 from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of

@@ -87,7 +87,7 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 
 
 def costs(path: str | None) -> Any:
-    from deciban.decide.loss import Loss
+    from deciban.decisions.loss import Loss
 
     if path is not None and not os.path.exists(path):
         raise FileNotFoundError(f"{path}: there is no such file; check the name")

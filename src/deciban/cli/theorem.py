@@ -35,7 +35,7 @@ Examples:
 @common
 def bayes(prior: str, as_json: bool, names: str, people: int | None, **options: Any) -> None:
     """Bayes' theorem: what to believe after a test, or several in a row, in natural frequencies too."""  # fmt: skip
-    from deciban.decide.theorem import bayes as theorem
+    from deciban.decisions.theorem import bayes as theorem
 
     evidence = [*_tests(options), *(_numbers(text, "--likelihood") for text in options["likelihood"])]
     if not evidence:

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from deciban.arrays import Flags
-from deciban.decide.loss import Loss
+from deciban.decisions.loss import Loss
 from deciban.families.base import Likelihood
 from deciban.families.bernoulli import BernoulliLikelihood
 from deciban.families.binned import BinnedLikelihood

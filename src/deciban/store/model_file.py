@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deciban.arrays import Floats, SparseRows
 from deciban.data.write import replacing
-from deciban.decide.priors import log_prior
+from deciban.decisions.priors import log_prior
 from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.fitted import Fitted
 from deciban.model import Counts

@@ -19,7 +19,7 @@ import pyarrow as pa
 from deciban import families
 from deciban.arrays import SparseRows
 from deciban.data.schema import Part, Schema
-from deciban.decide.priors import Empirical, Uniform
+from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.fitted import Origin
 from deciban.model import Counts

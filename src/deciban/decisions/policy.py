@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats
-from deciban.decide.loss import Loss
+from deciban.decisions.loss import Loss
 from deciban.errors import UsageError
 from deciban.fit import in_order, row_ranges
 

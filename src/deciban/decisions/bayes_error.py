@@ -11,8 +11,8 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtri
 
 from deciban.arrays import Floats
-from deciban.decide.loss import Loss
-from deciban.decide.priors import log_prior
+from deciban.decisions.loss import Loss
+from deciban.decisions.priors import log_prior
 from deciban.errors import UsageError
 
 # Points on which the decision is looked up before its boundaries are found exactly.

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Floats
 from deciban.data.labels import encode_labels
-from deciban.decide.loss import Loss
-from deciban.decide.policy import Decisions, decided, incurred
+from deciban.decisions.loss import Loss
+from deciban.decisions.policy import Decisions, decided, incurred
 from deciban.errors import DataError, UsageError
 
 

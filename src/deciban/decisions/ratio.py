@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decide.loss import Loss
-from deciban.decide.priors import log_prior
+from deciban.decisions.loss import Loss
+from deciban.decisions.priors import log_prior
 from deciban.errors import UsageError
 
 
