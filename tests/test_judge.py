@@ -11,7 +11,7 @@ def test_millions_of_rows_are_shown_to_the_last_one() -> None:
     weights = np.array([1_234_567.0, 2.5])
     one = Judgement.of(posterior, labels, weights, np.array(["a", "b"]), 2_000_001.0, Loss.zero_one(["a", "b"]))
     text = str(one)
-    assert "2000001 rows are of a class that was not learned" in text
-    assert "a  1234567  2.5" in text
-    assert "0.900  1.000  1234567" in text
+    assert "of a class that was not learned: 2,000,001 rows" in text
+    assert "a  1,234,567  2.5" in text
+    assert "0.900  1.000  1,234,567" in text
     assert one.as_dict()["rows_of_unknown_classes"] == 2_000_001.0

@@ -22,6 +22,7 @@ from deciban.families.log_normal import LogNormalLikelihood, positive_log
 from deciban.families.multinomial import ComplementScore, MultinomialLikelihood
 from deciban.families.poisson import PoissonLikelihood
 from deciban.model import Model
+from deciban.text_tables import aligned
 
 # The features of some rows, NaN where their block says nothing.
 Read = Callable[[Table], Floats]
@@ -117,17 +118,13 @@ class Form:
         return int(labels.index(label))
 
     def __str__(self) -> str:
-        width = max([len(name) for name in self.names] + [6])
-        wide = max(10, *(len(str(label)) for label in self.classes.tolist()))
-        header = "  ".join(f"{label!s:>{wide}}" for label in self.classes.tolist())
-        lines = [f"{'':{width}}  {header}"]
         size = len(self.names)
         shown = range(size) if size <= 40 else [*range(20), *range(size - 5, size)]
-        lines += [f"{self.names[k]:{width}}  " + "  ".join(f"{w:{wide}.4g}" for w in self.weights[k]) for k in shown]
-        lines.append(f"{'offset':{width}}  " + "  ".join(f"{b:{wide}.4g}" for b in self.offset))
-        if self.quadratic is not None:
-            lines.append("and a quadratic term for each class")
-        return "\n".join(lines)
+        lines = [("", *map(str, self.classes.tolist()))]
+        lines += [(self.names[k], *(f"{weight:.4g}" for weight in self.weights[k])) for k in shown]
+        lines.append(("offset", *(f"{offset:.4g}" for offset in self.offset)))
+        text = aligned(lines, right=range(1, self.classes.size + 1))
+        return text if self.quadratic is None else f"{text}\nand a quadratic term for each class"
 
 
 def form_of(model: Model, quadratic: bool) -> Form:

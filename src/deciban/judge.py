@@ -17,7 +17,8 @@ from deciban.data.labels import LabelArray, encode_labels
 from deciban.data.stream import Stream
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError
-from deciban.leave_one_out import LEAST_PROBABILITY, Calibration, shown
+from deciban.leave_one_out import LEAST_PROBABILITY, Calibration
+from deciban.text_tables import aligned, amount, counted
 
 
 @dataclass(frozen=True)
@@ -93,17 +94,16 @@ class Judgement:
     def __str__(self) -> str:
         cost = "" if self.mean_cost is None else f", mean cost {self.mean_cost:.4f}"
         lines = [
-            f"{shown(self.weight)} rows: accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f}, "
+            f"{counted(self.weight, 'row')}: accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f}, "
             f"calibration error {self.calibration.error:.4f}{cost}"
         ]
         if self.strange:
-            lines.append(f"{shown(self.strange)} rows are of a class that was not learned")
+            lines.append(f"of a class that was not learned: {counted(self.strange, 'row')}")
         names = [str(label) for label in self.classes]
         if len(names) <= 12:
             cells = [["truth / predicted", *names]]
-            cells += [[name, *map(shown, row)] for name, row in zip(names, self.confusion, strict=True)]
-            widths = [max(len(line[k]) for line in cells) for k in range(len(names) + 1)]
-            lines += ["  ".join(f"{c:>{w}}" for c, w in zip(line, widths, strict=True)) for line in cells]
+            cells += [[name, *map(amount, row)] for name, row in zip(names, self.confusion, strict=True)]
+            lines.append(aligned(cells, right=range(len(names) + 1)))
         return "\n".join([*lines, "", str(self.calibration)])
 
 

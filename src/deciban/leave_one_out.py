@@ -15,6 +15,7 @@ from deciban.errors import DataError, UsageError
 from deciban.families.base import LeftOut
 from deciban.fit import in_order, one_blas_thread, row_ranges
 from deciban.model import Counts, Evidence, Model, normalized
+from deciban.text_tables import aligned, amount
 
 # Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -71,17 +72,10 @@ class Calibration:
         return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
 
     def __str__(self) -> str:
-        rows = [shown(weight) for weight in self.weight]
-        width = max(5, *map(len, rows))
-        lines = [f"claimed  right  {'rows':>{width}}"]
-        for claimed, right, weight in zip(self.claimed, self.right, rows, strict=True):
-            lines.append(f"{claimed:7.3f}  {right:5.3f}  {weight:>{width}}")
-        return "\n".join([*lines, f"expected calibration error {self.error:.4f}"])
-
-
-def shown(weight: float) -> str:
-    """A number of rows, to the last one; sums of weights that are no whole numbers to six digits."""
-    return f"{weight:.0f}" if weight == round(weight) else f"{weight:g}"
+        lines = [("claimed", "right", "rows")]
+        for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
+            lines.append((f"{claimed:.3f}", f"{right:.3f}", amount(weight)))
+        return f"{aligned(lines, right=range(3))}\nexpected calibration error {self.error:.4f}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from deciban.errors import UsageError
+from deciban.text_tables import aligned, shortened
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
@@ -147,14 +148,11 @@ def labelled(clf: "BayesClassifier", scan: "Source", target: str | None) -> "Lab
 
 def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") -> str:
     """What each column is: its type in the table, the family it speaks by, and why; at most so many lines."""
-    from deciban.explain.steps import aligned
-
     schema = clf.schema_
     types = dict(zip(schema.names or (), schema.types or (), strict=False))
     lines = [("column", "type", "family", "why")]
     for name, family, why in schema.rows():
-        short = name if len(name) <= 32 else name[:31] + "…"
-        lines.append((short, types.get(name, ""), family, why if len(why) <= 50 else why[:49] + "…"))
+        lines.append((shortened(name, 32), types.get(name, ""), family, why if len(why) <= 50 else why[:49] + "…"))
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
     rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
     return aligned(shown) + rest

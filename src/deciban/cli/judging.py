@@ -19,6 +19,7 @@ from deciban.cli.common import (
     say,
     say_json,
 )
+from deciban.text_tables import aligned, amount
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
@@ -158,10 +159,7 @@ def inspect(model: str, as_json: bool) -> None:
     say()
     counts = clf.counts_
     shown = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
-    width = max(len("class"), *(len(str(label)) for label, _ in shown[:20]))
-    say(f"{'class':{width}}  rows")
-    for label, weight in shown[:20]:
-        say(f"{label!s:{width}}  {weight:,.6g}")
+    say(aligned([("class", "rows"), *((str(label), amount(weight)) for label, weight in shown[:20])]))
     if len(shown) > 20:
         say(f"… ({len(shown) - 20} more)")
     say()

@@ -11,6 +11,7 @@ from deciban.arrays import Integers
 from deciban.data.tables import Frame, Table
 from deciban.errors import SchemaError
 from deciban.families import Family
+from deciban.text_tables import aligned
 
 # Why a column has its family, where the user said so.
 GIVEN = "given"
@@ -147,8 +148,7 @@ class Schema:
         lines = [("column", "family", "why"), *self.rows()]
         if len(lines) > 61:
             lines = [*lines[:58], ("…", f"({len(lines) - 61} more)", ""), *lines[-2:]]
-        widths = [max(len(line[k]) for line in lines) for k in range(2)]
-        return "\n".join(f"{a:{widths[0]}}  {b:{widths[1]}}  {why}".rstrip() for a, b, why in lines)
+        return aligned(lines)
 
     def fitting(self, table: Table) -> Table:
         """`table` with the columns of this schema in their order; a SchemaError where that cannot be."""

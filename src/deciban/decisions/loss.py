@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from deciban.arrays import Floats
 from deciban.errors import BadCell, UsageError
+from deciban.text_tables import aligned
 
 # The label of the decision not to decide.
 REJECT = "reject"
@@ -270,11 +271,7 @@ class Loss:
         lines = [("decide", *(f"if {label}" for label in classes))]
         for k, decision in enumerate(decisions):
             lines.append((str(decision), *(_shown(cell) for cell in self.costs[k])))
-        widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
-        return "\n".join(
-            f"{line[0]:{widths[0]}}  " + "  ".join(f"{text:>{w}}" for text, w in zip(line[1:], widths[1:], strict=True))
-            for line in lines
-        )
+        return aligned(lines, right=range(1, len(lines[0])))
 
     def place(self, role: str, label: Any) -> int:
         """Where the label of a "decision" or a "class" stands."""

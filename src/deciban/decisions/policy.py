@@ -12,6 +12,7 @@ from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
 from deciban.errors import UsageError
 from deciban.fit import in_order, row_ranges
+from deciban.text_tables import aligned
 
 Labels = npt.NDArray[Any]
 
@@ -85,8 +86,7 @@ class Decisions:
             last = i
             risks = f"{self.risk[i]:.4g}", f"{self.runner_up_risk[i]:.4g}"
             lines.append((str(i), str(decision[i]), risks[0], str(runner_up[i]), risks[1]))
-        widths = [max(len(line[k]) for line in lines) for k in range(5)]
-        return "\n".join("  ".join(f"{t:{w}}" for t, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+        return aligned(lines)
 
 
 def decided(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
@@ -176,8 +176,8 @@ class CoverageCurve:
 
     def __str__(self) -> str:
         shown = np.unique(np.linspace(0, self.reject.size - 1, 12).astype(np.int64))
-        lines = ["  reject  decided  their cost  cost of all"]
-        lines += [
-            f"{self.reject[k]:8.4g}  {self.coverage[k]:7.3f}  {self.risk[k]:10.4g}  {self.cost[k]:11.4g}" for k in shown
-        ]
-        return "\n".join(lines)
+        lines = [("reject", "decided", "their cost", "cost of all")]
+        for k in shown:
+            figures = f"{self.reject[k]:.4g}", f"{self.coverage[k]:.3f}", f"{self.risk[k]:.4g}", f"{self.cost[k]:.4g}"
+            lines.append(figures)
+        return aligned(lines, right=range(4))

@@ -1,6 +1,5 @@
 """The calculation behind a prediction, step by step, as text."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from deciban.arrays import decoded_cells
 from deciban.data.tables import Table, is_text
 from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
 from deciban.model import Evidence, Model
+from deciban.text_tables import aligned
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MOST_CLASSES = 4
@@ -151,11 +151,3 @@ def _number(log_value: float) -> str:
         return f"{np.exp(log_value):.4g}"
     power, rest = divmod(log_value / np.log(10.0), 1.0)
     return f"{10.0**rest:.4g}e{int(power):+d}"
-
-
-def aligned(lines: Sequence[tuple[str, ...]]) -> str:
-    """Lines of cells as a table."""
-    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )

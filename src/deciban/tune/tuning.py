@@ -19,6 +19,7 @@ from deciban.families import JointGaussian
 from deciban.fit import one_blas_thread
 from deciban.model import Counts, Model, column_places, estimate
 from deciban.progress import progress
+from deciban.text_tables import aligned, counted
 from deciban.tune.blocks import MOST_PAIRS, joint_gaussians, pairs_of
 from deciban.tune.families import Choice, best_families
 from deciban.tune.rows import FEWEST_ROWS, Rows
@@ -116,14 +117,13 @@ class Tuning:
         return replace(self, schema=schema, weights=weights, bias=bias, stale=True)
 
     def __str__(self) -> str:
-        lines = [f"tuned on {self.rows} rows" + ("; the counts have changed since: retune" if self.stale else "")]
+        lines = [
+            f"tuned on {counted(self.rows, 'row')}" + ("; the counts have changed since: retune" if self.stale else "")
+        ]
         if self.note:
             lines.append(self.note)
-        width = max((len(name) for name in self.schema.block_names), default=0)
-        lines += [
-            f"{name:{width}}  {weight:.3f}" for name, weight in zip(self.schema.block_names, self.weights, strict=True)
-        ]
-        return "\n".join(lines)
+        weights = zip(self.schema.block_names, self.weights, strict=True)
+        return "\n".join([*lines, aligned((name, f"{weight:.3f}") for name, weight in weights)])
 
 
 @one_blas_thread()

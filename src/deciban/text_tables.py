@@ -1,0 +1,78 @@
+"""Tables and numbers as people read them in a terminal."""
+
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+
+
+def aligned(lines: Iterable[Sequence[str]], right: Collection[int] = ()) -> str:
+    """Lines of cells as a table; the columns in `right` (their places, from 0) end at one edge, as numbers do.
+
+    >>> print(aligned([("name", "rows"), ("東京", "7"), ("Ulm", "12")], right=[1]))
+    name  rows
+    東京     7
+    Ulm     12
+    """
+    cells = [tuple(line) for line in lines]
+    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
+
+    def padded(place: int, text: str) -> str:
+        blank = " " * (widths[place] - width_of(text))
+        return blank + text if place in right else text + blank
+
+    return "\n".join("  ".join(padded(k, text) for k, text in enumerate(line)).rstrip() for line in cells)
+
+
+def width_of(text: str) -> int:
+    """How many places of a terminal a text takes: two for a wide character, such as one of Chinese, none for an accent
+    that stands over the one before."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_places, text))
+
+
+def _places(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def shortened(text: str, most: int) -> str:
+    """A text that takes at most so many places of a terminal; "…" stands for what was cut off.
+
+    >>> shortened("a long name", 7), shortened("a name", 7)
+    ('a long…', 'a name')
+    """
+    if width_of(text) <= most:
+        return text
+    kept, width = "", 1
+    for character in text:
+        width += _places(character)
+        if width > most:
+            break
+        kept += character
+    return kept.rstrip() + "…"
+
+
+def counted(number: float, noun: str) -> str:
+    """A number of things, in the singular where there is one.
+
+    >>> counted(1, "row"), counted(1234, "row"), counted(2, "class"), counted(0, "category"), counted(2.5, "row")
+    ('1 row', '1,234 rows', '2 classes', '0 categories', '2.5 rows')
+    """
+    return f"{amount(number)} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    if noun.endswith("y"):
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "ch")) else "s")
+
+
+def amount(number: float) -> str:
+    """A number of rows, to the last one; a sum of weights that is no whole number to six digits."""
+    return f"{number:,.0f}" if number == round(number) else f"{number:,.6g}"
+
+
+def digits(value: float) -> str:
+    """A probability or another figure as people read it, in six digits; files and JSON have all of them."""
+    return f"{value:.6g}"
