@@ -192,6 +192,28 @@ def test_a_word_among_numbers_makes_text_and_is_told(deciban: Deciban) -> None:
     assert "Gaussian()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--missing", "?").out
 
 
+def test_decimals_are_no_text_that_holds_numbers(deciban: Deciban) -> None:
+    money = pa.array([decimal.Decimal(i) / 4 for i in range(100)], pa.decimal128(10, 2))
+    parquet.write_table(pa.table({"money": money, "kind": ["a", "b"] * 50}), "a.parquet")
+    answer = deciban("fit", "a.parquet", "-t", "kind", "-o", "m.dcb", "--plain")
+    assert (answer.code, answer.err) == (0, "")
+    assert "decimal numbers" in deciban("inspect", "m.dcb").out
+
+
+def test_what_a_column_looks_like_is_kept_with_the_model(deciban: Deciban) -> None:
+    """It is a fact of the schema, not read out of the words that are shown."""
+    names = [f"{i},n{i},{'x' if i == 60 else i / 2},{'ab'[i % 2]}" for i in range(100)]
+    Path("a.csv").write_text("\n".join(["number,name,amount,kind", *names]))
+    Path("b.csv").write_text("\n".join(["other,kind", *(f"{i % 3},{'ab'[i % 2]}" for i in range(60))]))
+    warned = deciban("fit", "a.csv", "-t", "kind", "-o", "a.dcb", "--plain").err
+    assert deciban("fit", "b.csv", "-t", "kind", "-o", "b.dcb", "--plain").err == ""
+    assert deciban("merge", "b.dcb", "a.dcb", "-o", "both.dcb").err == warned
+    schema = load("both.dcb").counts_.schema
+    assert schema.looking_like("identifier") == ["number", "name"]
+    assert schema.looking_like("numbers") == ["amount"]
+    assert schema.looks_like == ("", "identifier", "identifier", "numbers")
+
+
 def test_codes_with_leading_zeros_stay_text(deciban: Deciban) -> None:
     Path("a.csv").write_text(cells([f"{i % 9:05d}" for i in range(100)]))
     assert "Categorical()" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out

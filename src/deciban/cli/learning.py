@@ -196,12 +196,14 @@ def _warn(clf: "BayesClassifier") -> None:
     """Say what is probably not meant."""
     if clf.classes_.size == 1:
         complain("warning", f"there is only one class, {clf.classes_.tolist()[0]!r}: it will always be predicted")
-    for name, _, why in clf.counts_.schema.plain.rows():
-        if "identifier" in why:
-            complain("warning", f"column {name!r} looks like an identifier; --ignore {name} leaves it out")
-        if "numbers" in why:
+    schema = clf.counts_.schema.plain
+    for name in schema.looking_like("identifier"):
+        complain("warning", f"column {name!r} looks like an identifier; --ignore {name} leaves it out")
+    if some := schema.looking_like("numbers"):
+        reasons = {name: why for name, _, why in schema.rows()}
+        for name in some:
             remedy = f"--missing names cells that mean nothing, --type {name}=number refuses them"
-            complain("warning", f"column {name!r} is {why}; {remedy}")
+            complain("warning", f"column {name!r} is {reasons[name]}; {remedy}")
 
 
 def _prior(text: str) -> Any:

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.arrays import decoded_cells, take_cells
-from deciban.data.schema import GIVEN, Part, Schema, listed
+from deciban.data.schema import GIVEN, LooksLike, Part, Schema, listed
 from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
 from deciban.data.text_types import LEADING_ZERO, NUMBER
 from deciban.errors import UsageError
@@ -47,6 +47,14 @@ class Defaults:
     unseen: Unseen = "ignore"
 
 
+class Inferred(NamedTuple):
+    """The family of a column nobody spoke of, why, and what else it may be meant as."""
+
+    family: Family
+    why: str
+    looks_like: LooksLike = ""
+
+
 def extended(schema: Schema, table: Table, spec: ColumnSpec, defaults: Defaults) -> Schema:
     """The schema and, behind it, the columns of `table` that it does not know yet."""
     if schema.names is None or table.names is None:
@@ -71,17 +79,21 @@ def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = Fa
         _, members, whys = groups.setdefault(key, (family, [], []))
         members += columns
         whys += [GIVEN] * len(columns)
-    for columns, family, why in _inferred(table, [c for c in range(table.width) if c not in taken], defaults):
-        _, members, whys = groups.setdefault(family, (family, [], []))
+    looks_like: list[LooksLike] = [""] * table.width
+    for columns, found in _inferred(table, [c for c in range(table.width) if c not in taken], defaults):
+        _, members, whys = groups.setdefault(found.family, (found.family, [], []))
         members += columns
-        whys += [why] * len(columns)
+        whys += [found.why] * len(columns)
+        for column in columns:
+            looks_like[column] = found.looks_like
     parts = []
     for family, members, whys in groups.values():
         ordered = getattr(family, "cuts", None) is not None  # each cut belongs to a column, in the order given
         order = np.arange(len(members)) if ordered else np.argsort(members, kind="stable")
         alone = family.absorbs and not isinstance(spec, Mapping)
         parts.append(Part(family, tuple(members[k] for k in order), tuple(whys[k] for k in order), alone))
-    return Schema(names, table.width, tuple(parts), table.types if isinstance(table, Frame) else None)
+    types = table.types if isinstance(table, Frame) else None
+    return Schema(names, table.width, tuple(parts), types, tuple(looks_like) if any(looks_like) else None)
 
 
 def _members(key: Any) -> tuple[Any, ...]:
@@ -130,32 +142,31 @@ def _check_family(family: Any, place: str) -> None:
         raise UsageError(f"{place} is {family!r}; give a family such as Gaussian() or Categorical()")
 
 
-def _inferred(table: Table, columns: list[int], defaults: Defaults) -> list[tuple[list[int], Family, str]]:
-    """The families of columns nobody spoke of, and why."""
+def _inferred(table: Table, columns: list[int], defaults: Defaults) -> list[tuple[list[int], Inferred]]:
+    """What the columns are that nobody spoke of."""
     if not columns:
         return []
     if isinstance(table, Matrix):
         kind = table.array.dtype.kind
         if kind == "f":
-            return [(columns, Gaussian(), "floating point")]
+            return [(columns, Inferred(Gaussian(), "floating point"))]
         if kind == "b":
-            return [(columns, Bernoulli(defaults.alpha), "true or false")]
-        return [([j], *_of_integers(np.asarray(table.array[:, j]), defaults)) for j in columns]
+            return [(columns, Inferred(Bernoulli(defaults.alpha), "true or false"))]
+        return [([j], _of_integers(np.asarray(table.array[:, j]), defaults)) for j in columns]
     if isinstance(table, Frame):
         found = [([j], _of_arrow(table.values([j])[0], defaults)) for j in columns]
-        return [(column, *what) for column, what in found if what is not None]
-    return [(columns, Multinomial(defaults.alpha), "sparse counts")]
+        return [(column, what) for column, what in found if what is not None]
+    return [(columns, Inferred(Multinomial(defaults.alpha), "sparse counts"))]
 
 
-def _of_integers(cells: np.ndarray, defaults: Defaults) -> tuple[Family, str]:
+def _of_integers(cells: np.ndarray, defaults: Defaults) -> Inferred:
     values = np.unique(cells)
+    why = f"{values.size} distinct integers in {cells.size} rows"
     if values.size == cells.size >= FEWEST_NAMES and _like_names(values):
-        return Gaussian(), f"{values.size} distinct integers in {cells.size} rows, which looks like an identifier"
+        return Inferred(Gaussian(), f"{why}, which looks like an identifier", "identifier")
     if values.size <= min(MOST_CODES, cells.size // 2):
-        return Categorical(
-            defaults.alpha, unseen=defaults.unseen
-        ), f"{values.size} distinct integers in {cells.size} rows"
-    return Gaussian(), f"{values.size} distinct integers in {cells.size} rows"
+        return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), why)
+    return Inferred(Gaussian(), why)
 
 
 def _as_numbers(array: pa.Array) -> str | None:
@@ -173,7 +184,7 @@ def _as_numbers(array: pa.Array) -> str | None:
     return f", numbers but for cells like {word if len(word) <= 20 else word[:19] + '…'!r}"
 
 
-def _as_text(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
+def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     """Texts, and why; None where the cells are rather names of categories."""
     filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
     places = np.linspace(0, filled.size - 1, min(filled.size, LOOKED_AT)).astype(np.int64)
@@ -182,11 +193,11 @@ def _as_text(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
         return None
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= TEXT_WORDS:
-        return Text(alpha=defaults.alpha), f"text of {words:.0f} words on average"
+        return Inferred(Text(alpha=defaults.alpha), f"text of {words:.0f} words on average")
     letters = float(np.mean([len(UNSPACED.findall(cell)) for cell in some]))
     if letters >= TEXT_LETTERS:
         family = Text(alpha=defaults.alpha, analyzer="char", ngram_range=(1, 2))
-        return family, f"text without spaces, of {letters:.0f} letters on average"
+        return Inferred(family, f"text without spaces, of {letters:.0f} letters on average")
     return None
 
 
@@ -195,34 +206,34 @@ def _like_names(values: np.ndarray) -> bool:
     return bool(values[-1] - values[0] == values.size - 1 or np.abs(values).min() >= LONG_NUMBER)
 
 
-def _of_arrow(array: pa.Array, defaults: Defaults) -> tuple[Family, str] | None:
-    """The family of a column, and why; None as long as no cell says what it is."""
+def _of_arrow(array: pa.Array, defaults: Defaults) -> Inferred | None:
+    """What a column is; None as long as no cell says it."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
         return None
     categorical = Categorical(defaults.alpha, unseen=defaults.unseen)
     if pa.types.is_dictionary(kind):
-        return categorical, "categories"
+        return Inferred(categorical, "categories")
     if pa.types.is_boolean(kind):
-        return Bernoulli(defaults.alpha), "true or false"
+        return Inferred(Bernoulli(defaults.alpha), "true or false")
     if pa.types.is_integer(kind):
         return _of_integers(array.drop_null().to_numpy(zero_copy_only=False), defaults)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers"
+        return Inferred(Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers")
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return Gaussian(), f"dates, as {DATE_ORIGIN}"
+        return Inferred(Gaussian(), f"dates, as {DATE_ORIGIN}")
     if pa.types.is_time(kind):
-        return Gaussian(), f"times, as {TIME_ORIGIN}"
+        return Inferred(Gaussian(), f"times, as {TIME_ORIGIN}")
     if pa.types.is_duration(kind):
-        return Gaussian(), "durations, in seconds"
+        return Inferred(Gaussian(), "durations, in seconds")
     if is_text(kind):
         if (found := _as_text(array, defaults)) is not None:
             return found
         distinct = pc.count_distinct(array.cast(pa.string())).as_py()
         why = f"text, {distinct} distinct in {len(array)} rows"
         if distinct >= FEWEST_NAMES and (numbers := _as_numbers(array)) is not None:
-            why += numbers
-        elif distinct == len(array) >= FEWEST_NAMES:
-            why += ", which looks like an identifier"
-        return categorical, why
-    return categorical, str(kind)
+            return Inferred(categorical, why + numbers, "numbers")
+        if distinct == len(array) >= FEWEST_NAMES:
+            return Inferred(categorical, f"{why}, which looks like an identifier", "identifier")
+        return Inferred(categorical, why)
+    return Inferred(categorical, str(kind))

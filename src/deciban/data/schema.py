@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -13,8 +13,17 @@ from deciban.errors import SchemaError
 from deciban.families import Family
 from deciban.text_tables import aligned
 
+T = TypeVar("T", bound=str)
+
 # Why a column has its family, where the user said so.
 GIVEN = "given"
+
+# What a column may be meant as, though its family takes it for something else: "" nothing, "identifier" a name or
+# number of each row, "numbers" numbers written as text.
+LooksLike = Literal["", "identifier", "numbers"]
+
+# A field that came after the first model files: it is not written where it has its default, as in those.
+LATER = {"later": True}
 
 # The type of a column that has no cells yet.
 NO_TYPE = "null"
@@ -44,12 +53,14 @@ class Schema:
     """The columns of a table in parts. `names` is None where columns have only positions.
 
     types: the Arrow type that each column was first seen with, where it had one; so are files read later.
+    looks_like: what each column may be meant as, where that was looked at.
     """
 
     names: tuple[str, ...] | None
     width: int
     parts: tuple[Part, ...]
     types: tuple[str, ...] | None = field(default=None, compare=False)
+    looks_like: tuple[LooksLike, ...] | None = field(default=None, compare=False, metadata=LATER)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is derived from the rest."""
@@ -77,6 +88,10 @@ class Schema:
                 place = {column: k for k, column in enumerate(part.columns)}
                 return p, np.array([place.get(column, -1) for column in host.columns])
         return None
+
+    def looking_like(self, what: LooksLike) -> list[str]:
+        """The names of the columns that may be meant as this."""
+        return [self.column_name(column) for column, looks in enumerate(self.looks_like or ()) if looks == what]
 
     def column_name(self, column: int) -> str:
         return self.names[column] if self.names is not None else f"x{column}"
@@ -190,17 +205,18 @@ class Schema:
             for schema, known in ((self, names), (other, theirs))
         )
         parts += _counted_by_both(mine, more) + [part for part in _counted_by_both(more, mine) if part not in mine]
-        types = _joined_types(list(place), (names, self.types), (theirs, other.types))
-        return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts), types)
+        types = _of_both(list(place), NO_TYPE, (names, self.types), (theirs, other.types))
+        looks = _of_both(list(place), "", (names, self.looks_like), (theirs, other.looks_like))
+        return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts), types, looks)
 
 
-def _joined_types(names: list[Any], *known: tuple[list[Any], tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """The type of each column in the first of the schemas that has seen a cell of it."""
-    if all(types is None for _, types in known):
+def _of_both(names: list[Any], unknown: T, *known: tuple[list[Any], tuple[T, ...] | None]) -> tuple[T, ...] | None:
+    """What is known of each column in the first of the schemas that knows something of it."""
+    if all(facts is None for _, facts in known):
         return None
-    found = dict.fromkeys(names, NO_TYPE)
-    for columns, types in reversed(known):
-        found.update((name, kind) for name, kind in zip(columns, types or (), strict=False) if kind != NO_TYPE)
+    found = dict.fromkeys(names, unknown)
+    for columns, facts in reversed(known):
+        found.update((name, fact) for name, fact in zip(columns, facts or (), strict=False) if fact != unknown)
     return tuple(found.values())
 
 

@@ -66,7 +66,8 @@ def check_schema(schema: Schema) -> None:
     names = schema.names
     require(0 <= schema.width <= MOST_COLUMNS, "it has too many columns")
     require(names is None or (len(names) == schema.width == len(set(names))), "its column names are not one a column")
-    require(schema.types is None or len(schema.types) == schema.width, "its column types are not one a column")
+    for facts in (schema.types, schema.looks_like):
+        require(facts is None or len(facts) == schema.width, "its column types are not one a column")
     taken: set[int] = set()
     for part in schema.parts:
         columns = set(part.columns)

@@ -7,7 +7,7 @@ the next array behind the header; {"levels": type, "values": [...]} are the valu
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from datetime import date, datetime, time
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -89,8 +89,8 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if isinstance(value, pa.Array):
         return _packed_levels(value)
     if RECORDS.get(type(value).__name__) is type(value):
-        stored = {field.name: pack(getattr(value, field.name), arrays) for field in fields(value) if field.init}
-        return {"is": type(value).__name__, **stored}
+        kept = [field for field in fields(value) if field.init and not _left_out(field, value)]
+        return {"is": type(value).__name__, **{field.name: pack(getattr(value, field.name), arrays) for field in kept}}
     if hasattr(value, "to_dict"):  # a pandas Series speaks by its index
         value = value.to_dict()
     if isinstance(value, Mapping):
@@ -105,6 +105,11 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     raise UsageError(
         f"a model file cannot hold {value!r} ({type(value).__name__}); use deciban's families and plain data"
     )
+
+
+def _left_out(field: Field[Any], value: Any) -> bool:
+    """Whether a field is not written: one that older files do not have, where it says nothing."""
+    return bool(field.metadata.get("later")) and getattr(value, field.name) == field.default
 
 
 def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> Any:
