@@ -22,6 +22,7 @@ from deciban import (
     Uniform,
 )
 from deciban.datasets import weather
+from deciban.errors import ForgetError
 from tests import textbook
 
 RNG = np.random.default_rng(1)
@@ -182,6 +183,38 @@ def test_adding_and_forgetting_models() -> None:
     np.testing.assert_allclose((whole - b).predict_proba(MIXED), a.predict_proba(MIXED), rtol=1e-9)
     forgotten = copy.deepcopy(whole).forget(MIXED.slice(70), "label")
     np.testing.assert_allclose(forgotten.predict_proba(MIXED), a.predict_proba(MIXED), rtol=1e-9)
+
+
+def test_forgetting_needs_every_column_that_was_learned() -> None:
+    """Else rows would be taken from some columns and stay in others."""
+    clf = textbook().fit(MIXED, "label")
+    before = pickle.dumps(clf)
+    rows = MIXED.slice(0, 10)
+    misnamed = rows.rename_columns(["aeg" if name == "age" else name for name in rows.column_names])
+    for table in (misnamed, rows.drop_columns(["age"]), rows.select(["label", "height"])):
+        with pytest.raises(ForgetError, match=r"the model has learned 'age'.*correct the name, or add an empty column"):
+            clf.forget(table, "label")
+    assert pickle.dumps(clf) == before
+    assert clf.forget(rows.append_column("reason", pa.array(["asked"] * 10)), "label").counts_.rows == N - 10
+    alone = textbook().fit(MIXED.slice(10), "label")
+    np.testing.assert_allclose(clf.predict_proba(MIXED), alone.predict_proba(MIXED), rtol=1e-9)
+
+
+def test_rows_that_were_learned_without_a_column_are_forgotten_with_an_empty_one() -> None:
+    early, late = MIXED.slice(0, 60).drop_columns(["age"]), MIXED.slice(60)
+    clf = textbook().fit(early, "label").partial_fit(late, "label")
+    with pytest.raises(ForgetError, match="'age'"):
+        clf.forget(early.slice(0, 20), "label")
+    clf.forget(early.slice(0, 20).append_column("age", pa.nulls(20)), "label")
+    expected = textbook().fit(pa.concat_tables([early.slice(20), late], promote_options="default"), "label")
+    np.testing.assert_allclose(clf.predict_proba(MIXED), expected.predict_proba(MIXED), rtol=1e-9)
+
+
+def test_all_rows_of_a_shard_are_forgotten_as_they_were_learned() -> None:
+    early, late = MIXED.slice(0, 60).drop_columns(["age"]), MIXED.slice(60)
+    both = textbook().fit(early, "label") + textbook().fit(late, "label")
+    assert both.forget(early, "label").counts_.rows == N - 60
+    np.testing.assert_allclose(both.predict_proba(late), textbook().fit(late, "label").predict_proba(late), rtol=1e-9)
 
 
 def test_shards_with_different_columns_add() -> None:

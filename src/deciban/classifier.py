@@ -19,7 +19,7 @@ from deciban.data.examples import Examples, Labelled, LabelledStream
 from deciban.data.infer import ColumnSpec, Defaults, extended, settle
 from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
 from deciban.data.open import open_rows, open_table
-from deciban.data.schema import Schema
+from deciban.data.schema import Schema, listed
 from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Table, from_numbers, with_columns
 from deciban.data.write import written
@@ -116,11 +116,21 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances."""
+        """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances.
+
+        The rows have every column that was learned (an empty one, if they were learned without it), or are all the rows
+        of one of the shards.
+        """
         known = self._known()
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
             rows = self._counted(known.counts.schema, examples)
+            absent = sorted(known.counts.schema.settled.difference(examples.names or known.counts.schema.settled))
+            if absent and model_file.identity(rows) not in self.shards_:  # else a count would stay where others go
+                raise ForgetError(
+                    f"these rows cannot be forgotten: the model has learned {listed(absent)}, which the table does not "
+                    f"have; correct the name, or add an empty column of it if the rows were learned without"
+                )
             remaining = known.counts - rows
             if not remaining.class_weight.any():
                 raise ForgetError("these are all the rows that were learned; nothing would be left of the model")

@@ -306,6 +306,20 @@ def test_rows_that_cannot_have_been_learned_are_not_forgotten(deciban: Deciban, 
     assert Path(model).read_bytes() == before
 
 
+def test_forgetting_needs_every_column_that_was_learned(deciban: Deciban, model: str) -> None:
+    before = Path(model).read_bytes()
+    few = table(200).splitlines()[:11]
+    Path("few.csv").write_text("\n".join(few) + "\n")
+    Path("misnamed.csv").write_text("\n".join(["aeg,town,kind", *few[1:]]) + "\n")
+    for name in ("misnamed.csv", "sql: select town, kind from 'few.csv'"):
+        answer = deciban("forget", model, name)
+        assert (answer.code, "the model has learned 'age', which the table does not have" in answer.err) == (3, True)
+    assert Path(model).read_bytes() == before
+    answer = deciban("forget", model, "sql: select *, 7 as reason from 'few.csv'")
+    assert "10 rows forgotten; now 190 rows" in answer.out
+    assert "warning: the query has 'reason', new to the model: left out" in answer.err
+
+
 def test_models_that_do_not_fit_together_are_both_named(deciban: Deciban, model: str) -> None:
     Path("other.csv").write_text("age,kind\n" + "".join(f"{'xyz'[i % 3]},{i % 2}\n" for i in range(30)))
     assert deciban("fit", "other.csv", "-t", "kind", "-o", "other.dcb", "--plain").code == 0

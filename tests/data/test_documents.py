@@ -286,6 +286,17 @@ def test_documents_without_a_folder_have_no_label(letters: Path) -> None:
     assert clf.predict(letters).size == 61
 
 
+def test_documents_are_forgotten_that_were_learned_beside_mail(letters: Path) -> None:
+    """They have no subject, and are not said to lack it."""
+    clf = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
+    corpus(letters, {"spam/x.eml": "Subject: win\nFrom: a@b.c\n\nbuy now"})
+    both = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
+    assert "subject" in (both.schema_.names or ())
+    (letters / "spam" / "x.eml").unlink()
+    assert both.forget(letters, "folder").counts_.rows == 1
+    assert clf.counts_.rows == 60
+
+
 def test_folds_of_a_corpus_do_not_know_the_names_either(letters: Path) -> None:
     rows = LabelledStream.of(scan(letters), "folder", None)
     assert isinstance(rows.stream, Documents)

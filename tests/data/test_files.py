@@ -90,3 +90,20 @@ def test_many_columns_have_the_memory_they_need(tmp_path: Path) -> None:
     (tmp_path / "wide.csv").write_text(",".join([*names, "kind"]) + "\n" + f"{line},p\n{line},q\n" * 1100)
     clf = BayesClassifier(tune=None).fit(tmp_path / "wide.csv", "kind")
     assert (clf.counts_.rows, clf.n_features_in_) == (2200, 1500)
+
+
+@pytest.mark.parametrize(
+    "query", ["select * from 'days.csv'", "select d.* from 'days.csv' d join \"days.csv\" using (day)"]
+)
+def test_yes_and_no_stay_text_in_files_that_a_query_names(
+    query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in files that are named alone; true and false are booleans in both."""
+    monkeypatch.chdir(tmp_path)
+    lines = (f"{day},{str(day % 3 == 0).lower()},{'yes' if day % 2 else 'no'}" for day in range(18))
+    Path("days.csv").write_text("\n".join(["day,sun,play", *lines]) + "\n")
+    alone, asked = scan("days.csv").table(), scan(f"sql: {query}").table()
+    assert asked.sort_by("day").to_pylist() == alone.sort_by("day").to_pylist()
+    assert set(asked["play"].to_pylist()) == {"yes", "no"}
+    assert asked.schema.field("sun").type == pa.bool_()
+    assert scan("sql: select * from read_csv('days.csv')").table().schema.field("play").type == pa.bool_()

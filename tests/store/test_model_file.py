@@ -299,6 +299,7 @@ def test_a_loaded_model_learns_on_as_the_one_that_was_saved(tune: Any, tmp_path:
     clf = BayesClassifier(tune=tune, prior="smoothed").fit(table, "kind")
     wider = more.append_column("new", pa.array(["p", "q"] * 15))
     other = BayesClassifier({"visits": Gaussian()}, tune=None, prior="smoothed").fit(more, "kind")
+    early = table.slice(0, 5).append_column("new", pa.nulls(5))  # learned without that column
     changes = {
         "partial_fit": lambda c: c.partial_fit(wider, "kind"),
         "forget": lambda c: c.forget(table.slice(3, 10), "kind"),
@@ -310,7 +311,7 @@ def test_a_loaded_model_learns_on_as_the_one_that_was_saved(tune: Any, tmp_path:
         "with_prior": lambda c: c.with_prior("uniform"),
         "shard": lambda c: c.shard(wider, "kind"),
         "new class": lambda c: c.partial_fit(features(more), ["d"] * 30),
-        "several": lambda c: c.partial_fit(wider, "kind").decay(0.9).forget(table.slice(0, 5), "kind", [0.9] * 5),
+        "several": lambda c: c.partial_fit(wider, "kind").decay(0.9).forget(early, "kind", [0.9] * 5),
     }
     clf.save(tmp_path / "a.dcb")
     for name, change in changes.items():

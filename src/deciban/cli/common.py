@@ -183,10 +183,10 @@ def missing_columns(clf: "BayesClassifier", scan: "Source") -> None:
         complain("warning", f"{scan.name} has no {_few(absent)}: taken as missing, which is no evidence")
 
 
-def new_columns(clf: "BayesClassifier", rows: "LabelledStream", name: str) -> None:
-    """Say which columns of a table to be learned the model has not had before."""
+def new_columns(clf: "BayesClassifier", rows: "LabelledStream", name: str, what: str) -> None:
+    """Say which columns of a table are new to the model, and what becomes of them."""
     if fresh := [column for column in rows.names if column not in (clf.schema_.names or ())]:
-        complain("warning", f"{name} has {_few(fresh)}, new to the model: learned too; --ignore leaves a column out")
+        complain("warning", f"{name} has {_few(fresh)}, new to the model: {what}")
 
 
 def _few(names: Sequence[str]) -> str:

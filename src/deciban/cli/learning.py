@@ -125,7 +125,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
     scan = opened(table, options, output or model)
     rows = labelled(clf, scan, options["target"])
     missing_columns(clf, scan)
-    new_columns(clf, rows, scan.name)
+    new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
     shard = clf.shard(rows.stream, rows.target, rows.weight)
     learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
     if options["retune"]:
@@ -149,7 +149,9 @@ def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool
     check_output(output or model, table)
     clf = loaded(model)
     before = clf.counts_.rows
-    rows = labelled(clf, opened(table, options, output or model), options["target"])
+    scan = opened(table, options, output or model)
+    rows = labelled(clf, scan, options["target"])
+    new_columns(clf, rows, scan.name, "left out")
     clf.forget(rows.stream, rows.target, rows.weight)
     clf.save(output or model)
     _tell(output or model, clf, f"{before - clf.counts_.rows:,} rows forgotten", as_json)

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,7 +79,9 @@ class Documents(Source):
         return tuple(name for name in ("file",) if name in self.columns)
 
     def reading_as(self, types: Mapping[str, str]) -> "Documents":
-        return self
+        """With the columns of mail that a model has learned, which are empty if no file is mail."""
+        wanted = (name for name in COLUMNS if name in self.columns or (name in types and name not in self.ignored))
+        return replace(self, columns=tuple(wanted))
 
     def settled(self, sample: pa.Table) -> tuple["Documents", pa.Table]:
         return self, sample

@@ -119,7 +119,7 @@ class Scan(Source):
             with suppress(*STRANGE):
                 if (first := quick.first).num_rows >= min(rows, rows if self.rows is None else self.rows):
                     return pa.Table.from_batches([first.slice(0, rows)]).select(self.names)
-        if not self.typed:
+        if not self.files or not self.typed or self.types:  # else a query is planned, and casts, in another way
             return super().head(rows)
         with self._reader(f"SELECT * FROM ({self._union(self.names)}) LIMIT {int(rows)}") as reader:
             return self._named(reader.read_all())

@@ -9,6 +9,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
 from deciban.data.quick import SHORT, ShortParquet, csv_of_text, in_named_folders, json_of_text
-from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal
+from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal, quoted
 from deciban.data.stream import Source
 from deciban.data.text_types import TYPES, text_type
 from deciban.errors import DataError, UsageError
@@ -53,6 +54,7 @@ ENDINGS = {
     "json": (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz"),
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".txt"),
 }
+CSV_IN_SQL = tuple(ending for ending in ENDINGS["csv"] if ending != ".txt")  # what SQL takes for such files by name
 TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if ending != ".txt")
 
 
@@ -135,12 +137,48 @@ def _query(source: str) -> Scan:
     text = source.removeprefix(SQL).strip().rstrip(";")
     if not text:
         raise UsageError(f"{source!r} holds no query; write it as 'sql: select ... from ...'")
-    call = f"({text}\n)"
     name = "the query"
+    with told(name):
+        call = f"({_with_words(text)}\n)"
     columns = _described(f"SELECT * FROM {call}", name)
     return Scan(
         name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), own_types=columns
     )
+
+
+def _with_words(query: str) -> str:
+    """The query, in which yes and no stay text in CSV files that it names, as in those that are named alone.
+
+    DuckDB takes them for booleans. What stands in a call of read_csv is the user's own.
+    """
+    import duckdb
+
+    connection = connect()
+    try:
+        with suppress(duckdb.Error):  # DuckDB will say what is wrong with the query when it is described
+            names = sorted(connection.get_table_names(query))
+            files = [name for name in names if name.lower().endswith(CSV_IN_SQL)]
+            called = [name.lower() for name in files]  # as SQL knows names
+            read = (_reading_words(connection, name) for name in files if called.count(name.lower()) == 1)
+            if shown := ", ".join(one for one in read if one is not None):
+                return f"WITH {shown} SELECT * FROM ({query}\n)"
+    finally:
+        connection.close()
+    return query
+
+
+def _reading_words(connection: Any, name: str) -> str | None:
+    """What is to be read for a CSV file that is named in a query; None where DuckDB's booleans are true and false."""
+    found = connection.sql(f"SELECT * FROM read_csv({literal(name)})")
+    flags = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "BOOLEAN"]
+    if not flags:
+        return None
+    text = "types={" + ", ".join(f"{literal(flag)}: 'VARCHAR'" for flag in flags) + "}"
+    shown = ", ".join(map(quoted, flags))
+    cells = connection.sql(f"SELECT {shown} FROM read_csv({literal(name)}, {text}) LIMIT {HEAD_ROWS}").to_arrow_table()
+    words = [flag for flag in flags if text_type(cells[flag]) == "VARCHAR"]
+    text = "types={" + ", ".join(f"{literal(flag)}: 'VARCHAR'" for flag in words) + "}"
+    return f"{quoted(name)} AS NOT MATERIALIZED (SELECT * FROM read_csv({literal(name)}, {text}))" if words else None
 
 
 def _described(query: str, name: str, called: Mapping[str, str] = NOTHING, json_files: int = 0) -> dict[str, str]:
