@@ -18,7 +18,18 @@ from deciban.data.stream import Stream
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError
 from deciban.leave_one_out import LEAST_PROBABILITY, Calibration
+from deciban.ranking import Ranking
 from deciban.text_tables import aligned, amount, counted
+
+# What is lost by the claim that what is true is impossible.
+LARGEST_LOSS = -float(np.log(LEAST_PROBABILITY))
+
+# What people call the figures, and how many classes and confusions they are shown.
+NAMES = {"log_loss": "log-loss", "auc": "AUC", "f1": "F1", "calibration_error": "calibration error",
+         "mean_cost": "mean cost"}  # fmt: skip
+MOST_ACROSS = 12
+MOST_CONFUSIONS = 12
+MOST_CLASSES = 40
 
 
 @dataclass(frozen=True)
@@ -26,13 +37,16 @@ class Judgement:
     """What was said of some rows against what is true. `confusion` is truth by prediction, in the order of `classes`.
 
     `strange` is the weight of rows whose class the model does not know: wrong, with probability 0.
+    `constant_costs` is what each decision would cost in total, were it made of every row.
     """
 
     classes: LabelArray
     confusion: Floats
     losses: float
     calibration: Calibration
+    ranking: Ranking
     cost: float | None
+    constant_costs: Floats | None = None
     strange: float = 0.0
 
     @classmethod
@@ -43,23 +57,38 @@ class Judgement:
         size, best = classes.size, posterior.argmax(axis=1)
         confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
         chance = np.maximum(posterior[np.arange(best.size), labels], LEAST_PROBABILITY)
-        losses = float(weights @ -np.log(chance)) - strange * np.log(LEAST_PROBABILITY)
-        cost = None
+        losses = float(weights @ -np.log(chance)) + strange * LARGEST_LOSS
+        cost = constant = None
         if loss is not None:
             costs = loss.matrix
             cost = float(weights @ costs[(posterior @ costs.T).argmin(axis=1), labels])
-        return cls(classes, confusion, losses, Calibration.of(posterior, labels, weights), cost, strange)
+            constant = costs @ confusion.sum(axis=1)
+        calibration, ranking = Calibration.of(posterior, labels, weights), Ranking(posterior, labels, weights)
+        return cls(classes, confusion, losses, calibration, ranking, cost, constant, strange)
 
     def __add__(self, other: "Judgement") -> "Judgement":
         """Both together; their classes may differ."""
         classes = np.union1d(self.classes, other.classes)
         confusion = np.zeros((classes.size, classes.size))
+        rankings = []
         for one in (self, other):
             at = np.searchsorted(classes, one.classes)
             confusion[np.ix_(at, at)] += one.confusion
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        losses, calibration = self.losses + other.losses, self.calibration + other.calibration
-        return Judgement(classes, confusion, losses, calibration, cost, self.strange + other.strange)
+            rankings.append(one.ranking if at.size == classes.size else one.ranking.among(at, classes.size))
+        costs = None if self.cost is None or other.cost is None else self.cost + other.cost
+        constant = None
+        if self.constant_costs is not None and other.constant_costs is not None:
+            constant = self.constant_costs + other.constant_costs
+        return Judgement(
+            classes,
+            confusion,
+            self.losses + other.losses,
+            self.calibration + other.calibration,
+            rankings[0] + rankings[1],
+            costs,
+            constant,
+            self.strange + other.strange,
+        )
 
     @property
     def weight(self) -> float:
@@ -78,33 +107,121 @@ class Judgement:
         """What the decisions of least risk cost a row on average."""
         return None if self.cost is None else self.cost / self.weight
 
+    @property
+    def auc(self) -> float | None:
+        """The area under the ROC curve; of several classes, the mean of each against the rest."""
+        if self.classes.size == 2:
+            return self.ranking.area(1)
+        known = [area for area in self.ranking.areas if area is not None]
+        return float(np.mean(known)) if known else None
+
+    @property
+    def baseline(self) -> dict[str, Any]:
+        """What knowing nothing but the shares of the classes is worth: always the commonest class, each class as
+        probable as it is common, always the decision that is cheapest then."""
+        rows = self.confusion.sum(axis=1)
+        commonest = int(rows.argmax())
+        share = rows[rows > 0.0] / max(float(rows.sum()), 1e-300)
+        losses = -float(rows[rows > 0.0] @ np.log(share)) + self.strange * LARGEST_LOSS
+        found = {
+            "class": self.classes.tolist()[commonest],
+            "accuracy": float(rows[commonest]) / self.weight,
+            "log_loss": losses / self.weight,
+        }
+        if self.constant_costs is not None:
+            found["mean_cost"] = float(self.constant_costs.min()) / self.weight
+        return found
+
+    @property
+    def per_class(self) -> list[dict[str, Any]]:
+        """The figures of each class: how many of those said to be of it are, how many of it are found, and their
+        harmonic mean; None where that is 0/0."""
+        right, true, said = np.diagonal(self.confusion), self.confusion.sum(axis=1), self.confusion.sum(axis=0)
+        return [
+            {
+                "class": label,
+                "rows": float(true[c]),
+                "precision": _ratio(right[c], said[c]),
+                "recall": _ratio(right[c], true[c]),
+                "f1": _ratio(2.0 * right[c], said[c] + true[c]),
+                "auc": area,
+            }
+            for c, (label, area) in enumerate(zip(self.classes.tolist(), self.ranking.areas, strict=True))
+        ]
+
+    @property
+    def confusions(self) -> list[tuple[Any, Any, float]]:
+        """(truth, prediction, weight of rows) of all mistakes, the most frequent first."""
+        labels, wrong = self.classes.tolist(), self.confusion * (1.0 - np.eye(self.classes.size))
+        places = np.argsort(-wrong, axis=None, kind="stable")[: np.count_nonzero(wrong)]
+        pairs = zip(*np.unravel_index(places, wrong.shape), strict=True)
+        return [(labels[truth], labels[said], float(wrong[truth, said])) for truth, said in pairs]
+
     def as_dict(self) -> dict[str, Any]:
         """The figures, for programs."""
         figures = {
             "rows": self.weight,
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
+            "auc": self.auc,
             "calibration_error": self.calibration.error,
+            "baseline": self.baseline,
             "classes": self.classes.tolist(),
             "confusion": self.confusion.tolist(),
+            "per_class": self.per_class,
+            "calibration": self.calibration.as_dicts(),
             "rows_of_unknown_classes": self.strange,
         }
         return figures if self.mean_cost is None else {**figures, "mean_cost": self.mean_cost}
 
     def __str__(self) -> str:
-        cost = "" if self.mean_cost is None else f", mean cost {self.mean_cost:.4f}"
+        own = {"accuracy": self.accuracy, "log_loss": self.log_loss, "auc": self.auc}
+        own |= {"calibration_error": self.calibration.error, "mean_cost": self.mean_cost}
+        baseline = self.baseline
         lines = [
-            f"{counted(self.weight, 'row')}: accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f}, "
-            f"calibration error {self.calibration.error:.4f}{cost}"
+            f"{counted(self.weight, 'row')}: {_figures(own)}",
+            f"baseline, always {baseline.pop('class')}: {_figures(baseline)}",
         ]
         if self.strange:
             lines.append(f"of a class that was not learned: {counted(self.strange, 'row')}")
+        return "\n\n".join(["\n".join(lines), *self._mistakes(), self._classes_table(), str(self.calibration)])
+
+    def _mistakes(self) -> list[str]:
+        """The matrix of confusions, or the most frequent ones where that is too wide."""
         names = [str(label) for label in self.classes]
-        if len(names) <= 12:
+        if len(names) <= MOST_ACROSS:
             cells = [["truth / predicted", *names]]
             cells += [[name, *map(amount, row)] for name, row in zip(names, self.confusion, strict=True)]
-            lines.append(aligned(cells, right=range(len(names) + 1)))
-        return "\n".join([*lines, "", str(self.calibration)])
+            return [aligned(cells, right=range(len(names) + 1))]
+        found = self.confusions
+        if not found:
+            return []
+        lines = [("truth", "predicted", "rows")]
+        lines += [(str(truth), str(said), amount(weight)) for truth, said, weight in found[:MOST_CONFUSIONS]]
+        rest = len(found) - MOST_CONFUSIONS
+        more = f"\n… ({counted(rest, 'rarer confusion')}: --json)" if rest > 0 else ""
+        return [f"the most frequent confusions\n{aligned(lines, right=[2])}{more}"]
+
+    def _classes_table(self) -> str:
+        """Precision, recall and F1 of each class; of many, those with the most rows."""
+        columns = ["precision", "recall", "f1", *(["auc"] if self.classes.size > 2 else [])]
+        found = self.per_class
+        most = sorted(range(len(found)), key=lambda c: -found[c]["rows"])[:MOST_CLASSES]
+        lines = [["class", "rows", *(NAMES.get(name, name) for name in columns)]]
+        for one in (found[c] for c in sorted(most)):
+            figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]
+            lines.append([str(one["class"]), amount(one["rows"]), *figures])
+        rest = len(found) - len(most)
+        more = f"\n… ({counted(rest, 'class')} with fewer rows: --json)" if rest else ""
+        return aligned(lines, right=range(1, len(columns) + 2)) + more
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole > 0.0 else None
+
+
+def _figures(figures: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{NAMES.get(name, name)} {value:.4f}" for name, value in figures.items() if value is not None)
 
 
 def judge(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:

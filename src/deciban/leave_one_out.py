@@ -71,6 +71,11 @@ class Calibration:
         """The expected calibration error: by how much claims and facts differ on average."""
         return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
 
+    def as_dicts(self) -> list[dict[str, float]]:
+        """A line for each bin, for programs."""
+        columns = self.claimed.tolist(), self.right.tolist(), self.weight.tolist()
+        return [{"claimed": said, "right": right, "rows": rows} for said, right, rows in zip(*columns, strict=True)]
+
     def __str__(self) -> str:
         lines = [("claimed", "right", "rows")]
         for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):

@@ -1,0 +1,82 @@
+"""How well the probability of a class ranks its rows above the others: the area under the ROC curve."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Codes, Floats, Integers
+
+# So many probabilities are kept as they are; of more, the log-odds are counted in bins of a hundredth of a nat.
+MOST_KEPT = 1 << 22
+BINS_PER_NAT = 100
+MOST_NATS = 40
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The probabilities that were said of rows whose class is known; those of two sets of rows add.
+
+    posterior: row by class. labels, weights: the class and the weight of each row.
+    tallies: class by (others, own) by bin of log-odds: the weight of rows that are not kept one by one.
+    """
+
+    posterior: Floats
+    labels: Codes
+    weights: Floats
+    tallies: Floats | None = None
+
+    def __add__(self, other: "Ranking") -> "Ranking":
+        both = Ranking(
+            np.concatenate([self.posterior, other.posterior]),
+            np.concatenate([self.labels, other.labels]),
+            np.concatenate([self.weights, other.weights]),
+        )
+        if both.posterior.size <= MOST_KEPT and self.tallies is None and other.tallies is None:
+            return both
+        none: Any = slice(0, 0)
+        tallies = self._tallied() + other._tallied()
+        return Ranking(both.posterior[none], both.labels[none], both.weights[none], tallies)
+
+    def among(self, places: Integers, classes: int) -> "Ranking":
+        """The same where there are more classes, with those of here at these places; nobody said anything of others."""
+        posterior = np.zeros((self.labels.size, classes))
+        posterior[:, places] = self.posterior
+        moved = replace(self, posterior=posterior, labels=places[self.labels].astype(self.labels.dtype))
+        if self.tallies is None:
+            return moved
+        tallies = np.zeros((classes, *self.tallies.shape[1:]))
+        tallies[:, 0, 0] = self.tallies[0].sum()
+        tallies[places] = self.tallies
+        return replace(moved, tallies=tallies)
+
+    def area(self, label: int) -> float | None:
+        """P(a row of the class is thought likelier to be of it than a row of another); ties count half. None where
+        there are no rows of the class, or of others."""
+        if self.tallies is not None:
+            others, own = self._tallied()[label]
+        else:
+            place = np.unique(self.posterior[:, label], return_inverse=True)[1]
+            is_own = self.labels == label
+            others, own = (np.bincount(place, self.weights * side) for side in (~is_own, is_own))
+        pairs = own.sum() * others.sum()
+        below = np.cumsum(others) - others
+        return float(own @ (below + 0.5 * others) / pairs) if pairs > 0.0 else None
+
+    @property
+    def areas(self) -> list[float | None]:
+        """That of each class against all others."""
+        return [self.area(label) for label in range(self.posterior.shape[1])]
+
+    def _tallied(self) -> Floats:
+        """All rows in bins."""
+        classes = self.posterior.shape[1]
+        bins = 2 * MOST_NATS * BINS_PER_NAT
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(self.posterior) - np.log1p(-np.minimum(self.posterior, 1.0))
+        place = np.clip((log_odds + MOST_NATS) * BINS_PER_NAT, 0, bins - 1).astype(np.int64)
+        found = np.zeros((classes, 2, bins)) if self.tallies is None else self.tallies.copy()
+        for label in range(classes):
+            side = (self.labels == label).astype(np.int64)
+            found[label] += np.bincount(side * bins + place[:, label], self.weights, 2 * bins).reshape(2, bins)
+        return found
