@@ -3,12 +3,13 @@
 import codecs
 import glob
 import io
+import json
 import os
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -156,7 +157,8 @@ def _with_words(query: str) -> str:
     connection = connect()
     try:
         with suppress(duckdb.Error):  # DuckDB will say what is wrong with the query when it is described
-            names = sorted(connection.get_table_names(query))
+            ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+            names = sorted(set(_tables_in(json.loads(parsed))))
             files = [name for name in names if name.lower().endswith(CSV_IN_SQL)]
             called = [name.lower() for name in files]  # as SQL knows names
             read = (_reading_words(connection, name) for name in files if called.count(name.lower()) == 1)
@@ -165,6 +167,14 @@ def _with_words(query: str) -> str:
     finally:
         connection.close()
     return query
+
+
+def _tables_in(parsed: Any) -> Iterator[str]:
+    """What a query, taken apart by DuckDB, calls the tables that it reads from."""
+    if isinstance(parsed, dict) and parsed.get("type") == "BASE_TABLE":
+        yield parsed["table_name"]
+    for item in parsed.values() if isinstance(parsed, dict) else parsed if isinstance(parsed, list) else ():
+        yield from _tables_in(item)
 
 
 def _reading_words(connection: Any, name: str) -> str | None:
