@@ -16,9 +16,12 @@ from deciban.data.examples import Labelled, LabelledStream
 from deciban.data.labels import LabelArray, encode_labels
 from deciban.data.stream import Stream
 from deciban.decisions.loss import Loss
-from deciban.errors import DataError
+from deciban.errors import DataError, DecibanError
+from deciban.fit import batches, count, in_order
 from deciban.leave_one_out import LEAST_PROBABILITY, Calibration
+from deciban.model import Counts
 from deciban.ranking import Ranking
+from deciban.store.model_file import identity
 from deciban.text_tables import aligned, amount, counted
 
 # What is lost by the claim that what is true is impossible.
@@ -227,6 +230,48 @@ def _figures(figures: Mapping[str, float | None]) -> str:
 def judge(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:
     """What a classifier says of rows that it has not learned."""
     return _summed(clf, rows, loss, lambda piece: clf.predict_proba(piece.table))
+
+
+def judge_and_recognise(
+    clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None
+) -> tuple[Judgement, bool]:
+    """What a classifier says of rows, and whether they are just what it has learned: all of it, or a set of rows that
+    was learned at once. In one pass."""
+    recount = _Recount(clf)
+
+    def posterior(piece: Labelled) -> Floats:
+        recount.add(piece)
+        return clf.predict_proba(piece.table)
+
+    found = _summed(clf, rows, loss, posterior)
+    return found, not found.strange and recount.is_known
+
+
+class _Recount:
+    """Counts rows as a model has counted its own, as long as they may be those."""
+
+    def __init__(self, clf: BayesClassifier) -> None:
+        self._clf, self._known = clf, clf.counts_
+        self._counts: Counts | None = Counts.empty(self._known.schema.plain)
+
+    def add(self, piece: Labelled) -> None:
+        if self._counts is None:
+            return
+        schema = self._counts.schema
+        try:
+            for more in in_order(lambda batch: count(batch, schema), batches(piece, schema), self._clf.threads):
+                self._counts = self._counts + more
+        except DecibanError:  # a row that cannot be learned was not
+            self._counts = None
+            return
+        if self._counts.rows > self._known.rows:
+            self._counts = None
+
+    @property
+    def is_known(self) -> bool:
+        if self._counts is None or not self._counts.rows:
+            return False
+        return identity(self._counts) in (*self._clf.shards_, identity(self._known))
 
 
 def judge_left_out(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:

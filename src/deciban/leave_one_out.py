@@ -22,7 +22,7 @@ LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 NOT_LEARNED = (
     "these rows cannot be left out: the model has not learned them, or has let them fade; "
-    "give just the rows it has learned, or judge others by score() and predict_proba()"
+    "give just the rows it has learned, or judge others as new ones"
 )
 
 # Numbers of evidence of one batch, and the most that are kept.

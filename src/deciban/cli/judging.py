@@ -10,6 +10,7 @@ from deciban.cli.common import (
     TARGET,
     columns_of,
     common,
+    complain,
     heading,
     labelled,
     loaded,
@@ -23,14 +24,16 @@ from deciban.text_tables import aligned, amount
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
+    from deciban.data.examples import LabelledStream
+    from deciban.judge import Judgement
 
 
 @click.command(epilog="""\b
 Examples:
   deciban evaluate wine.csv --target kind --folds 5        from the table alone, each row judged by the others
   deciban evaluate wine.csv --target kind --hold-out 0.2   a fifth of the rows judged by the rest
-  deciban evaluate wine.dcb new.csv                        a model on rows that it has not learned
-  deciban evaluate wine.dcb wine.csv --leave-one-out       a model on rows that it has learned, exactly
+  deciban evaluate wine.dcb new.csv                        a model on new rows
+  deciban evaluate wine.dcb wine.csv                       on rows that it has learned: each left out in turn, exactly
   deciban evaluate cancer.dcb new.csv --costs costs.csv    what its decisions cost
 """)  # fmt: skip
 @click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...")
@@ -44,7 +47,12 @@ Examples:
 @click.option(
     "--hold-out", type=click.FloatRange(0.0, 0.5, min_open=True), help="Judge this share of the rows by the rest."
 )
-@click.option("--leave-one-out", is_flag=True, help="The rows are those the model has learned: leave each out in turn.")
+@click.option(
+    "--leave-one-out",
+    is_flag=True,
+    help="The rows are some of those that the model has "
+    "learned: leave each out in turn. All that were learned at once are known as such without it.",
+)
 @click.option("--costs", metavar="FILE", help="What each decision costs when each class is true; see deciban decide.")
 @click.option("--plain", is_flag=True, help="Textbook Bayes, of a table without a model.")
 @reading
@@ -52,7 +60,7 @@ Examples:
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
     from deciban.cli.scoring import costs
-    from deciban.judge import judge, judge_folds, judge_left_out
+    from deciban.judge import judge_folds, judge_left_out
 
     loss = costs(options["costs"])
     first_is_model = _is_model(sources[0])
@@ -74,21 +82,47 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         if target is None:
             raise click.UsageError("give --target, the column with the classes")
         rows = LabelledStream.of(scan, target, options["weight"])
+    as_new = None
     if from_scratch:
         share = options["hold_out"]
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
         how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
         found = judge_folds(clf, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
-        tuned = " (given the tuning)" if clf.tuning_ is not None and clf.tuning_.rows else ""
-        how, found = f"leave-one-out, exact{tuned}", judge_left_out(clf, rows, loss)
+        how, found = _left_out(clf), judge_left_out(clf, rows, loss)
     else:
-        how, found = "rows that are taken as new", judge(clf, rows, loss)
+        how, found, as_new = _judged(clf, rows, loss)
     if as_json:
-        return say_json({"how": how, **found.as_dict()})
+        learned = {} if as_new is None else {"as_if_new": as_new.as_dict()}
+        return say_json({"how": how, **found.as_dict(), **learned})
     heading(how)
     say(found)
+    if as_new is not None:
+        figures = f"accuracy {as_new.accuracy:.4f}, log-loss {as_new.log_loss:.4f}"
+        say()
+        say(f"The model has learned these rows: taken as new ones they would have {figures}.")
     return None
+
+
+def _judged(clf: "BayesClassifier", rows: "LabelledStream", loss: Any) -> tuple[str, "Judgement", "Judgement | None"]:
+    """How rows were judged and what was found; if the model has learned them, also what that would be as new rows."""
+    from deciban.errors import DataError
+    from deciban.judge import judge_and_recognise, judge_left_out
+
+    found, learned = judge_and_recognise(clf, rows, loss)
+    if not learned:
+        return "rows that are taken as new", found, None
+    try:
+        left_out = judge_left_out(clf, rows, loss)
+    except DataError:  # some of what was learned has faded since
+        complain("warning", "the model has learned these rows: the figures flatter it; --folds judges by other rows")
+        return "rows that the model has learned, taken as new", found, None
+    return f"rows that the model has learned, each left out in turn: {_left_out(clf)}", left_out, found
+
+
+def _left_out(clf: "BayesClassifier") -> str:
+    tuned = clf.tuning_ is not None and clf.tuning_.rows
+    return "leave-one-out, exact" + (" (given the tuning)" if tuned else "")
 
 
 def _is_model(path: str) -> bool:

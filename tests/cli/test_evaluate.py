@@ -1,0 +1,64 @@
+"""What evaluate says of rows that a model has learned, and of others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deciban import load
+from tests.cli.conftest import HEADER, Deciban, rows, table
+
+LEARNED = "rows that the model has learned, each left out in turn: leave-one-out, exact"
+NEW = "rows that are taken as new"
+
+
+def how(deciban: Deciban, *arguments: str) -> str:
+    answer = deciban("evaluate", *arguments)
+    assert answer.code == 0
+    return answer.out.splitlines()[0]
+
+
+def test_rows_that_were_learned_are_left_out_in_turn(deciban: Deciban, model: str) -> None:
+    answer = deciban("evaluate", model, "base.csv")
+    assert answer.out.splitlines()[0] == LEARNED
+    found = json.loads(deciban("evaluate", model, "base.csv", "--json").out)
+    asked_for = json.loads(deciban("evaluate", model, "base.csv", "--leave-one-out", "--json").out)
+    as_new = found.pop("as_if_new")
+    assert {**found, "how": ""} == {**asked_for, "how": ""}
+    assert as_new["log_loss"] < found["log_loss"]
+    clf = load(model)
+    assert as_new["accuracy"] == pytest.approx(clf.score("base.csv", "kind"))
+    assert f"accuracy {as_new['accuracy']:.4f}, log-loss {as_new['log_loss']:.4f}" in answer.out.splitlines()[-1]
+
+
+def test_the_order_of_rows_and_other_columns_hide_nothing(deciban: Deciban, model: str) -> None:
+    lines = [f"{line},{number}" for number, line in enumerate(reversed(rows(200)))]
+    Path("turned.csv").write_text("\n".join([f"{HEADER},number", *lines]) + "\n")
+    assert how(deciban, model, "turned.csv") == LEARNED
+
+
+def test_other_rows_are_new(deciban: Deciban, model: str) -> None:
+    Path("other.csv").write_text(table(200, seed=2))
+    assert how(deciban, model, "other.csv") == NEW
+    lines = rows(200)
+    lines[7] = lines[7].replace(lines[7].split(",")[0], "61.17")
+    Path("changed.csv").write_text("\n".join([HEADER, *lines]) + "\n")
+    assert how(deciban, model, "changed.csv") == NEW
+
+
+def test_each_set_of_rows_of_a_merged_model_is_known_and_all_together(deciban: Deciban) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        Path(f"{name}.csv").write_text(table(100, seed=seed))
+        assert deciban("fit", f"{name}.csv", "-t", "kind", "-o", f"{name}.dcb", "--plain").code == 0
+    assert deciban("merge", "a.dcb", "b.dcb", "-o", "both.dcb").code == 0
+    assert how(deciban, "both.dcb", "b.csv") == LEARNED
+    assert how(deciban, "both.dcb", "a.csv", "b.csv") == LEARNED
+    assert how(deciban, "a.dcb", "b.csv") == NEW
+
+
+def test_rows_that_have_faded_are_taken_as_new_with_a_warning(deciban: Deciban, model: str) -> None:
+    load(model).decay(0.5).save("faded.dcb")
+    answer = deciban("evaluate", "faded.dcb", "base.csv")
+    assert answer.code == 0
+    assert answer.out.splitlines()[0] == "rows that the model has learned, taken as new"
+    assert "flatter" in answer.err
