@@ -25,6 +25,9 @@ TOO_LARGE = np.float64(1e140)
 # Cells beyond this count as this in terms whose signs differ, so that they never make inf - inf.
 LARGEST = np.float64(1e290)
 
+# Cells that differ by a few units of their last digit are equal: the variance of that, in units of their mean square.
+ROUNDING_VARIANCE = (4.0 * 2.0**-52) ** 2
+
 # Bytes that kernels may read behind the last word of a vocabulary.
 SPARE = 16
 

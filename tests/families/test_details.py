@@ -153,7 +153,7 @@ def test_what_is_written_is_what_one_would_type() -> None:
     assert str(Categorical(alpha=0.5, unseen="smooth")) == "Categorical(alpha=0.5, unseen='smooth')"
     assert str(JointGaussian(Pooled(shrinkage="oas"))) == "JointGaussian(covariance=Pooled(shrinkage='oas'))"
     assert Complement() == Complement()
-    assert hash(Gaussian(floor=0.0)) != hash(Gaussian())
+    assert hash(Gaussian(floor=0.1)) != hash(Gaussian())
 
 
 def test_cuts_go_to_the_columns_they_are_given_for_whatever_the_order_of_the_table() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, SparseRows, take_cells
+from deciban.arrays import ROUNDING_VARIANCE, Codes, Flags, Floats, Integers, Numbers, SparseRows, take_cells
 from deciban.errors import BadCell, ForgetError, UsageError
 
 Unseen = Literal["ignore", "smooth", "error"]
@@ -248,6 +248,11 @@ def vary(variance: Floats, mean: Floats) -> Flags:
 def least_variance(mean: Floats) -> Floats:
     """What the variance of a column with this mean must exceed."""
     return np.maximum(1e-290, (1e-24 * mean) ** 2)
+
+
+def rounding_variance(mean: Floats, overall: Floats) -> Floats:
+    """The variance that rounding alone leaves among equal cells with this mean, in a column of this overall variance."""
+    return np.asarray(ROUNDING_VARIANCE * (mean**2 + overall))
 
 
 def check_shrinkage(shrinkage: float | str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -20,25 +21,33 @@ from deciban.families.base import (
     impossible,
     refuse_infinite,
     refuse_unless,
+    rounding_variance,
     vary,
 )
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
 from deciban.statistics import Moments, Several
 
-# The least log(mean) - mean(log): a deviation of about a millionth of the mean. Below it the terms of the density are
-# so large that their sum loses all digits; such columns are Gaussian anyway.
-NARROWEST = 1e-12
+# The least log(mean) - mean(log): cells that differ by a few units of their last digit.
+NARROWEST = 1e-30
+
+# From this shape on (a deviation of a hundredth of the mean) the terms of the density are so large that they are not
+# added up: the distance from the mean says the same without loss.
+NARROW = 1e4
+
+# From this shape on Stirling's series has all digits.
+STIRLING = 100.0
 
 
 @dataclass(frozen=True, repr=False)
 class Gamma(OfColumns):
     """A gamma distribution for each class and column, for x > 0; its maximum likelihood estimate.
 
-    floor: the least log(mean) - mean(log), as a share of the column's own over all classes; 0 switches it off.
+    floor: the least log(mean) - mean(log), as a share of the column's own over all classes. At 0 there is none; a
+        class whose n cells are all equal (but for rounding) then takes 1/(n+1) of the column's own.
     outside: as for LogNormal.
     """
 
-    floor: float = 1e-9
+    floor: float = 0.0
     outside: Outside = "refuse"
 
     def __post_init__(self) -> None:
@@ -70,12 +79,19 @@ class Gamma(OfColumns):
         overall, overall_logs = plain.over_classes(), logs.over_classes()
         seen = plain.weight > 0.0
         overall_gap = _gap(overall, overall_logs)
-        gap = np.where(seen, _gap(plain, logs), overall_gap)
-        mean = np.where(seen, plain.mean, overall.mean)
-        shape = _shape(np.maximum(gap, np.maximum(self.floor * overall_gap, NARROWEST)))
-        scale = np.divide(mean, shape, out=np.ones_like(mean), where=mean > 0.0)
+        gap = np.where(seen, self._raised(_gap(plain, logs), plain, overall, overall_gap), overall_gap)
+        mean, low = (np.where(seen, *pair) for pair in ((plain.mean, overall.mean), (plain.mean_low, overall.mean_low)))
+        mean, low = np.where(mean > 0.0, mean, 1.0), np.where(mean > 0.0, low, 0.0)
         varies = vary(overall.variance()[0], overall.mean[0])
-        return GammaLikelihood.of(shape.T.copy(), scale.T.copy(), varies, self.outside)
+        shape = _shape(np.maximum(gap, NARROWEST))
+        return GammaLikelihood.of(shape.T.copy(), mean.T.copy(), low.T.copy(), varies, self.outside)
+
+    def _raised(self, gap: Floats, own: Moments, overall: Moments, overall_gap: Floats) -> Floats:
+        """The gap of each class, given those of its own and of all: at the floor, or where nothing varies, of these."""
+        constant = own.variance() <= rounding_variance(own.mean, overall.variance())
+        unspread = overall_gap / (1.0 + own.weight)
+        gap = np.where(constant, np.maximum(gap, unspread if self.floor == 0.0 else 0.0), gap)
+        return np.asarray(np.maximum(gap, self.floor * overall_gap))
 
     def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
@@ -89,24 +105,23 @@ class Gamma(OfColumns):
             x, labels, taken = cells[counted, j].astype(np.float64), rows.labels[counted], rows.taken[counted]
             log_x, first = np.log(x), np.zeros_like(labels)
             left, left_log = every.left_out(x, first, taken, j), every_log.left_out(log_x, first, taken, j)
-            overall, mean = _gap(left, left_log)[0], left.mean[0]
-            least = np.maximum(self.floor * overall, NARROWEST)
+            overall = _gap(left, left_log)
             own, own_log = plain.left_out(x, labels, taken, j), logs.left_out(log_x, labels, taken, j)
-            there = own.weight[0] > 1e-9 * taken
-            gap = np.where(there, _gap(own, own_log)[0], overall)
-            density = _log_density(x, np.maximum(gap, least), np.where(there, own.mean[0], mean))
-            evidence[counted, labels] = density
+            there = own.weight > 1e-9 * taken
+            gap = np.where(there, self._raised(_gap(own, own_log), own, left, overall), overall)
+            mean, low = np.where(there, own.mean, left.mean), np.where(there, own.mean_low, left.mean_low)
+            evidence[counted, labels] = _log_density(x, gap[0], mean[0], low[0])
             for c in range(out.shape[2]):  # a class at the floor, or without cells, follows the others
                 if plain.weight[c, j] > 0.0:
-                    narrow = gaps[c, j]
-                    at_floor = (labels != c) & (narrow <= 2.0 * least)
-                    gap, centre = np.maximum(narrow, least), np.full(x.size, plain.mean[c, j])
+                    same = Moments(np.repeat(plain.array[:, c : c + 1, j : j + 1], x.size, axis=2))
+                    gap = self._raised(np.full_like(overall, gaps[c, j]), same, left, overall)
+                    follows = (labels != c) & (gap[0] != gaps[c, j])
                 else:
-                    at_floor, gap, centre = np.ones(x.size, dtype=np.bool_), np.maximum(overall, least), mean
-                if at_floor.any():
-                    found = _log_density(x[at_floor], gap[at_floor], centre[at_floor])
-                    evidence[counted[at_floor], c] = found
-            silent = ~vary(left.variance()[0], mean) | (left.weight[0] <= 1e-9 * taken)
+                    same, gap, follows = left, overall, np.ones(x.size, dtype=np.bool_)
+                if follows.any():
+                    here = (array[0, follows] for array in (gap, same.mean, same.mean_low))
+                    evidence[counted[follows], c] = _log_density(x[follows], *here)
+            silent = ~vary(left.variance()[0], left.mean[0]) | (left.weight[0] <= 1e-9 * taken)
             evidence[counted[silent]] = 0.0
             out[:, slot[j]] += evidence
 
@@ -130,19 +145,44 @@ def _gap(plain: Moments, logs: Moments) -> Floats:
     """log(mean) - mean(log), which is 0 for a constant and grows with the spread.
 
     Where the two are too close to be subtracted, the first terms of its series in the central moments say it:
-    var(x) / (6 mean²) + var(log x) / 3.
+    var(x) / (6 mean²) + var(log x) / 3. Whichever has the smaller error is taken; that of the series shows in how far
+    the two variances differ.
     """
     mean = np.where(plain.mean > 0.0, plain.mean, 1.0)
-    gap = np.maximum(np.log(mean) - logs.mean - logs.mean_low, 0.0)
-    series = (np.sqrt(plain.variance()) / mean) ** 2 / 6.0 + logs.variance() / 3.0
-    return np.where(series < 1e-8, series, gap)
+    log_mean = np.log(mean)
+    gap = np.maximum(log_mean + plain.mean_low / mean - logs.mean - logs.mean_low, 0.0)
+    square, log_square = (np.sqrt(plain.variance()) / mean) ** 2, logs.variance()
+    series = square / 6.0 + log_square / 3.0
+    skew = np.divide(square - log_square, square, out=np.zeros_like(square), where=square > 0.0)
+    error = series * (skew**2 + square) / 10.0
+    return np.where(error < np.finfo(np.float64).eps * (1.0 + np.abs(log_mean)), series, gap)
 
 
-def _log_density(x: Floats, gap: Floats, mean: Floats) -> Floats:
-    """The log density at x of the distribution with this gap and mean."""
-    shape = _shape(gap)
-    scale = np.where(mean > 0.0, mean, 1.0) / shape
-    return np.asarray((shape - 1.0) * np.log(x) - x / scale - gammaln(shape) - shape * np.log(scale))
+def _log_density(x: Floats, gap: Floats, mean: Floats, low: Floats) -> Floats:
+    """The log density at x of the distribution with this gap and with the mean `mean` + `low`."""
+    mean = np.where(mean > 0.0, mean, 1.0)
+    return log_density(x, _shape(np.maximum(gap, NARROWEST)), mean, low)
+
+
+def log_density(x: Floats, shape: Floats, mean: Floats, low: Floats) -> Floats:
+    """log x + log density = k log k - k - log gamma(k) + k (log(1 + u) - u), at a distance of u means from the mean."""
+    return log_peak(shape) + shape * fall(x, mean, low) - np.log(x)
+
+
+def fall(x: Floats, mean: Floats, low: Floats) -> Floats:
+    """log(x / m) - (x / m - 1) for the mean m = `mean` + `low`, which is 0 at m and falls away from it."""
+    away = np.minimum(((x - mean) - low) / mean, 1e250)
+    near = np.abs(away) < 0.5
+    log_ratio = np.where(near, np.log1p(np.where(near, away, 0.0)), np.log(x) - np.log(mean))
+    return np.asarray(log_ratio - away)
+
+
+def log_peak(shape: Floats) -> Floats:
+    """k log k - k - log gamma(k)."""
+    small, large = np.minimum(shape, STIRLING), np.maximum(shape, STIRLING)
+    exact = small * np.log(small) - small - gammaln(small)
+    series = 0.5 * np.log(large / (2.0 * np.pi)) - 1.0 / (12.0 * large) + 1.0 / (360.0 * large**3)
+    return np.asarray(np.where(shape < STIRLING, exact, series))
 
 
 def _shape(gap: Floats) -> Floats:
@@ -160,26 +200,41 @@ def _shape(gap: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class GammaLikelihood:
-    """Shape and scale, column by class; the log density is offset + power log x + slope x."""
+    """Shape and mean (mean + mean_low), column by class; the log density is offset + power log x + slope x."""
 
     shape: Floats
-    scale: Floats
+    mean: Floats
+    mean_low: Floats
     power: Floats
     slope: Floats
     offset: Floats
     outside: Outside
 
     @classmethod
-    def of(cls, shape: Floats, scale: Floats, varies: Flags, outside: Outside = "refuse") -> Self:
+    def of(cls, shape: Floats, mean: Floats, low: Floats, varies: Flags, outside: Outside = "refuse") -> Self:
         """Columns that do not vary say nothing."""
-        says = np.where(varies[:, None], 1.0, 0.0)
+        says, scale = np.where(varies[:, None], 1.0, 0.0), mean / shape
         offset = -says * (gammaln(shape) + shape * np.log(scale))
-        return cls(shape, scale, says * (shape - 1.0), -says / scale, offset, outside)
+        return cls(shape, mean, low, says * (shape - 1.0), -says / scale, offset, outside)
+
+    @property
+    def scale(self) -> Floats:
+        return self.mean / self.shape
+
+    @cached_property
+    def _narrow(self) -> Flags:
+        """The columns that are scored by the distance from the mean."""
+        return np.asarray((self.shape > NARROW).any(axis=1) & self.slope.any(axis=1))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
         positive = np.where(cells > 0, cells, np.nan)
-        kernels.score_half_line(positive, self.power, self.slope, self.offset, weight, slot, out)
+        plain = np.where(self._narrow, 0.0, weight)
+        kernels.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
+        for j in np.flatnonzero(self._narrow & (weight != 0.0)):
+            x = positive[:, j, None].astype(np.float64)
+            found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])
+            out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)
         if self.outside == "refuse":
             impossible(cells <= 0, weight, slot, out)
 

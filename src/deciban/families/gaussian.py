@@ -19,6 +19,7 @@ from deciban.families.base import (
     check_no_shrinkage,
     least_variance,
     refuse_infinite,
+    rounding_variance,
     vary,
 )
 from deciban.statistics import Moments
@@ -30,13 +31,14 @@ class NormalShaped(OfColumns):
 
     variance: PerClass(), Pooled(), or Shrunk(amount) between them.
     ddof: what is subtracted from the weight below the variance (0: maximum likelihood, 1: unbiased).
-    floor: the least variance, as a share of the column's variance over all classes; 0 switches it off, and a class
-        whose n cells are all equal then takes 1/(n+1) of the column's variance, as if the next cell differed.
+    floor: the least variance, as a share of the column's variance over all classes. At 0 there is none; a class
+        whose n cells are all equal (but for rounding) then takes 1/(n+1) of the column's variance, as if the next
+        cell differed.
     """
 
     variance: Spread = PerClass()
     ddof: float = 0.0
-    floor: float = 1e-9
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         check_amount("ddof", self.ddof)
@@ -113,8 +115,10 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float,
     scatter = (moments.scatter + moments.scatter_low).sum(axis=0)
     pooled = np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
     variance = np.maximum(spread.combine(own, pooled), floor * overall_variance)
-    unspread = overall_variance / (1.0 + moments.weight)
-    variance = np.where(seen & (variance > 0.0), variance, unspread) + added * overall_variance
+    constant = variance <= rounding_variance(moments.mean, overall_variance)
+    unspread = np.maximum(variance, overall_variance / (1.0 + moments.weight))
+    variance = np.where(seen & ~constant, variance, np.where(seen, unspread, overall_variance))
+    variance = variance + added * overall_variance
     centre = overall.mean[0]
     mean = np.where(seen, (moments.mean - centre) + moments.mean_low, overall.mean_low)
     return Normal.of(centre, mean.T.copy(), np.where(vary(overall_variance, overall.mean), variance, 0.0).T.copy())

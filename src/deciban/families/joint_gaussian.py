@@ -24,8 +24,8 @@ from deciban.families.base import (
 )
 from deciban.statistics import Scatter
 
-# What keeps a matrix invertible in doubles, in units of the columns' variances.
-LEAST_FLOOR = 1e-14
+# A direction with less than this share of the columns' variances has none: what is there is rounding.
+NO_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,12 +34,13 @@ class JointGaussian(OfBlocks):
 
     covariance: PerClass() is the quadratic discriminant, Pooled() the linear one, Shrunk(amount) lies between.
     ddof: what is subtracted from the weight below a covariance (0: maximum likelihood).
-    floor: the least variance in any direction, in units of each column's variance over all classes.
+    floor: the least variance in any direction, in units of each column's variance over all classes. At 0 there is
+        none; a direction in which the n rows behind a matrix do not vary then takes 1/(n+1) of these units.
     """
 
     covariance: Spread = PerClass()
     ddof: float = 0.0
-    floor: float = 1e-9
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         check_amount("ddof", self.ddof)
@@ -77,6 +78,10 @@ class JointGaussian(OfBlocks):
         return np.array([oas_share(matrix, weight) for matrix, weight in pairs])
 
     def _estimate(self, statistic: Scatter, shares: Floats) -> "JointNormal":
+        return joint_normal(statistic, *self._covariance(statistic, shares), self.floor)
+
+    def _covariance(self, statistic: Scatter, shares: Floats) -> tuple[Floats, Integers]:
+        """The matrices, in units of the columns' deviations, and which of them each class has."""
         overall, seen = statistic.over_classes(), statistic.weight > 0.0
         unit = units(overall)
         scale = np.outer(1.0 / unit, 1.0 / unit)
@@ -89,7 +94,7 @@ class JointGaussian(OfBlocks):
         else:
             covariance = np.where(seen[:, None, None], self.covariance.combine(own, pooled), everything)
             group = np.arange(seen.size)
-        return joint_normal(statistic, covariance[: group.max(initial=0) + 1], group, self.floor)
+        return covariance[: group.max(initial=0) + 1], group
 
     def score_left_out(self, statistic: Scatter, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         """Each row downdates its class's matrix by one rank, or factors its own where shrinkage changes the diagonal.
@@ -113,7 +118,8 @@ class JointGaussian(OfBlocks):
             present = statistic.place_classes(place, int(kept.sum()))
             downdate = Downdate.of(self, present, shares[np.append(kept, True)], columns)
             found, sure = downdate.score(x, some, evidence[counted, 0][:, kept])
-            if np.linalg.eigvalsh(whole.covariance).min() <= 2.0 * downdate.floor:
+            matrices = self._covariance(statistic, shares)[0][:, columns][:, :, columns]
+            if np.linalg.eigvalsh(matrices).min() <= 2.0 * downdate.floor:
                 sure[:] = False  # a matrix at the floor, which follows the spread of all rows
             evidence[counted[:, None], 0, np.flatnonzero(kept)] = found
             if not kept.all():  # a class without rows has the distribution of all
@@ -190,7 +196,7 @@ class Downdate:
         unit, centre = units(overall)[columns], overall.mean[0, columns]
         mean = ((statistic.mean[:, columns] - centre) + statistic.mean_low[:, columns]) / unit
         scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)
-        mix, floor = family.covariance.share_pooled, max(family.floor, LEAST_FLOOR)
+        mix, floor = family.covariance.share_pooled, max(family.floor, NO_VARIANCE)
         pooled = scatter.sum(axis=0)
         return cls(statistic.weight, mean, centre, unit, scatter, pooled, shares, mix, family.ddof, floor)
 
@@ -271,12 +277,15 @@ def units(overall: Scatter) -> Floats:
 def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor: float) -> "JointNormal":
     """The distributions with the means of the statistic and these covariances, in units of the columns' deviations.
 
-    In these units no unit of measurement matters. A class without rows takes the overall mean.
+    In these units no unit of measurement matters. A class without rows takes the overall mean, a direction without
+    variance that of a matrix of as many rows of which the next one differs.
     """
     overall, seen = statistic.over_classes(), statistic.weight > 0.0
     unit, centre = units(overall), overall.mean[0]
     mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
-    return JointNormal.of(centre, unit, mean, raised(covariance, floor), group)
+    rows = np.bincount(group, statistic.weight, len(covariance))
+    rows = np.where(rows > 0.0, rows, statistic.weight.sum())
+    return JointNormal.of(centre, unit, mean, raised(covariance, floor, 1.0 / (1.0 + rows)), group)
 
 
 def shrunk(matrix: Floats, share: float) -> Floats:
@@ -298,14 +307,16 @@ def oas_share(matrix: Floats, weight: float) -> float:
     return 1.0 if bottom <= 0.0 else min(top / bottom, 1.0)
 
 
-def raised(covariance: Floats, floor: float) -> Floats:
-    """The matrices with every eigenvalue raised to at least `floor` (and to what keeps them invertible)."""
+def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
+    """The matrices with every eigenvalue raised to at least `floor`; where that is 0, eigenvalues of nothing but
+    rounding become unspread[matrix]."""
     result = covariance.copy()
-    least = max(floor, LEAST_FLOOR)
     for g, matrix in enumerate(covariance):
         values, vectors = np.linalg.eigh(matrix)
-        if values.size and values[0] < least:
-            result[g] = (vectors * np.maximum(values, least)) @ vectors.T
+        if values.size and values[0] < max(floor, NO_VARIANCE):
+            none = values <= NO_VARIANCE
+            values = np.where(none, floor or unspread[g], np.maximum(values, floor))
+            result[g] = (vectors * values) @ vectors.T
     return result
 
 

@@ -6,6 +6,7 @@ was counted and is to be left out; 0 scores the row as it is.
 
 import numpy as np
 
+from deciban.arrays import ROUNDING_VARIANCE
 from deciban.kernels.compiled import Array, compiled, compiled_to_reorder
 from deciban.kernels.shares import heard_lift
 
@@ -61,7 +62,8 @@ def left_out_normal(
     whole, root_log, inverse = np.zeros((columns, classes)), np.zeros((columns, classes)), np.zeros((columns, classes))
     for j in range(columns):
         for c in range(classes):
-            if weight[j, c] > ddof and scatter[j, c] > 0.0 and stays:
+            size = (centre[j] + mean[j, c]) ** 2 + all_scatter[j] / max(all_weight[j], 1e-300)
+            if stays and scatter[j, c] > ROUNDING_VARIANCE * size * max(weight[j, c] - ddof, 0.0) > 0.0:
                 whole[j, c] = scatter[j, c] / (weight[j, c] - ddof)
                 root_log[j, c] = half_log + 0.5 * np.log(whole[j, c])
                 inverse[j, c] = 0.5 / whole[j, c]
@@ -96,8 +98,8 @@ def left_out_normal(
                 if n > 0.0:
                     own = s / (n - ddof) if n > ddof else 0.0
                     variance = max((1.0 - shared) * own + shared * pooled, floor * overall)
-                    if variance == 0.0:
-                        variance = overall / (1.0 + n)
+                    if variance <= ROUNDING_VARIANCE * ((centre[j] + m) ** 2 + overall):
+                        variance = max(variance, overall / (1.0 + n))
                 else:
                     m, variance = overall_mean, overall
                 variance += added * overall

@@ -80,7 +80,10 @@ class Moments:
         before = scatter + rest
         scatter = before - share * weight * away**2
         scatter = np.where((left > 0.0) & (scatter > 1e-14 * before), scatter, 0.0)
-        rows = (left, mean + (low - share * away), np.zeros_like(left), scatter, np.zeros_like(left), doubt)
+        change = low - share * away
+        moved = mean + change
+        lost = (mean - (moved - (moved - mean))) + (change - (moved - mean))  # by rounding of the sum
+        rows = (left, moved, lost, scatter, np.zeros_like(left), doubt)
         return Moments(np.stack(rows)[:, None, :])
 
     def scale(self, factor: float) -> "Moments":
