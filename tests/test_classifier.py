@@ -231,11 +231,11 @@ def test_shards_with_different_columns_add() -> None:
 
 
 def test_decay_lets_new_rows_count_for_more() -> None:
-    clf = textbook().fit([[0.0], [0.0], [1.0]], [0, 0, 1])
+    clf = textbook().fit([[0.0], [0.2], [1.0], [1.4]], [0, 0, 1, 1])
     before = clf.predict_proba([[0.5]])
     np.testing.assert_allclose(clf.decay(0.5).predict_proba([[0.5]]), before)
     clf.partial_fit([[1.0]], [1])
-    np.testing.assert_allclose(np.exp(clf.model_.log_prior), [1 / 2.5, 1.5 / 2.5])
+    np.testing.assert_allclose(np.exp(clf.model_.log_prior), [1 / 3, 2 / 3])
 
 
 @pytest.mark.parametrize(

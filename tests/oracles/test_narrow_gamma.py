@@ -9,7 +9,13 @@ from deciban import Gamma
 from tests import textbook
 
 # Terms of Stirling's series of log gamma(k), and of its derivative: b / (n (n - 1) k^(n - 1)).
-BERNOULLI = [(2, Decimal(1) / 6), (4, Decimal(-1) / 30), (6, Decimal(1) / 42), (8, Decimal(-1) / 30), (10, Decimal(5) / 66)]
+BERNOULLI = [
+    (2, Decimal(1) / 6),
+    (4, Decimal(-1) / 30),
+    (6, Decimal(1) / 42),
+    (8, Decimal(-1) / 30),
+    (10, Decimal(5) / 66),
+]
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 
 

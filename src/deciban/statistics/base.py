@@ -55,8 +55,8 @@ def settled(
     """The scatter that remains of `before`: 0 where it is nothing but rounding, refused where it is mostly doubt.
 
     Rows counted apart are kept apart to 31 digits. Of rows that were summed together with an outlier 16 digits of the
-    whole are known, and after the outlier is gone that may be none. A doubt does not matter where it is below the
-    floor that any variance has, a billionth of the column's `overall` variance. Nothing is refused unless `strict`.
+    whole are known, and after the outlier is gone that may be none. What is left within a doubt that is below a
+    billionth of the column's `overall` variance is taken for 0. Nothing is refused unless `strict`.
     """
     share = np.divide(left, before, out=np.zeros_like(left), where=before > 0.0)
     if strict and np.any(share < -1e-12):
@@ -64,7 +64,8 @@ def settled(
             "these rows cannot be forgotten: the spread of a column would become negative; "
             "give just the rows that the model has learned"
         )
-    if strict and np.any((np.abs(share) > 1e-25) & (doubt > 4e-9 * left) & (doubt > 1e-9 * weight * overall)):
+    unknown = (left > doubt) | (doubt > 1e-9 * weight * overall)
+    if strict and np.any((np.abs(share) > 1e-25) & (doubt > 4e-9 * left) & unknown):
         raise ForgetError(
             "these rows cannot be forgotten: the spread that remains in a column is too small beside the one it had "
             "to be known; fit anew without them"
