@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import digamma
 from sklearn.datasets import load_digits
 
 from deciban import BayesClassifier, Gamma, Gaussian, JointGaussian, LogNormal, Pooled, Shrunk
@@ -61,8 +62,6 @@ def test_a_direction_without_spread_takes_its_share_too() -> None:
 def test_gamma_takes_its_share_of_the_gap_of_the_column() -> None:
     x = np.array([2.0, 2.0, 1.0, 4.0, 9.0])
     shape = textbook(Gamma()).fit(x[:, None], list("aabbb")).model_.likelihoods[0].shape[0, 0]
-    from scipy.special import digamma
-
     gap = np.log(x.mean()) - np.log(x).mean()
     assert np.log(shape) - digamma(shape) == pytest.approx(gap / 3, rel=1e-9)
 

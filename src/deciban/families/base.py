@@ -251,7 +251,7 @@ def least_variance(mean: Floats) -> Floats:
 
 
 def rounding_variance(mean: Floats, overall: Floats) -> Floats:
-    """The variance that rounding alone leaves among equal cells with this mean, in a column of this overall variance."""
+    """The variance that rounding alone leaves among equal cells of this mean, in a column of this overall variance."""
     return np.asarray(ROUNDING_VARIANCE * (mean**2 + overall))
 
 
