@@ -283,7 +283,8 @@ def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor:
     overall, seen = statistic.over_classes(), statistic.weight > 0.0
     unit, centre = units(overall), overall.mean[0]
     mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
-    rows = np.bincount(group, statistic.weight, len(covariance))
+    rows = np.zeros(len(covariance))
+    np.add.at(rows, group, statistic.weight)
     rows = np.where(rows > 0.0, rows, statistic.weight.sum())
     return JointNormal.of(centre, unit, mean, raised(covariance, floor, 1.0 / (1.0 + rows)), group)
 
