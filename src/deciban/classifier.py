@@ -22,7 +22,7 @@ from deciban.data.open import open_rows, open_table
 from deciban.data.schema import Schema, listed
 from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Table, from_numbers, with_columns
-from deciban.data.write import written
+from deciban.data.write import refuse_inputs, written
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, Decisions, decided, incurred, risks
@@ -236,9 +236,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
         """Write the tables of `predicted` to a .csv, .jsonl or .parquet file; the number of rows."""
+        source = open_rows(X, self.column_types())
+        if isinstance(source, Source):
+            refuse_inputs(path, source.inputs)
         rows = 0
         with written(path) as write:
-            for table in self.predicted(X, probabilities=probabilities):
+            for table in self.predicted(source, probabilities=probabilities):
                 write(table)
                 rows += table.num_rows
         return rows

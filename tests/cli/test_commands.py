@@ -354,6 +354,8 @@ def test_files_without_permission_are_refused(
 ) -> None:
     """By somebody who is not root."""
     Path("mine.dcb").write_bytes(b"")
+    Path("old.dcb").write_bytes(b"")
+    os.chmod("old.dcb", 0o666)  # can be written, and not replaced
     Path("secret.csv").write_text("a")
     os.chmod("mine.dcb", 0o400)
     os.chmod("secret.csv", 0o000)
@@ -376,6 +378,7 @@ def test_files_without_permission_are_refused(
         for command, words in (
             (("fit", "base.csv", "-t", "kind", "-o", "mine.dcb"), b"mine.dcb: you may not write this file"),
             (("fit", "base.csv", "-t", "kind", "-o", "new.dcb"), b"new.dcb: you may not write into the folder ."),
+            (("fit", "not-there.csv", "-t", "kind", "-o", "old.dcb"), b"old.dcb: you may not write into the folder ."),
             (("predict", model, "secret.csv"), b"secret.csv: you may not read this file"),
         ):
             code, err = as_nobody(*command)
@@ -384,8 +387,8 @@ def test_files_without_permission_are_refused(
         os.chmod(".", 0o755)
 
 
-def test_an_input_is_never_the_output(deciban: Deciban, model: str) -> None:
-    """Also under another name, or as one of the files of a folder or a glob."""
+def test_an_input_is_never_the_output(deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also under another name, as one of the files of a folder or a glob, in SQL, or by standard input."""
     os.symlink("base.csv", "soft.csv")
     os.link("base.csv", "hard.csv")
     os.link(model, "model.csv")
@@ -395,19 +398,56 @@ def test_an_input_is_never_the_output(deciban: Deciban, model: str) -> None:
     before = {name: Path(name).read_bytes() for name in ("base.csv", model, "all/a.csv", "costs.csv")}
     for command in (
         ["fit", "base.csv", "-t", "kind", "-o", "soft.csv"],
-        ["fit", "base.csv", "-t", "kind", "-o", "hard.csv"],
-        ["fit", "all", "-t", "kind", "-o", "all/a.csv"],
+        ["fit", "base.csv", "-t", "kind", "-o", "hard.csv", "--force"],
+        ["fit", "all", "-t", "kind", "-o", "all/a.csv", "--force"],
+        ["fit", "sql: select * from 'base.csv'", "-t", "kind", "-o", "base.csv", "--force"],
+        ["fit", "-", "-t", "kind", "-o", "soft.csv"],
         ["predict", model, "base.csv", "-o", "./base.csv"],
         ["predict", model, "b*.csv", "-o", "base.csv"],
         ["predict", model, "all", "-o", "all/a.csv"],
         ["predict", model, "base.csv", "-o", "model.csv"],
+        ["predict", model, "-", "-o", "base.csv"],
+        ["predict", model, "sql: select * from 'base.csv'", "-o", "hard.csv"],
+        ["predict", model, 'sql: from "soft.csv"', "-o", "base.csv"],
+        ["predict", model, "sql: from read_csv(['all/a.csv', 'b*.csv'])", "-o", "base.csv"],
+        ["decide", model, "sql: with t as (from read_csv($$base.csv$$)) from t", "-o", "base.csv"],
         ["decide", model, "base.csv", "--costs", "costs.csv", "-o", "costs.csv"],
         ["learn", model, "base.csv", "-o", "hard.csv"],
         ["merge", model, model, "-o", model],
     ):
-        answer = deciban(*command)
+        with open("base.csv") as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            answer = deciban(*command)
         assert (answer.code, "the output is an input" in answer.err) == (2, True), command
     assert {name: Path(name).read_bytes() for name in before} == before
+    assert deciban("predict", model, "sql: select *, 'other.csv' as name from 'base.csv'", "-o", "other.csv").code == 0
+
+
+def test_what_is_read_is_not_appended_to(deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("base.csv", "a") as file:
+        monkeypatch.setattr(sys, "stdout", file)
+        answer = deciban("predict", model, "base.csv")
+    assert (answer.code, "standard output: the output is an input" in answer.err) == (2, True)
+    assert Path("base.csv").read_text() == table()
+
+
+def test_a_model_replaces_only_a_model(deciban: Deciban, model: str) -> None:
+    Path("notes.txt").write_text("mine")
+    Path("empty.dcb").touch()
+    Path("few.csv").write_text(table(20, seed=5))
+    for command in (
+        ["fit", "base.csv", "-t", "kind"],
+        ["fit", "sql: select * from 'base.csv'", "-t", "kind"],
+        ["learn", model, "few.csv"],
+        ["forget", model, "base.csv"],
+        ["merge", model],
+    ):
+        answer = deciban(*command, "--output", "notes.txt")
+        assert (answer.code, "notes.txt: there is such a file, and it is no model" in answer.err) == (2, True)
+        assert Path("notes.txt").read_text() == "mine"
+    for path, more in ((model, ()), ("empty.dcb", ()), ("notes.txt", ("--force",))):
+        assert deciban("fit", "base.csv", "-t", "kind", "-o", path, "--plain", *more).code == 0
+        assert load(path).counts_.rows == 200
 
 
 def test_a_full_disk(deciban: Deciban, model: str) -> None:
@@ -527,7 +567,18 @@ def test_the_tour(deciban: Deciban) -> None:
     for words in ("$ deciban fit weather.csv", "decision: no", "14 rows", "accuracy 0.9", "decibans", ",reject,"):
         assert words in answer.out
     assert os.listdir() == []
-    names = deciban("demo", "--files", "tour").out.split()
-    assert [Path(name).is_file() for name in names] == [True] * 7
-    assert deciban("fit", "tour/weather.csv", "-t", "play", "-o", "w.dcb").code == 0
-    assert pyarrow.csv.read_csv("tour/cancer.csv").num_rows == 561
+    names = deciban("demo", "--files").out.split()
+    assert [(Path(name).is_file(), name.startswith("deciban-demo/")) for name in names] == [(True, True)] * 7
+    assert deciban("fit", "deciban-demo/weather.csv", "-t", "play", "-o", "w.dcb").code == 0
+    assert pyarrow.csv.read_csv("deciban-demo/cancer.csv").num_rows == 561
+
+
+def test_the_tables_of_the_tour_overwrite_nothing(deciban: Deciban) -> None:
+    Path("costs.csv").write_text("mine")
+    answer = deciban("demo", "--files", ".")
+    assert (answer.code, "costs.csv: there is such a file already, and it is another one" in answer.err) == (5, True)
+    assert (os.listdir(), Path("costs.csv").read_text()) == (["costs.csv"], "mine")
+    assert deciban("demo", "--files", "tour").code == 0
+    Path("tour/cancer.csv").unlink()
+    assert deciban("demo", "--files", "tour").code == 0  # the others are what they were
+    assert Path("tour/cancer.csv").is_file()

@@ -33,9 +33,13 @@ def as_pattern(printed: str) -> str:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_the_commands_print_what_is_shown(document: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    folder = tmp_path
     for command, printed in steps(document):
+        if command.startswith("cd "):
+            folder /= command.removeprefix("cd ")
+            continue
         done = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         shown = "\n".join(line.rstrip() for line in done.stdout.splitlines()) + ("\n" if done.stdout else "")
@@ -43,5 +47,5 @@ def test_the_commands_print_what_is_shown(document: Path, tmp_path: Path) -> Non
 
 
 def test_the_readme_has_a_tour() -> None:
-    commands = [command.split()[1] for command, _ in steps(ROOT / "README.md")]
+    commands = [command.split()[1] for command, _ in steps(ROOT / "README.md") if command.startswith("deciban")]
     assert {"fit", "predict", "explain", "evaluate", "decide", "learn", "merge", "bayes"} <= set(commands)

@@ -1,5 +1,6 @@
 """Tables read from files."""
 
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from pyarrow import parquet
 from sklearn.base import clone
 
 from deciban import BayesClassifier, Categorical, load, merge, scan
-from deciban.errors import DataError
+from deciban.errors import DataError, UsageError
 
 
 def test_a_column_may_be_called_as_duckdb_calls_the_number_of_a_row(tmp_path: Path) -> None:
@@ -107,3 +108,29 @@ def test_yes_and_no_stay_text_in_files_that_a_query_names(
     assert set(asked["play"].to_pylist()) == {"yes", "no"}
     assert asked.schema.field("sun").type == pa.bool_()
     assert scan("sql: select * from read_csv('days.csv')").table().schema.field("play").type == pa.bool_()
+
+
+def test_a_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor under another name: its rows would count twice."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("x,kind\n1,p\n2,q\n")
+    Path("b.csv").write_text("x,kind\n1,p\n2,q\n")  # another file with the same rows
+    assert scan(["a.csv", "b.csv"]).table().num_rows == 4
+    Path("soft.csv").symlink_to("a.csv")
+    Path("folder").mkdir()
+    Path("folder/hard.csv").hardlink_to("b.csv")
+    with open("a.csv") as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        for twice in ("a.csv a.csv", "a.csv ./a.csv", "*.csv", "folder b.csv", "- -", "- soft.csv"):
+            with pytest.raises(UsageError, match="are one file, whose rows would count twice"):
+                scan(twice.split())
+
+
+def test_predictions_do_not_overwrite_what_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("x,kind\n1,p\n2,q\n")
+    clf = BayesClassifier(tune=None).fit("a.csv", "kind")
+    for rows in ("a.csv", tmp_path / "a.csv", scan("a.csv"), "sql: select x from 'a.csv'"):
+        with pytest.raises(UsageError, match="the output is an input"):
+            clf.predict_to("a.csv", rows)
+    assert Path("a.csv").read_text() == "x,kind\n1,p\n2,q\n"

@@ -1,15 +1,14 @@
 """What all commands share: their options, what they print, and how they open tables and models."""
 
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
 from deciban.text_tables import aligned, shortened
 
@@ -117,7 +116,7 @@ def opened(table: Sequence[str], options: dict[str, Any], output: str | None = N
         delimiter=delimiter,
         header=not given["no_header"],
     )
-    check_output(output, [*map(str, found.files), *found.called.values()])  # of a folder or a glob too
+    check_output(output, found.inputs)  # those of a folder, a glob or a query too
     return found
 
 
@@ -156,25 +155,6 @@ def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") 
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
     rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
     return aligned(shown) + rest
-
-
-def check_output(path: str | None, inputs: Sequence[str]) -> None:
-    """Refuse, before any work is done, an output that cannot be written or would overwrite an input."""
-    if path is None:
-        return
-    target = Path(path)
-    folder = target.parent
-    if target.is_dir():
-        raise IsADirectoryError(f"{path}: this is a folder; give the name of a file in it")
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {folder}; make it first")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise PermissionError(f"{path}: you may not write this file")
-    if not target.exists() and not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path}: you may not write into the folder {folder}")
-    for name in inputs:
-        if Path(name).exists() and target.exists() and os.path.samefile(name, target):
-            raise UsageError(f"{path}: the output is an input; give it another name")
 
 
 def missing_columns(clf: "BayesClassifier", scan: "Source") -> None:

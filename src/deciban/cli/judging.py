@@ -126,11 +126,10 @@ def _left_out(clf: "BayesClassifier") -> str:
 
 
 def _is_model(path: str) -> bool:
-    from deciban.store.layout import MAGIC
+    from deciban.store.layout import is_model
 
     try:
-        with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+        return is_model(path)
     except OSError:
         return path.endswith(".dcb")
 

@@ -8,7 +8,6 @@ from deciban.cli.common import (
     MODEL,
     TABLE,
     TARGET,
-    check_output,
     columns_of,
     common,
     complain,
@@ -23,6 +22,7 @@ from deciban.cli.common import (
     say,
     say_json,
 )
+from deciban.cli.outputs import check_model_output, check_output
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
@@ -67,6 +67,7 @@ Examples:
 )
 @click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks and weights.")
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
+@click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
 @reading
 @common
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **options: Any) -> None:
@@ -76,7 +77,10 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is a table whose
     target is "folder", the name of the folder that a document is in.
     """  # fmt: skip
-    check_output(output, table)
+    if options["force"]:
+        check_output(output, table)
+    else:
+        check_model_output(output, table, "give another name, or --force to replace it")
     from deciban.classifier import BayesClassifier
 
     scan = opened(table, options, output)
@@ -118,7 +122,7 @@ Examples:
 @common
 def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
-    check_output(output or model, table)
+    check_model_output(output or model, table)
     from deciban.merging import merge as merged
 
     clf = loaded(model)
@@ -146,7 +150,7 @@ Example:
 @common
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
-    check_output(output or model, table)
+    check_model_output(output or model, table)
     clf = loaded(model)
     before = clf.counts_.rows
     scan = opened(table, options, output or model)
@@ -167,7 +171,7 @@ Example:
 @common
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
-    check_output(output, models)
+    check_model_output(output, models)
     from deciban.merging import merge as merged
 
     clf = merged(list(models), force=force)

@@ -10,7 +10,6 @@ import click
 from deciban.cli.common import (
     MODEL,
     TABLE,
-    check_output,
     clean,
     common,
     complain,
@@ -21,6 +20,7 @@ from deciban.cli.common import (
     say,
     say_json,
 )
+from deciban.cli.outputs import check_output
 
 if TYPE_CHECKING:
     import pyarrow as pa

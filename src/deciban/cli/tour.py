@@ -59,9 +59,15 @@ CANCER = (
 @click.command(epilog="""\b
 Examples:
   deciban demo
-  deciban demo --files tour     write the tables of the tour into a folder, to play with
+  deciban demo --files          write the tables of the tour into the folder deciban-demo, to play with
 """)  # fmt: skip
-@click.option("--files", metavar="FOLDER", help="Only write the tables of the tour into this folder.")
+@click.option(
+    "--files",
+    is_flag=False,
+    flag_value="deciban-demo",
+    metavar="[FOLDER]",
+    help="Only write the tables of the tour into this folder, deciban-demo unless given; no file is overwritten.",
+)
 @common
 def demo(files: str | None, as_json: bool) -> None:
     """A guided tour that needs no data: the weather step by step, then a real table from file to decision."""
@@ -89,7 +95,7 @@ def demo(files: str | None, as_json: bool) -> None:
     if as_json:
         return say_json(tour)
     say()
-    say("The tables of this tour: deciban demo --files tour. What else there is: deciban --help.")
+    say("The tables of this tour: deciban demo --files. What else there is: deciban --help.")
     return None
 
 
@@ -100,15 +106,29 @@ def _run(arguments: list[str]) -> None:
 
 
 def write_tables(folder: Path) -> list[str]:
-    """Write the tables of the tour; their paths."""
-    from pyarrow import csv
+    """Write the tables of the tour; their paths. Files that are there already and are others are refused."""
+    from deciban.data.write import replacing
+
+    tables = {folder / name: text.encode() for name, text in tables_of_the_tour().items()}
+    for path, content in tables.items():
+        if path.exists() and (not path.is_file() or path.read_bytes() != content):
+            raise FileExistsError(f"{path}: there is such a file already, and it is another one; give another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, content in tables.items():
+        if not path.exists():
+            with replacing(path) as file:
+                file.write(content)
+    return list(map(str, tables))
+
+
+def tables_of_the_tour() -> dict[str, str]:
+    """The names of the files of the tour and what they hold."""
     from sklearn.datasets import load_breast_cancer
 
-    from deciban.data.write import replacing
     from deciban.datasets import weather
 
-    folder.mkdir(parents=True, exist_ok=True)
     days = weather()
+    header, *rows = [",".join(line) for line in [days.column_names, *zip(*days.to_pydict().values(), strict=True)]]
     real = load_breast_cancer()
     columns = [name.replace(" ", "_") for name in real.feature_names]
     learned, kept = [",".join([*columns, "diagnosis"])], [",".join(["patient", *columns])]
@@ -118,19 +138,19 @@ def write_tables(folder: Path) -> list[str]:
             kept.append(f"p{i + 1:03d},{cells}")
         else:
             learned.append(f"{cells},{real.target_names[label]}")
-    texts = {
+    return {
+        "weather.csv": _lines(header, *rows),
+        "spring.csv": _lines(header, *rows[:7]),
+        "autumn.csv": _lines(header, *rows[7:]),
         "tomorrow.csv": DAY,
         "costs.csv": COSTS,
-        "cancer.csv": "\n".join(learned) + "\n",
-        "patients.csv": "\n".join(kept) + "\n",
+        "cancer.csv": _lines(*learned),
+        "patients.csv": _lines(*kept),
     }
-    for name, table in {"weather.csv": days, "spring.csv": days.slice(0, 7), "autumn.csv": days.slice(7)}.items():
-        with replacing(folder / name) as file:
-            csv.write_csv(table, file, csv.WriteOptions(quoting_style="none"))
-    for name, text in texts.items():
-        with replacing(folder / name) as file:
-            file.write(text.encode())
-    return [str(folder / name) for name in ("weather.csv", "spring.csv", "autumn.csv", *texts)]
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(lines) + "\n"
 
 
 @click.command(epilog="""\b

@@ -105,7 +105,12 @@ class Scan(Source):
     decimal: str = "."
     rows: int | None = None  # where that is known beforehand
     quick: Quick | None = None  # reads files without DuckDB
+    named: tuple[str, ...] = ()  # files that a query names
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (*super().inputs, *self.named)
 
     @cached_property
     def expected(self) -> int | None:

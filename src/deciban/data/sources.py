@@ -5,6 +5,7 @@ import glob
 import io
 import json
 import os
+import re
 import shutil
 import stat
 import sys
@@ -20,12 +21,11 @@ from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
 from deciban.data.quick import SHORT, ShortParquet, csv_of_text, in_named_folders, json_of_text
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal, quoted
-from deciban.data.stream import Source
+from deciban.data.stream import STANDARD_INPUT, Source
 from deciban.data.text_types import TYPES, text_type
 from deciban.errors import DataError, UsageError
 
 SQL = "sql:"
-STANDARD_INPUT = "-"
 
 # Cells of a CSV file that are missing, besides empty ones.
 MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
@@ -44,6 +44,9 @@ PLAIN = {
 
 # What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
+
+# Text and names in SQL.
+IN_QUOTES = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|\$\$(.*?)\$\$""", re.DOTALL)
 
 # The rows that the types of CSV columns are first read off from; fewer where there are many columns.
 HEAD_ROWS = 20_000
@@ -84,6 +87,7 @@ def scan(
         name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
         folder = _folder_of_documents(given)
         paths = [] if folder is not None else [path for one in given for path in _paths(one)]
+        _refuse_twice(paths)
         if folder is not None or _are_mail(name, paths):
             strange = {
                 "types": types,
@@ -101,6 +105,24 @@ def scan(
     if types:
         found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
     return found.without(ignore)
+
+
+def _refuse_twice(paths: Sequence[str]) -> None:
+    """The rows of a file that is named twice, be it by links, would count twice."""
+    seen: dict[Any, str] = {}
+    for path in paths:
+        if (file := _identity(path)) in seen:
+            raise UsageError(f"{seen[file]} and {path} are one file, whose rows would count twice; name it once")
+        seen[file] = path
+
+
+def _identity(path: str) -> Any:
+    """What tells a file from all others: where it is on a disk, or its name if it is on none."""
+    try:
+        status = os.fstat(sys.stdin.fileno()) if path == STANDARD_INPUT else os.stat(path)
+    except (OSError, AttributeError, ValueError):
+        return path
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else path
 
 
 def _folder_of_documents(given: Sequence[str]) -> str | None:
@@ -142,9 +164,15 @@ def _query(source: str) -> Scan:
     with told(name):
         call = f"({_with_words(text)}\n)"
     columns = _described(f"SELECT * FROM {call}", name)
-    return Scan(
-        name, tuple(columns), (Reading(call, tuple((column, column) for column in columns)),), own_types=columns
-    )
+    reading = Reading(call, tuple((column, column) for column in columns))
+    return Scan(name, tuple(columns), (reading,), own_types=columns, named=tuple(_files_in(text)))
+
+
+def _files_in(query: str) -> Iterator[str]:
+    """The files that are named in a query, be it as tables, in calls or in lists; globs too."""
+    for quote in IN_QUOTES.findall(query):
+        text = next(filter(None, quote), "").replace("''", "'").replace('""', '"')
+        yield from filter(os.path.isfile, (text, *glob.iglob(os.path.expanduser(text), recursive=True)))
 
 
 def _with_words(query: str) -> str:

@@ -13,6 +13,9 @@ from deciban.data.drawing import Drawing
 from deciban.errors import DecibanError, UsageError
 from deciban.progress import Advance
 
+# What the user calls standard input.
+STANDARD_INPUT = "-"
+
 # Bytes of the rows that are drawn by lot, about; a thousand rows are drawn in any case.
 SAMPLE_BYTES = 1 << 28
 LONG_ROWS = 1_000
@@ -93,6 +96,12 @@ class Source(Stream):
     @property
     def names(self) -> tuple[str, ...]:
         return self.columns
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of all files that are read, "-" for standard input: none of them is to be overwritten."""
+        called = (STANDARD_INPUT if name == "standard input" else name for name in self.called.values())
+        return (*map(str, self.files), *called)
 
     @property
     def has_types(self) -> bool:

@@ -5,7 +5,9 @@ import errno
 import gzip
 import io
 import os
-from collections.abc import Callable, Iterator
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,6 +17,7 @@ import pyarrow.compute as pc
 
 from deciban.data.complaints import interrupts
 from deciban.data.scan import connect
+from deciban.data.stream import STANDARD_INPUT
 from deciban.data.tables import plain_type
 from deciban.errors import DataError, UsageError
 
@@ -36,6 +39,32 @@ def kind_of_file(path: str | os.PathLike[str]) -> str:
             f"{path}: the name does not say what to write; end it with .csv, .jsonl or .parquet (or .csv.gz)"
         )
     return KINDS[ending]
+
+
+def refuse_inputs(path: str | os.PathLike[str] | None, inputs: Iterable[str]) -> None:
+    """A UsageError where a file would be overwritten that is read, under whatever name; "-" is standard input.
+
+    Without a path, that is the file to which standard output goes.
+    """
+    written = _status(path) if path is not None else _status_of(sys.stdout)
+    if written is None or not stat.S_ISREG(written.st_mode):
+        return
+    for name in inputs:
+        read = _status_of(sys.stdin) if name == STANDARD_INPUT else _status(name)
+        if read is not None and os.path.samestat(read, written):
+            raise UsageError(f"{path or 'standard output'}: the output is an input; give it another name")
+
+
+def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+    return os.stat(path) if os.path.exists(path) else None
+
+
+def _status_of(stream: Any) -> os.stat_result | None:
+    """Of the file that standard input comes from, or that standard output goes to; None where there is none."""
+    try:
+        return os.fstat(stream.fileno())
+    except (OSError, AttributeError, ValueError):
+        return None
 
 
 @contextmanager

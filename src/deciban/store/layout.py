@@ -52,6 +52,12 @@ def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
     return content + hashlib.sha256(content).digest()
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a model file does."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def read(path: str | os.PathLike[str]) -> tuple[Any, memoryview]:
     """The header and the bytes of the arrays of a file that is whole; a ModelFileError for any other."""
     with open(path, "rb") as file:

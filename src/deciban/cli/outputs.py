@@ -1,0 +1,45 @@
+"""What may be written where: found out before any work is done, so that nothing is lost, neither a file nor an hour."""
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from deciban.errors import UsageError
+
+
+def check_output(path: str | None, inputs: Iterable[str]) -> None:
+    """Refuse an output that cannot be written or is an input; without a path, what standard output is sent to."""
+    from deciban.data.write import refuse_inputs
+
+    if path is not None:
+        _check_writable(Path(path))
+    refuse_inputs(path, inputs)
+
+
+def check_model_output(path: str, inputs: Iterable[str], remedy: str = "give another name") -> None:
+    """Refuse also to replace a file that is no model: it would be lost."""
+    from deciban.store.layout import is_model
+
+    check_output(path, inputs)
+    if os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
+        raise UsageError(f"{path}: there is such a file, and it is no model; {remedy}")
+
+
+def _check_writable(target: Path) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: this is a folder; give the name of a file in it")
+    folder = target.resolve().parent if target.is_symlink() else target.parent  # a link stays a link
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{target}: there is no folder {folder}; make it first")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"{target}: you may not write this file")
+    if target.exists() and not target.is_file():
+        return  # a device or a pipe is written as it is
+    try:
+        with tempfile.TemporaryFile(dir=folder):  # as the new file will be, beside the old one
+            pass
+    except PermissionError:
+        raise PermissionError(f"{target}: you may not write into the folder {folder}") from None
+    except OSError as problem:
+        raise OSError(f"{target}: nothing can be written into the folder {folder} ({problem.strerror})") from None
