@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier, load
     from deciban.data.sources import scan
     from deciban.decisions.bayes_error import bayes_error
+    from deciban.decisions.decide import decide
     from deciban.decisions.loss import Loss
     from deciban.decisions.minimum_risk import MinimumRisk, cost_scorer, mean_cost
     from deciban.decisions.priors import Empirical, Uniform
@@ -73,6 +74,7 @@ __all__ = [
     "bayes",
     "bayes_error",
     "cost_scorer",
+    "decide",
     "load",
     "mean_cost",
     "merge",
@@ -93,6 +95,7 @@ _HOMES = {
     "bayes": "decisions.theorem",
     "bayes_error": "decisions.bayes_error",
     "cost_scorer": "decisions.minimum_risk",
+    "decide": "decisions.decide",
     "mean_cost": "decisions.minimum_risk",
     "Uniform": "decisions.priors",
     "Counts": "model",

@@ -560,6 +560,24 @@ def test_the_theorem(deciban: Deciban) -> None:
         assert deciban("bayes", *wrong).code == 2
 
 
+def test_the_theorem_takes_per_cent_and_densities(deciban: Deciban) -> None:
+    shares = ["bayes", "--prior", "0.05", "--sensitivity", "0.999", "--false-positive", "0.08", "--json"]
+    for sign in ("%", " %"):
+        found = ["bayes", "--prior", f"5{sign}", "--sensitivity", f"99.9{sign}", "--specificity", f"92{sign}", "--json"]
+        assert json.loads(deciban(*found).out)[0]["posterior"] == pytest.approx(
+            json.loads(deciban(*shares).out)[0]["posterior"], abs=1e-15
+        )
+    named = deciban("bayes", "--prior", "ill=5%,well=95 %", "--likelihood", "90%,8%")
+    assert "ill   0.05       0.9         0.045      0.371901" in named.out
+    dense = deciban("bayes", "--prior", "0.3", "--likelihood", "3.5,2.5")
+    assert dense.code == 0
+    assert f"{0.3 * 3.5 / (0.3 * 3.5 + 0.7 * 2.5):.6g}" in dense.out
+    assert "people" not in dense.out
+    for wrong in (["--sensitivity", "1.2", "--specificity", "0.9"], ["--likelihood", "%,1"], ["--likelihood", "inf,1"]):
+        assert deciban("bayes", "--prior", "0.5", *wrong).code == 2
+    assert deciban("bayes", "--prior", "0.5", "--likelihood", "2,1", "--people", 1000).code == 2
+
+
 def test_the_tour(deciban: Deciban) -> None:
     """It runs, tells of each step, and leaves nothing behind; --files leaves its tables."""
     answer = deciban("demo")

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sklearn
 from hypothesis import given, settings
@@ -18,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
-from deciban import BayesClassifier, Loss, MinimumRisk, Threshold, cost_scorer, mean_cost
+import deciban.decisions.loss
+from deciban import BayesClassifier, Loss, MinimumRisk, Threshold, bayes, cost_scorer, decide, mean_cost
 from tests import textbook
 
 X, Y = load_iris(return_X_y=True)
@@ -52,6 +54,64 @@ def test_least_risk_is_the_minimum_of_the_enumerated_risks(decisions: int) -> No
             assert found.runner_up_risk[i] == pytest.approx(risks[second])
         else:
             assert found.runner_up[i] == "do 0"
+
+
+def test_posteriors_are_decided_without_a_model() -> None:
+    """By enumeration, and as a classifier decides its own; whatever holds the posteriors."""
+    assert deciban.decide is decide  # though deciban.decisions was imported
+    posterior = RNG.dirichlet([0.5, 0.5, 0.5], 40)
+    matrix = np.array([[0.0, 1.0, 50.0], [2.0, 0.0, 1.0], [1.0, 9.0, 0.0], [0.7, 0.7, 0.7]])
+    risks = posterior @ matrix.T
+    named = Loss(matrix, decisions=["a", "b", "c", "wait"], classes=["a", "b", "c"])
+    frame = pd.DataFrame(posterior[:, [2, 0, 1]], columns=["c", "a", "b"])
+    written = frame.rename(columns=lambda name: f"P({name})").assign(id=range(40))
+    for table in (frame, written, pa.Table.from_pandas(frame), {name: frame[name].tolist() for name in "bac"}):
+        found = decide(table, named)
+        np.testing.assert_array_equal(found.decision, np.array(["a", "b", "c", "wait"])[risks.argmin(axis=1)])
+        np.testing.assert_allclose(found.risk, risks.min(axis=1))
+        np.testing.assert_allclose(found.runner_up_risk, np.sort(risks, axis=1)[:, 1])
+    np.testing.assert_array_equal(decide(posterior, matrix[:3]).decision, risks[:, :3].argmin(axis=1))
+    found = decide(posterior, named, classes=["a", "b", "c"])
+    np.testing.assert_allclose(found.risk, risks.min(axis=1))
+    mine, theirs = decide(CLF.predict_proba(X), matrix[:3], classes=CLF.classes_, reject=0.1), CLF.decide(
+        X, matrix[:3], reject=0.1
+    )  # fmt: skip
+    assert str(mine) == str(theirs)
+    assert (decide(CLF.predict_proba(X), classes=CLF.classes_).decision == CLF.predict(X)).all()
+    belief = bayes(0.05, (0.9, 0.08), names=("ill", "well"))
+    assert decide(belief, {"ill": 1, "well": 1}).decision.tolist() == ["well"]
+    assert decide(belief, {"ill": 2, "well": 1}).decision.tolist() == ["ill"]
+
+
+def test_costs_of_rows_without_a_model() -> None:
+    amount = np.array([10.0, 1000.0])
+    frame = pd.DataFrame({"good": [0.95, 0.95], "bad": [0.05, 0.05], "amount": amount})
+    loss = {("pay", "bad"): "amount", ("pay", "good"): 0.0, ("check", "bad"): 5.0, ("check", "good"): 5.0}
+    found = decide(frame, loss)
+    assert found.decision.tolist() == ["pay", "check"]
+    np.testing.assert_allclose(found.risk, [0.5, 5.0])
+    array = frame[["good", "bad"]].to_numpy()
+    again = decide(array, loss, classes=["good", "bad"], costs={"amount": amount})
+    assert str(again) == str(found)
+    with pytest.raises(ValueError, match="names the costs 'amount'"):
+        decide(array, loss, classes=["good", "bad"])
+
+
+@pytest.mark.parametrize(
+    ("posterior", "given", "message"),
+    [
+        ([[0.5, 0.4]], {}, r"row 0: 0.5, 0.4 is no posterior"),
+        ([[0.5, 0.5], [1.5, -0.5]], {}, r"row 1: 1.5, -0.5 is no posterior"),
+        ([[np.nan, 1.0]], {}, "no posterior"),
+        ([[0.5, 0.5]], {"loss": {"a": 1, "b": 2}}, "say which class each column is of"),
+        ([[0.5, 0.5]], {"classes": ["a"]}, "2 columns for 1 classes"),
+        ({"a": [0.5], "b": [0.5]}, {"loss": {"a": 1, "c": 2}}, "no column 'c'; there are 'a', 'b'"),
+        ([[0.5, 0.5]], {"reject": -1.0}, "at least 0"),
+    ],
+)
+def test_what_is_no_posterior_is_refused(posterior, given, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        decide(posterior, **given)
 
 
 def test_a_transposed_matrix_gives_other_decisions() -> None:

@@ -11,6 +11,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from deciban import (
     BayesClassifier,
@@ -58,9 +59,28 @@ def test_more_hypotheses_and_rare_ones() -> None:
     assert "Of 10,000,000 people" in str(rare) or "Of 100,000,000 people" in str(rare)
 
 
+def test_likelihoods_may_be_densities() -> None:
+    """Two Gaussians narrower than 0.4 have densities above 1; the posterior is that of scikit-learn."""
+    centres, deviation, x = np.array([1.0, 1.2]), np.array([0.1, 0.15]), 1.15
+    found = bayes({"a": 0.3, "b": 0.7}, dict(zip("ab", stats.norm(centres, deviation).pdf(x), strict=True)))
+    oracle = GaussianNB(priors=[0.3, 0.7], var_smoothing=0.0)
+    cells = np.array([[m + side * s] for m, s in zip(centres, deviation, strict=True) for side in (-1.0, 1.0)])
+    np.testing.assert_allclose(list(found.values()), oracle.fit(cells, [0, 0, 1, 1]).predict_proba([[x]])[0])
+    assert "people" not in str(found)
+    assert "posterior" in str(found)
+    with pytest.raises(ValueError, match="a density, not a share of people"):
+        found.frequencies()
+    huge = bayes({"a": 0.5, "b": 0.5, "never": 0.0}, {"a": 1e300, "b": 3e300, "never": 1.5e308})
+    assert dict(huge) == pytest.approx({"a": 0.25, "b": 0.75, "never": 0.0})
+    assert dict(bayes(1e-200, (1e-200, 0.0))) == {"positive": 1.0, "negative": 0.0}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((0.5, (np.inf, 1.0)), "a finite number"),
+        ((0.5, (np.nan, 1.0)), "a finite number"),
+        ((0.5, (-0.1, 1.0)), "at least 0"),
         ((1.5, (0.9, 0.1)), "between 0 and 1"),
         ((0.5, (0.9,)), "1 likelihoods for 2"),
         (({"a": 0.5, "b": 0.6}, (0.9, 0.1)), "sum to 1"),

@@ -1,5 +1,6 @@
 """bayes: Bayes' theorem by itself."""
 
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import click
@@ -7,9 +8,37 @@ import click
 from deciban.cli.common import common, heading, pair, say, say_json
 
 
+def as_number(text: str) -> float:
+    """0.9 of "0.9", "90%" or "90 %"; a ValueError where it is none of them."""
+    if not text.rstrip().endswith("%"):
+        return float(text)
+    try:
+        return float(Decimal(text.rstrip()[:-1].strip()) / 100)  # 99.9 / 100 is not 0.999 in doubles
+    except InvalidOperation:
+        raise ValueError(text) from None
+
+
+class Probability(click.ParamType):
+    """A probability between 0 and 1, or in per cent."""
+
+    name = "probability"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = value if isinstance(value, float) else as_number(value)
+        except ValueError:
+            number = -1.0
+        if not 0.0 <= number <= 1.0:
+            self.fail(f"{value!r} is no probability; give one such as 0.9 or 90%", param, ctx)
+        return number
+
+
+PROBABILITY = Probability()
+
+
 @click.command(epilog="""\b
 Examples:
-  deciban bayes --prior 0.05 --sensitivity 0.9 --false-positive 0.08
+  deciban bayes --prior 5% --sensitivity 90% --false-positive 8%
   deciban bayes --prior 0.05 --sensitivity 0.9 --specificity 0.92 --results positive,positive,negative
   deciban bayes --prior ill=0.05,well=0.95 --likelihood ill=0.9,well=0.08 --likelihood ill=0.2,well=0.1
 """)  # fmt: skip
@@ -17,10 +46,10 @@ Examples:
     "--prior", required=True, help="The probability before: of the first hypothesis, or of all: 'a=0.2,b=0.8'."
 )
 @click.option(
-    "--sensitivity", type=float, multiple=True, help="P(positive | yes) of a test; one for each, or one for all."
+    "--sensitivity", type=PROBABILITY, multiple=True, help="P(positive | yes) of a test; one for each, or one for all."
 )
-@click.option("--false-positive", type=float, multiple=True, help="P(positive | no) of a test.")
-@click.option("--specificity", type=float, multiple=True, help="P(negative | no), instead of --false-positive.")
+@click.option("--false-positive", type=PROBABILITY, multiple=True, help="P(positive | no) of a test.")
+@click.option("--specificity", type=PROBABILITY, multiple=True, help="P(negative | no), instead of --false-positive.")
 @click.option(
     "--results", metavar="LIST", help="Of several tests in a row: positive,negative,…; all positive unless given."
 )
@@ -28,7 +57,7 @@ Examples:
     "--likelihood",
     multiple=True,
     metavar="LIST",
-    help="Of any evidence, under each hypothesis: 'a=0.9,b=0.1', or '0.9,0.1'; may be repeated.",
+    help="Of any evidence, under each hypothesis: 'a=0.9,b=0.1', or '0.9,0.1'; may be a density; may be repeated.",
 )
 @click.option("--names", default="positive,negative", show_default=True, help="Of the two hypotheses.")
 @click.option("--people", type=click.IntRange(1), help="Of how many people to speak; found by itself unless given.")
@@ -62,8 +91,9 @@ def bayes(prior: str, as_json: bool, names: str, people: int | None, **options: 
     for place, belief in enumerate(shown):
         if len(shown) > 1:
             heading(f"evidence {place + 1}")
-        text = str(belief).removesuffix(belief.frequencies())
-        say(text + belief.frequencies(people))
+        say(belief.calculation())
+        if people is not None or belief.counts_people:
+            say(belief.frequencies(people))
     return None
 
 
@@ -91,9 +121,9 @@ def _tests(options: dict[str, Any]) -> list[tuple[float, float]]:
 
 def _number(text: str, option: str) -> float:
     try:
-        return float(text)
+        return as_number(text)
     except ValueError:
-        raise click.UsageError(f"{option} {text}: give a probability") from None
+        raise click.UsageError(f"{option} {text}: give a probability, such as 0.9 or 90%") from None
 
 
 def _numbers(text: str, option: str) -> Any:

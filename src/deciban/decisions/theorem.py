@@ -1,5 +1,6 @@
 """Bayes' theorem by itself: the doctor's calculation."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,8 @@ from deciban.errors import UsageError
 class Belief(Mapping[Any, float]):
     """Probabilities of some hypotheses, and what they were before the last evidence.
 
-    before: the prior of each. likelihoods: the probability of the evidence under each. Printing shows the calculation
-    and the same in natural frequencies.
+    before: the prior of each. likelihoods: the probability of the evidence under each, or its density. Printing shows
+    the calculation and, unless a density is above 1, the same in natural frequencies.
     """
 
     before: dict[Any, float]
@@ -24,12 +25,21 @@ class Belief(Mapping[Any, float]):
 
     @property
     def evidence(self) -> float:
-        """The probability of the evidence."""
+        """The probability of the evidence, or its density."""
         return sum(self.joint.values())
 
     @property
     def posterior(self) -> dict[Any, float]:
-        return {name: joint / self.evidence for name, joint in self.joint.items()}
+        believed = [name for name in self.before if self.before[name] > 0.0]
+        highest = max(self.likelihoods[name] for name in believed)  # so that products of densities stay finite
+        joint = {name: self.before[name] * (self.likelihoods[name] / highest) for name in believed}
+        whole = sum(joint.values())
+        return {name: joint.get(name, 0.0) / whole for name in self.before}
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether the likelihoods may be shares of people; a density above 1 is none."""
+        return max(self.likelihoods.values()) <= 1.0
 
     def update(self, likelihoods: Any) -> "Belief":
         """What is believed after one more piece of evidence, independent of the last given the hypothesis."""
@@ -46,6 +56,8 @@ class Belief(Mapping[Any, float]):
 
     def frequencies(self, people: int | None = None) -> str:
         """The same in natural frequencies: of 1,000 people, so many ...; of more, where whole ones need it."""
+        if not self.counts_people:
+            raise UsageError("a likelihood above 1 is a density, not a share of people; there are no frequencies of it")
         if people is None:
             people = 1000
             while people < 10**9 and not all(_is_near_whole(people * joint) for joint in self.joint.values()):
@@ -61,29 +73,34 @@ class Belief(Mapping[Any, float]):
             f"So of the {sum(shown.values()):,} who show it {shown[first]:,} are {first}: {100 * self[first]:.1f} %."
         )
 
-    def __str__(self) -> str:
+    def calculation(self) -> str:
+        """Prior times likelihood, and the share of each in the sum: a table."""
         width = max(len(str(name)) for name in self.before)
         lines = [f"{'':{width}}  prior      likelihood  joint      posterior"]
         lines += [
             f"{name!s:{width}}  {self.before[name]:<9.4g}  {self.likelihoods[name]:<10.4g}  "
-            f"{self.joint[name]:<9.4g}  {self[name]:.4f}"
+            f"{self.joint[name]:<9.4g}  {self[name]:.6g}"
             for name in self.before
         ]
-        return "\n".join([*lines, self.frequencies()])
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n".join([self.calculation(), *([self.frequencies()] if self.counts_people else [])])
 
 
 def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "negative")) -> Belief:
     """What to believe after some evidence.
 
     prior: the probability of the first of two hypotheses, or a mapping from hypothesis to probability.
-    likelihoods: the probability of the evidence under each: a pair (under the first, under the second), or a mapping.
+    likelihoods: the probability of the evidence under each, or its density, which may be above 1: a pair (under the
+        first, under the second), or a mapping.
     names: of the two hypotheses, where the prior is a number.
 
     >>> ill = bayes(0.05, (0.9, 0.08), names=("ill", "well"))     # sensitivity 90 %, false alarms 8 %
     >>> print(ill)
           prior      likelihood  joint      posterior
-    ill   0.05       0.9         0.045      0.3719
-    well  0.95       0.08        0.076      0.6281
+    ill   0.05       0.9         0.045      0.371901
+    well  0.95       0.08        0.076      0.628099
     Of 1,000 people 50 are ill, of whom 45 show the evidence; 950 are well, of whom 76 show the evidence.
     So of the 121 who show it 45 are ill: 37.2 %.
     >>> round(ill.update((0.9, 0.08))["ill"], 4)                  # a second test, positive too
@@ -107,21 +124,31 @@ def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "n
         likelihoods = dict(zip(before, given, strict=True))
     if set(likelihoods) != set(before):
         raise UsageError(f"the likelihoods are of {list(likelihoods)}, the priors of {list(before)}; name the same")
-    found = {name: _probability(f"the likelihood under {name!r}", likelihoods[name]) for name in before}
-    belief = Belief(before, found)
-    if not belief.evidence > 0.0:
+    found = {name: _likelihood(f"the likelihood under {name!r}", likelihoods[name]) for name in before}
+    if not any(before[name] > 0.0 and found[name] > 0.0 for name in before):
         raise UsageError("no hypothesis with a prior can produce this evidence; the posterior is not defined")
-    return belief
+    return Belief(before, found)
 
 
 def _probability(what: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise UsageError(f"{what} is {value!r}; give a probability") from None
+    number = _number(what, value)
     if not 0.0 <= number <= 1.0:
         raise UsageError(f"{what} is {number:g}; a probability is between 0 and 1")
     return number
+
+
+def _likelihood(what: str, value: Any) -> float:
+    number = _number(what, value)
+    if not 0.0 <= number < math.inf:
+        raise UsageError(f"{what} is {number:g}; a probability or a density is a finite number that is at least 0")
+    return number
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise UsageError(f"{what} is {value!r}; give a probability") from None
 
 
 def _is_near_whole(amount: float) -> bool:
