@@ -18,24 +18,6 @@ def as_number(text: str) -> float:
         raise ValueError(text) from None
 
 
-class Probability(click.ParamType):
-    """A probability between 0 and 1, or in per cent."""
-
-    name = "probability"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            number = value if isinstance(value, float) else as_number(value)
-        except ValueError:
-            number = -1.0
-        if not 0.0 <= number <= 1.0:
-            self.fail(f"{value!r} is no probability; give one such as 0.9 or 90%", param, ctx)
-        return number
-
-
-PROBABILITY = Probability()
-
-
 @click.command(epilog="""\b
 Examples:
   deciban bayes --prior 5% --sensitivity 90% --false-positive 8%
@@ -45,11 +27,9 @@ Examples:
 @click.option(
     "--prior", required=True, help="The probability before: of the first hypothesis, or of all: 'a=0.2,b=0.8'."
 )
-@click.option(
-    "--sensitivity", type=PROBABILITY, multiple=True, help="P(positive | yes) of a test; one for each, or one for all."
-)
-@click.option("--false-positive", type=PROBABILITY, multiple=True, help="P(positive | no) of a test.")
-@click.option("--specificity", type=PROBABILITY, multiple=True, help="P(negative | no), instead of --false-positive.")
+@click.option("--sensitivity", multiple=True, help="P(positive | yes) of a test; one for each, or one for all.")
+@click.option("--false-positive", multiple=True, help="P(positive | no) of a test.")
+@click.option("--specificity", multiple=True, help="P(negative | no), instead of --false-positive.")
 @click.option(
     "--results", metavar="LIST", help="Of several tests in a row: positive,negative,…; all positive unless given."
 )
@@ -99,8 +79,11 @@ def bayes(prior: str, as_json: bool, names: str, people: int | None, **options: 
 
 def _tests(options: dict[str, Any]) -> list[tuple[float, float]]:
     """The likelihoods of each test under both hypotheses, given its result."""
-    sensitivity = list(options["sensitivity"])
-    alarms = [*options["false_positive"], *(1.0 - share for share in options["specificity"])]
+    sensitivity, alarms, specificity = (
+        [_share(text, f"--{name.replace('_', '-')}") for text in options[name]]
+        for name in ("sensitivity", "false_positive", "specificity")
+    )
+    alarms += [1.0 - share for share in specificity]
     if not sensitivity and not alarms:
         return []
     if not sensitivity or not alarms:
@@ -124,6 +107,12 @@ def _number(text: str, option: str) -> float:
         return as_number(text)
     except ValueError:
         raise click.UsageError(f"{option} {text}: give a probability, such as 0.9 or 90%") from None
+
+
+def _share(text: str, option: str) -> float:
+    if not 0.0 <= (share := _number(text, option)) <= 1.0:
+        raise click.UsageError(f"{option} {text}: a probability is between 0 and 1, or 0% and 100%")
+    return share
 
 
 def _numbers(text: str, option: str) -> Any:
