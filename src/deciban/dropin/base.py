@@ -13,38 +13,42 @@ from sklearn.utils.validation import validate_data
 
 from deciban.arrays import Floats, log
 from deciban.data.examples import Labelled
-from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
+from deciban.data.labels import LabelArray, check_weights, encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import Part, Schema
 from deciban.data.tables import Matrix, SparseMatrix
+from deciban.dropin.covariance import Within, own_normals
 from deciban.errors import DataError, UsageError
 from deciban.families import Family
-from deciban.families.joint_gaussian import joint_normal, units
 from deciban.fit import batches, fold, scored
 from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
 from deciban.model import Counts, Model, estimate, most_probable, normalized, posteriors
 
-# The least variance of a given covariance matrix in any direction, in units of the columns' deviations.
-LEAST_FLOOR = 1e-7
-
 
 @dataclass(frozen=True)
 class Learned(Fitted):
-    """What a fitted drop-in knows: also the type its attributes have, and covariances that are given."""
+    """What a fitted drop-in knows: also the type its attributes have, and the covariances of the discriminants.
+
+    covariance: a matrix for each class, or one for all; None where the family estimates what there is.
+    tol: the least deviation of the linear discriminant in any direction.
+    """
 
     dtype: np.dtype[Any] = np.dtype(np.float64)
-    covariance: Floats | None = None  # of the classes, or of all of them, where it is not what the family estimates
+    covariance: Floats | None = None
+    tol: float = 0.0
 
     @cached_property
     def model(self) -> Model:
         if self.covariance is None:
             return estimate(self.counts, self.log_prior)
-        statistic = self.counts.statistics[0]
-        unit = units(statistic.over_classes())
-        classes = self.counts.classes.size
-        group = np.arange(classes) if len(self.covariance) > 1 else np.zeros(classes, dtype=np.int64)
-        likelihood = joint_normal(statistic, self.covariance / np.outer(unit, unit), group, LEAST_FLOOR)
+        shared = self.covariance.ndim == 2
+        likelihood = self.within.normals() if shared else own_normals(self.counts.statistics[0], self.covariance)
         return estimate(self.counts, self.log_prior, (likelihood,))
+
+    @cached_property
+    def within(self) -> Within:
+        assert self.covariance is not None
+        return Within.of(self.counts.statistics[0], self.covariance, self.tol)
 
 
 def empirical(counts: Counts) -> Floats:
@@ -67,7 +71,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from the rows of X alone."""
-        return self._learn(None, X, y, None, sample_weight)
+        return self._learn(None, X, y, None, sample_weight, whole=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
         """Learn from the rows of X too: just what `fit` would have learned from all rows together."""
@@ -130,8 +134,8 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _log_prior(self, counts: Counts) -> Floats:
         raise AssertionError("each classifier has its prior")
 
-    def _covariance(self, counts: Counts, table: Matrix | SparseMatrix, labels: Labels, whole: bool) -> Floats | None:
-        """The covariance matrices to use instead of those the family estimates; `table` is all there is if `whole`."""
+    def _covariance(self, counts: Counts, rows: Labelled | None) -> Floats | None:
+        """The covariance matrices, where the family does not estimate them; `rows` if they are all that was learned."""
         return None
 
     def _explain_refusal(self, table: Matrix | SparseMatrix) -> None:
@@ -146,7 +150,10 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             name = type(self).__name__
             raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.") from None
 
-    def _learn(self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:  # noqa: N803
+    def _learn(
+        self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False  # noqa: N803
+    ) -> Self:  # fmt: skip
+        """Learn rows, which are all there is if they are the `whole`."""
         self._validate_params()
         table = self._table(X)
         refuse_empty(table)
@@ -167,8 +174,9 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
                 f"The target label(s) {strangers.tolist()} in y do not exist in the initial classes "
                 f"{declared.tolist()}; correct them or declare them at the first call"
             )
+        rows = Labelled(table, labels, weights)
         try:
-            counts = fold(batches(Labelled(table, labels, weights), schema), Counts.empty(schema)).declaring(declared)
+            counts = fold(batches(rows, schema), Counts.empty(schema)).declaring(declared)
         except DataError:
             self._explain_refusal(table)
             raise
@@ -177,9 +185,14 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         refuse_nothing_learned(counts)
         dtype = table.array.dtype if isinstance(table, Matrix) else table.cells.data.dtype
         kind = dtype if dtype == np.float32 else np.dtype(np.float64)
-        covariance = self._covariance(counts, table, labels, before is None)
-        self.learned_ = Learned(counts, self._log_prior(counts), dtype=kind, covariance=covariance)
+        self.learned_ = self._knowing(counts, rows if whole else None, kind)
         return self
+
+    def _knowing(self, counts: Counts, rows: Labelled | None, kind: np.dtype[Any]) -> Learned:
+        """What is known with these counts; `rows` if they are all that was counted."""
+        covariance = self._covariance(counts, rows)
+        tol = float(getattr(self, "tol", 0.0))
+        return Learned(counts, self._log_prior(counts), dtype=kind, covariance=covariance, tol=tol)
 
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
         if sparse.issparse(X):

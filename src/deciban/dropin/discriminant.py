@@ -1,20 +1,18 @@
 """LinearDiscriminantAnalysis and QuadraticDiscriminantAnalysis."""
 
 import warnings
-from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.covariance import ledoit_wolf
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from deciban.arrays import Floats, log
-from deciban.data.labels import Labels
-from deciban.data.tables import Matrix, SparseMatrix
+from deciban.data.examples import Labelled
 from deciban.dropin.base import DropIn, empirical, given
+from deciban.dropin.covariance import estimated, ledoit_wolf
 from deciban.errors import DataError, UsageError
 from deciban.families import Family, JointGaussian, PerClass, Pooled
 from deciban.model import Counts
@@ -50,7 +48,7 @@ class Discriminant(DropIn):
                 "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
             )
 
-    def _own_covariances(self, counts: Counts, table: Matrix | SparseMatrix, labels: Labels, whole: bool) -> Floats:
+    def _own_covariances(self, counts: Counts, rows: Labelled | None) -> Floats:
         """The covariance matrix of each class, shrunk or estimated as the parameters say."""
         statistic: Scatter = counts.statistics[0]
         weight = np.maximum(statistic.weight, 1e-300)[:, None, None]
@@ -61,22 +59,22 @@ class Discriminant(DropIn):
             return np.asarray((1.0 - float(self.shrinkage)) * own + float(self.shrinkage) * target)
         if self.shrinkage is None and self.covariance_estimator is None:
             return own
-        if not whole:
-            raise UsageError("this covariance is estimated from the rows themselves: use fit, or a shrinkage in [0, 1]")
-        numbers = table.numbers(range(table.width)).astype(np.float64)
-        complete = ~np.isnan(numbers).any(axis=1)
-        return np.stack([self._from_rows(numbers[complete & (labels.codes == c)]) for c in range(len(own))])
+        if rows is None:
+            raise UsageError(
+                "this covariance is estimated from the rows themselves: fit all of them, or use a shrinkage in [0, 1]"
+            )
+        numbers = rows.table.numbers(range(rows.table.width)).astype(np.float64)
+        weights = np.ones(len(numbers)) if rows.weights is None else rows.weights
+        there = (weights > 0.0) & ~np.isnan(numbers).any(axis=1)
+        for c in np.flatnonzero(statistic.weight > 0.0):
+            of_class = there & (rows.labels.codes == c)
+            own[c] = self._from_rows(numbers[of_class], weights[of_class])
+        return own
 
-    def _from_rows(self, rows: Floats) -> Floats:
+    def _from_rows(self, rows: Floats, weights: Floats) -> Floats:
         if self.covariance_estimator is None:
-            unit = rows.std(axis=0)
-            unit[unit == 0.0] = 1.0
-            return np.asarray(ledoit_wolf((rows - rows.mean(axis=0)) / unit)[0] * np.outer(unit, unit))
-        estimator = deepcopy(self.covariance_estimator)
-        estimator.fit(rows)
-        if not hasattr(estimator, "covariance_"):
-            raise UsageError(f"{type(estimator).__name__} does not have a covariance_ attribute")
-        return np.atleast_2d(estimator.covariance_)
+            return ledoit_wolf(rows, weights)
+        return estimated(self.covariance_estimator, rows, weights)
 
     @property
     def means_(self) -> Any:
@@ -130,16 +128,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
         return log(priors / priors.sum())
 
-    def _covariance(self, counts: Counts, table: Matrix | SparseMatrix, labels: Labels, whole: bool) -> Floats:
+    def _covariance(self, counts: Counts, rows: Labelled | None) -> Floats:
         self._check_solver("covariance estimator is not supported with svd solver. Try another solver")
-        if counts.rows == counts.classes.size and whole:
+        if rows is not None and max(counts.rows, counts.class_weight.sum()) <= counts.classes.size:
             raise DataError(f"The number of samples must be more than the number of classes (n_samples={counts.rows}).")
-        most = min(counts.classes.size - 1, table.width)
+        most = min(counts.classes.size - 1, counts.schema.width)
         if self.n_components is not None and self.n_components > most:
             raise UsageError("n_components cannot be larger than min(n_features, n_classes - 1).")
-        own = self._own_covariances(counts, table, labels, whole)
-        share = counts.class_weight / counts.class_weight.sum()
-        return np.asarray(np.einsum("c,cij->ij", share, own)[None])
+        complete = counts.statistics[0].weight
+        share = complete / max(complete.sum(), 1e-300)
+        return np.asarray(np.einsum("c,cij->ij", share, self._own_covariances(counts, rows)))
 
     @property
     def _max_components(self) -> int:
@@ -156,7 +154,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise AttributeError("covariance_ is kept only with store_covariance=True or another solver")
         covariance = self._fitted().covariance
         assert covariance is not None
-        return covariance[0]
+        return covariance
 
     @property
     def xbar_(self) -> Any:
@@ -165,20 +163,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _directions(self) -> tuple[Any, Any]:
         """The columns that send rows to the discriminant space, and the share of the between-class variance of each."""
         learned = self._fitted()
-        assert learned.covariance is not None
-        within = learned.covariance[0]
-        deviation = np.sqrt(np.where(np.diag(within) > 0.0, np.diag(within), 1.0))
-        values, vectors = np.linalg.eigh(within / np.outer(deviation, deviation))
-        kept = values > max(self.tol**2, 1e-14)
-        white = (vectors[:, kept] / np.sqrt(values[kept])) / deviation[:, None]
-        means = self._statistic.mean + self._statistic.mean_low
+        within = learned.within
+        values, vectors = np.linalg.eigh(within.matrix)
+        white = vectors / np.sqrt(values)
         priors = np.exp(learned.log_prior)
-        spread = np.sqrt(priors)[:, None] * (means - priors @ means) @ white
+        spread = np.sqrt(priors)[:, None] * (within.mean - priors @ within.mean) @ white
         _, sizes, turn = np.linalg.svd(spread, full_matrices=False)
         rank = int((sizes > self.tol * sizes[0]).sum()) if sizes.size else 0
         total = (sizes**2).sum()
         share = sizes**2 / total if total > 0.0 else sizes
-        return white @ turn.T[:, :rank], share[: self._max_components]
+        return white @ turn.T[:, :rank] / within.unit[:, None], share[: self._max_components]
 
     @property
     def scalings_(self) -> Any:
@@ -216,7 +210,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint - joint.mean(axis=1, keepdims=True)
 
     def transform(self, X: Any) -> Any:  # noqa: N803
-        """The rows in the space that tells the classes apart best."""
+        """The rows in the space that tells the classes apart best; about their mean, but with the eigen solver."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         scalings = self._directions()[0]
@@ -224,7 +218,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if table.width != len(scalings):
             raise self._other_width(table.width, len(scalings))
         numbers = np.asarray(table.numbers(range(table.width)))
-        moved = (numbers - self.xbar_) @ scalings[:, : self._max_components]
+        centre = 0.0 if self.solver == "eigen" else self.xbar_
+        moved = (numbers - centre) @ scalings[:, : self._max_components]
         return moved.astype(numbers.dtype if numbers.dtype == np.float32 else np.float64)
 
 
@@ -265,14 +260,13 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     def _log_prior(self, counts: Counts) -> Floats:
         return empirical(counts) if self.priors is None else log(given(self.priors, counts))
 
-    def _covariance(self, counts: Counts, table: Matrix | SparseMatrix, labels: Labels, whole: bool) -> Floats:
+    def _covariance(self, counts: Counts, rows: Labelled | None) -> Floats:
         self._check_solver("covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead.")
         if counts.classes.size < 2:
             raise DataError(f"The number of classes has to be greater than one. Got {counts.classes.size} class.")
-        alone = np.bincount(labels.codes[labels.codes >= 0], minlength=1) == 1
-        if whole and alone.any():
-            raise DataError(f"y has only 1 sample in class {labels.classes[alone][0]}, covariance is ill defined.")
-        own = self._own_covariances(counts, table, labels, whole)
+        if rows is not None:
+            _refuse_alone(rows)
+        own = self._own_covariances(counts, rows)
         return (1.0 - self.reg_param) * own + self.reg_param * np.eye(own.shape[1])
 
     @property
@@ -298,3 +292,14 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         """The log joint of each class, up to a common term; of two classes, the log odds of the second."""
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+
+
+def _refuse_alone(rows: Labelled) -> None:
+    """A class has more than one row, or one that counts as several."""
+    weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
+    there = (rows.labels.codes >= 0) & (weights > 0.0)
+    codes, classes = rows.labels.codes[there], rows.labels.classes
+    number, weight = (np.bincount(codes, each, classes.size) for each in (None, weights[there]))
+    alone = (number == 1) & (weight <= 1.0)
+    if alone.any():
+        raise DataError(f"y has only 1 sample in class {classes[alone][0]}, covariance is ill defined.")
