@@ -26,7 +26,7 @@ from deciban.data.write import refuse_inputs, written
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, Decisions, decided, incurred, risks
-from deciban.decisions.priors import log_prior
+from deciban.decisions.priors import prior_of
 from deciban.decisions.ratio import Threshold
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.errors import DataError, ForgetError, ModelFileError, UsageError
@@ -111,6 +111,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Learn from the rows of X too. New classes, levels and named columns are welcome; see `classes`."""
         before = self._known() if self.__sklearn_is_fitted__() else None
         declared = classes if classes is not None else self.classes
+        if before is not None and not before.counts.class_weight.any():  # it has learned nothing that could decide
+            declared = before.counts.classes if before.counts.declared else declared
+            before = None
         self.fitted_ = self._learned(before, X, y, sample_weight, declared, partly=True)
         self._training = None
         return self
@@ -158,9 +161,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def __add__(self, other: object) -> Self:
-        """A classifier that has learned the rows of both."""
+        """A classifier that has learned the rows of both; one that has learned rows of no weight alone adds nothing."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
+        for whole, nothing in ((self, other), (other, self)):
+            if nothing._known().counts.adds_nothing_to(whole._known().counts):
+                return copy.copy(whole)
         both = self._with(self._known().counts + other._known().counts, self._known())
         both.fitted_ = replace(both.fitted_, origin=both.fitted_.origin.with_shards((*self.shards_, *other.shards_)))
         return both
@@ -173,6 +179,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """A classifier that has not learned the rows of the other."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
+        if other._known().counts.adds_nothing_to(self._known().counts):
+            return copy.copy(self)
         left = self._with(self._known().counts - other._known().counts, self._known())
         left.fitted_ = replace(left.fitted_, origin=left.fitted_.origin.without(*other.shards_))
         return left
@@ -187,13 +195,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
             counts = self._counted(*self._extended(known.counts.schema, examples, Defaults(self.alpha, self.unseen)))
-            refuse_nothing_learned(counts)
+            refuse_nothing_learned(counts, partly=True)
         alone = copy.copy(self)
         try:
-            prior = log_prior(self.prior, counts.classes, counts.class_weight)
+            prior = prior_of(self.prior, counts)
         except UsageError:  # it speaks of classes that are not in these rows
             alone.prior = "empirical"
-            prior = log_prior("empirical", counts.classes, counts.class_weight)
+            prior = prior_of("empirical", counts)
         alone.fitted_ = Fitted(counts, prior, origin=known.origin.with_shards(()))
         alone._training = None
         return alone
@@ -495,8 +503,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     @property
     def shards_(self) -> tuple[str, ...]:
         """Names of the sets of rows that were added up, the same for the same rows: to see that none is there twice."""
-        known = self._known()
-        return known.origin.shards or (model_file.identity(known.counts),)
+        return model_file.shards_of(self._known())
 
     @property
     def target_(self) -> str | None:
@@ -568,7 +575,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return kept
 
     def _loss(self, loss: Any, reject: float | None = None) -> Loss:
-        labels = list(self.classes_)
+        labels = list(self.model_.classes)
         given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
         return given if reject is None else given.with_reject(reject)
 
@@ -591,7 +598,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
         """The places of labels among the model's classes, -1 where one is missing; rows of weight 0 may have any."""
-        classes = self.classes_
+        classes = self.model_.classes
         known = np.isin(labels.classes, classes)
         strange = (labels.codes >= 0) & ~known[labels.codes]
         counts = strange if weights is None else strange & (weights > 0.0)
@@ -623,17 +630,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _changed(self, counts: Counts, before: Fitted) -> Fitted:
         """What is known when the counts have changed: what was tuned is kept, and stale; so are the names of shards."""
-        known = (
-            before.origin if before.origin.shards else before.origin.with_shards([model_file.identity(before.counts)])
-        )
-        fitted = self._fitted(counts, known)
+        if not counts.class_weight.any():
+            raise DataError("no row is left: all that was learned would weigh nothing; fit anew instead")
+        fitted = self._fitted(counts, before.origin.with_shards(model_file.shards_of(before)))
         if before.tuning is None:
             return fitted
         return replace(fitted, tuning=before.tuning.after(counts, before.counts.classes))
 
     def _fitted(self, counts: Counts, origin: Origin) -> Fitted:
-        refuse_nothing_learned(counts)
-        return Fitted(counts, log_prior(self.prior, counts.classes, counts.class_weight), origin=origin)
+        return Fitted(counts, prior_of(self.prior, counts), origin=origin)
 
     def _learned(
         self, before: Fitted | None, X: Any, y: Any, sample_weight: Any, declared: Any, partly: bool = False  # noqa: N803
@@ -647,7 +652,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 schema, everything = self._extended(before.counts.schema, examples, defaults)
                 known = before.counts.under(schema)
                 known = known if declared is None else known.declaring(_declared(declared))
-                return self._changed(known + self._counted(schema, everything), before)
+                counted = self._counted(schema, everything)
+                if counted.adds_nothing_to(known) and known.classes.size == before.counts.classes.size:
+                    return before
+                return self._changed(known + counted, before)
             said = self.tune is None and self.columns is not None and not isinstance(self.columns, Mapping)
             sample, everything = examples.glance() if said else examples.sample()
             if isinstance(examples, LabelledStream) and not sample.table.rows:
@@ -659,7 +667,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 start = Counts.empty(schema)
                 start = start if declared is None else start.declaring(_declared(declared))
                 counts = start + self._counted(schema, everything)
-                refuse_nothing_learned(counts)
+                refuse_nothing_learned(counts, partly)
                 return counts
 
             target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))

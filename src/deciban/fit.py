@@ -111,7 +111,7 @@ def count(batch: Batch, schema: Schema) -> Counts:
         class_weight=np.bincount(codes, weights, batch.classes.size).astype(np.float64),
         statistics=tuple(statistics),
         rows=codes.size,
-        unlabelled=int((batch.codes < 0).sum()),
+        unlabelled=int(((batch.codes < 0) & (batch.weights > 0.0)).sum()),
     )
 
 

@@ -43,11 +43,13 @@ class Fitted:
     @cached_property
     def model(self) -> Model:
         """What posteriors and decisions come from."""
+        refuse_no_weight(self.counts)
         return self.plain if self.tuning is None else self.tuning.model(self.counts, self.log_prior)
 
     @cached_property
     def plain(self) -> Model:
         """Plain Bayes, each column once with weight 1: what densities and samples come from."""
+        refuse_no_weight(self.counts)
         return estimate(self.counts.heard(self.counts.schema.plain), self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,10 +67,20 @@ def refuse_empty(table: Table) -> None:
             )
 
 
-def refuse_nothing_learned(counts: Counts) -> None:
-    """Counts to make a model of have at least one row with a label."""
-    if not counts.class_weight.sum() > 0.0:
+def refuse_nothing_learned(counts: Counts, partly: bool = False) -> None:
+    """Rows to learn from have labels and weights; rows of no weight at all may be a part, which adds nothing."""
+    if counts.class_weight.any() or (partly and not counts.unlabelled):
+        return
+    raise DataError(
+        "no row is left to learn from: every label is missing or every weight is zero; "
+        "give at least one row with a label and a weight"
+    )
+
+
+def refuse_no_weight(counts: Counts) -> None:
+    """Counts to make a model of have at least one row with a label and a weight."""
+    if not counts.class_weight.any():
         raise DataError(
-            "no row is left to learn from: every label is missing or every weight is zero; "
-            "give at least one row with a label"
+            "nothing was learned: every row had weight 0, so there is nothing to predict by; "
+            "learn rows that have a weight, or add a model that has"
         )

@@ -287,7 +287,7 @@ def judge_left_out(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: 
 def _summed(
     clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any, posterior: Callable[[Labelled], Floats]
 ) -> Judgement:
-    classes = clf.classes_
+    classes = clf.model_.classes
     fitting = None if loss is None else Loss.of(loss).fitting(list(classes))
     total: Judgement | None = None
     with rows.naming():

@@ -10,6 +10,7 @@ from deciban.arrays import Floats, log
 from deciban.data.labels import LabelArray
 from deciban.errors import UsageError
 from deciban.families.base import check_amount
+from deciban.model import Counts
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:
     if isinstance(prior, Empirical | Uniform):
         return log(prior.shares(classes, weight))
     return log(_given(prior, classes))
+
+
+def prior_of(prior: Any, counts: Counts) -> Floats:
+    """The log prior of each class; a given one is not looked at as long as no row has a weight."""
+    return log_prior(prior if counts.class_weight.any() else "empirical", counts.classes, counts.class_weight)
 
 
 def _given(prior: Any, classes: LabelArray) -> Floats:

@@ -1,5 +1,6 @@
 """What all drop-in classifiers share: scikit-learn's ways outside, counts and a model inside."""
 
+import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -11,17 +12,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from deciban.arrays import Floats, log
+from deciban.arrays import Floats
 from deciban.data.examples import Labelled
 from deciban.data.labels import LabelArray, check_weights, encode_labels
 from deciban.data.open import open_table
 from deciban.data.schema import Part, Schema
 from deciban.data.tables import Matrix, SparseMatrix
+from deciban.decisions.priors import log_prior
 from deciban.dropin.covariance import Within, own_normals
 from deciban.errors import DataError, UsageError
 from deciban.families import Family
 from deciban.fit import batches, fold, scored
-from deciban.fitted import Fitted, refuse_empty, refuse_nothing_learned
+from deciban.fitted import Fitted, refuse_empty, refuse_no_weight, refuse_nothing_learned
 from deciban.model import Counts, Model, estimate, most_probable, normalized, posteriors
 
 
@@ -31,14 +33,17 @@ class Learned(Fitted):
 
     covariance: a matrix for each class, or one for all; None where the family estimates what there is.
     tol: the least deviation of the linear discriminant in any direction.
+    declared: whether the classes were declared, so that no others may be added.
     """
 
     dtype: np.dtype[Any] = np.dtype(np.float64)
     covariance: Floats | None = None
     tol: float = 0.0
+    declared: bool = False
 
     @cached_property
     def model(self) -> Model:
+        refuse_no_weight(self.counts)
         if self.covariance is None:
             return estimate(self.counts, self.log_prior)
         shared = self.covariance.ndim == 2
@@ -53,7 +58,7 @@ class Learned(Fitted):
 
 def empirical(counts: Counts) -> Floats:
     """The log of each class's share of the rows."""
-    return log(counts.class_weight / counts.class_weight.sum())
+    return log_prior("empirical", counts.classes, counts.class_weight)
 
 
 def given(priors: Any, counts: Counts) -> Floats:
@@ -82,6 +87,27 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             known = before.classes.tolist()
             raise UsageError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known}")
         return self._learn(before, X, y, classes, sample_weight)
+
+    def __add__(self, other: object) -> Self:
+        """A classifier that has learned the rows of both, which have the same parameters; neither is changed."""
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, DropIn)
+        mine, theirs = self._fitted(), other._fitted()
+        self._refuse_unlike(other)
+        for whole, nothing in ((self, theirs), (other, mine)):
+            if replace(nothing.counts, declared=nothing.declared).adds_nothing_to(whole._fitted().counts):
+                return copy.copy(whole)
+        counts = replace(mine.counts, declared=mine.declared) + replace(theirs.counts, declared=theirs.declared)
+        both = copy.copy(self)
+        kind = np.promote_types(mine.dtype, theirs.dtype)
+        declared = mine.declared or theirs.declared
+        both.learned_ = both._knowing(counts.declaring(counts.classes), None, kind, declared)
+        return both
+
+    def __radd__(self, other: object) -> Self:
+        """0 + classifier, so that sum() adds classifiers up."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def predict(self, X: Any) -> LabelArray:  # noqa: N803
         """The most probable class of each row."""
@@ -182,17 +208,34 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise
         if before is not None:
             counts = replace(before, schema=schema) + counts
-        refuse_nothing_learned(counts)
+        refuse_nothing_learned(counts, partly=not whole)
         dtype = table.array.dtype if isinstance(table, Matrix) else table.cells.data.dtype
         kind = dtype if dtype == np.float32 else np.dtype(np.float64)
-        self.learned_ = self._knowing(counts, rows if whole else None, kind)
+        self.learned_ = self._knowing(counts, rows if whole else None, kind, not whole)
         return self
 
-    def _knowing(self, counts: Counts, rows: Labelled | None, kind: np.dtype[Any]) -> Learned:
+    def _knowing(self, counts: Counts, rows: Labelled | None, kind: np.dtype[Any], declared: bool) -> Learned:
         """What is known with these counts; `rows` if they are all that was counted."""
-        covariance = self._covariance(counts, rows)
+        covariance = self._covariance(counts, rows) if counts.class_weight.any() else None
         tol = float(getattr(self, "tol", 0.0))
-        return Learned(counts, self._log_prior(counts), dtype=kind, covariance=covariance, tol=tol)
+        prior = self._log_prior(counts)
+        return Learned(counts, prior, dtype=kind, covariance=covariance, tol=tol, declared=declared)
+
+    def _refuse_unlike(self, other: "DropIn") -> None:
+        """What is added has the same parameters and columns."""
+        theirs = other.get_params(deep=False)
+        for name, value in self.get_params(deep=False).items():
+            if not np.array_equal(value, theirs[name]):
+                raise UsageError(
+                    f"{name} is {value!r} on the left and {theirs[name]!r} on the right; only classifiers with the "
+                    f"same parameters can be added"
+                )
+        found, expected = other._fitted().counts.schema.width, self._fitted().counts.schema.width
+        if found != expected:
+            raise self._other_width(found, expected)
+        names, others = (vars(clf).get("feature_names_in_") for clf in (self, other))
+        if names is not None and others is not None and not np.array_equal(names, others):
+            raise UsageError("the columns have other names on the left than on the right; give both the same columns")
 
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
         if sparse.issparse(X):

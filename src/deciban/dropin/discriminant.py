@@ -57,12 +57,10 @@ class Discriminant(DropIn):
             size = own.shape[1]
             target = (np.trace(own, axis1=1, axis2=2) / size)[:, None, None] * np.eye(size)
             return np.asarray((1.0 - float(self.shrinkage)) * own + float(self.shrinkage) * target)
-        if self.shrinkage is None and self.covariance_estimator is None:
+        if not self._needs_rows:
             return own
         if rows is None:
-            raise UsageError(
-                "this covariance is estimated from the rows themselves: fit all of them, or use a shrinkage in [0, 1]"
-            )
+            raise _rows_needed()
         numbers = rows.table.numbers(range(rows.table.width)).astype(np.float64)
         weights = np.ones(len(numbers)) if rows.weights is None else rows.weights
         there = (weights > 0.0) & ~np.isnan(numbers).any(axis=1)
@@ -70,6 +68,16 @@ class Discriminant(DropIn):
             of_class = there & (rows.labels.codes == c)
             own[c] = self._from_rows(numbers[of_class], weights[of_class])
         return own
+
+    @property
+    def _needs_rows(self) -> bool:
+        """Whether counts are not enough to estimate the covariance."""
+        return self.shrinkage == "auto" or self.covariance_estimator is not None
+
+    def _refuse_unlike(self, other: DropIn) -> None:
+        if self._needs_rows:
+            raise _rows_needed()
+        super()._refuse_unlike(other)
 
     def _from_rows(self, rows: Floats, weights: Floats) -> Floats:
         if self.covariance_estimator is None:
@@ -292,6 +300,12 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         """The log joint of each class, up to a common term; of two classes, the log odds of the second."""
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+
+
+def _rows_needed() -> UsageError:
+    return UsageError(
+        "this covariance is estimated from the rows themselves: fit all of them at once, or use a shrinkage in [0, 1]"
+    )
 
 
 def _refuse_alone(rows: Labelled) -> None:

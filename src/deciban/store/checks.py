@@ -37,19 +37,20 @@ def check(fitted: Fitted) -> None:
     check_counts(fitted.counts)
     if fitted.tuning is not None:
         check_tuning(fitted.tuning, fitted.counts)
-    require(np.isfinite(fitted.log_prior[fitted.counts.class_weight > 0.0]).any(), "no class has a prior")
+    seen = fitted.counts.class_weight > 0.0
+    require(not seen.any() or np.isfinite(fitted.log_prior[seen]).any(), "no class has a prior")
     require(all(len(shard) == 64 and not shard.strip("0123456789abcdef") for shard in fitted.origin.shards), "shards")
 
 
 def check_counts(counts: Counts) -> None:
     check_schema(counts.schema)
     classes = counts.classes
-    require(classes.ndim == 1 and classes.size, "there are no classes")
+    require(classes.ndim == 1, "its classes are no list")
     require(classes.dtype.kind != "f" or np.isfinite(classes).all(), "a class is not a number")
     require((classes[:-1] < classes[1:]).all(), "its classes are not in order")
     require(counts.class_weight.shape == classes.shape, "its classes and their weights are not as many")
     _not_negative(counts.class_weight, "a class")
-    require(counts.class_weight.any(), "nothing was learned")
+    require(counts.class_weight.any() or not counts.rows, "no row has a weight")
     require(counts.declared or (counts.class_weight > 0.0).all(), "a class has no rows")
     require(counts.rows >= 0 and counts.unlabelled >= 0, "its numbers of rows are negative")
     require(len(counts.statistics) == len(counts.schema.parts), "its parts and their statistics are not as many")

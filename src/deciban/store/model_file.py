@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deciban.arrays import Floats, SparseRows
 from deciban.data.write import replacing
-from deciban.decisions.priors import log_prior
+from deciban.decisions.priors import prior_of
 from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.fitted import Fitted
 from deciban.model import Counts
@@ -49,7 +49,7 @@ def content(parameters: dict[str, Any], fitted: Fitted) -> bytes:
     """The bytes of the file: the same for the same classifier."""
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
-    origin = fitted.origin if fitted.origin.shards else fitted.origin.with_shards([identity(fitted.counts)])
+    origin = fitted.origin.with_shards(shards_of(fitted))
     for key, value in zip(KEYS[2:], ({**parameters}, fitted.counts, fitted.tuning, origin), strict=True):
         header[key] = pack(value, arrays)
     return layout.packed(header, arrays)
@@ -74,8 +74,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
         arrays.finish()
         if not isinstance(parameters, dict) or not isinstance(counts, Counts):
             raise ValueError("it has no counts")
-        prior = log_prior(parameters.get("prior"), counts.classes, counts.class_weight)
-        fitted = Fitted(counts, prior, tuning, origin)
+        fitted = Fitted(counts, prior_of(parameters.get("prior"), counts), tuning, origin)
         check(fitted)
     except ModelFileError:
         raise
@@ -85,6 +84,11 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
             f"{path}: the file cannot be a model of deciban: {reason}; restore it from a copy"
         ) from problem
     return parameters, fitted
+
+
+def shards_of(fitted: Fitted) -> tuple[str, ...]:
+    """The names of the sets of rows that were added up; none where no row has a weight."""
+    return fitted.origin.shards or ((identity(fitted.counts),) if fitted.counts.class_weight.any() else ())
 
 
 def identity(counts: Counts) -> str:

@@ -140,7 +140,7 @@ def tuned(
     blocks = len(base.block_names)
     present = rows.of_classes_present()
     if present.classes < 2 or rows.total < FEWEST_ROWS:
-        few = "one class" if present.classes < 2 else f"{rows.total:g} rows"
+        few = "one class" if present.classes == 1 else f"{rows.total:g} rows"
         return _untuned(count(base), f"plain Bayes: {few} cannot be tuned on")
     if blocks > MOST_BLOCKS:
         counts = count(base)
