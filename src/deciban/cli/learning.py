@@ -1,5 +1,9 @@
 """fit, learn, forget, merge: the commands that make and change model files."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -122,19 +126,19 @@ Examples:
 @common
 def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
-    check_model_output(output or model, table)
-    from deciban.merging import merge as merged
+    with _changing(model, output, table):
+        from deciban.merging import merge as merged
 
-    clf = loaded(model)
-    scan = opened(table, options, output or model)
-    rows = labelled(clf, scan, options["target"])
-    missing_columns(clf, scan)
-    new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
-    shard = clf.shard(rows.stream, rows.target, rows.weight)
-    learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
-    if options["retune"]:
-        learned.retune(rows.stream, rows.target, rows.weight)
-    learned.save(output or model)
+        clf = loaded(model)
+        scan = opened(table, options, output or model)
+        rows = labelled(clf, scan, options["target"])
+        missing_columns(clf, scan)
+        new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
+        shard = clf.shard(rows.stream, rows.target, rows.weight)
+        learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
+        if options["retune"]:
+            learned.retune(rows.stream, rows.target, rows.weight)
+        learned.save(output or model)
     _tell(output or model, learned, f"{shard.counts_.rows:,} rows learned", as_json)
 
 
@@ -150,14 +154,14 @@ Example:
 @common
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
-    check_model_output(output or model, table)
-    clf = loaded(model)
-    before = clf.counts_.rows
-    scan = opened(table, options, output or model)
-    rows = labelled(clf, scan, options["target"])
-    new_columns(clf, rows, scan.name, "left out")
-    clf.forget(rows.stream, rows.target, rows.weight)
-    clf.save(output or model)
+    with _changing(model, output, table):
+        clf = loaded(model)
+        before = clf.counts_.rows
+        scan = opened(table, options, output or model)
+        rows = labelled(clf, scan, options["target"])
+        new_columns(clf, rows, scan.name, "left out")
+        clf.forget(rows.stream, rows.target, rows.weight)
+        clf.save(output or model)
     _tell(output or model, clf, f"{before - clf.counts_.rows:,} rows forgotten", as_json)
 
 
@@ -177,6 +181,20 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
     clf = merged(list(models), force=force)
     clf.save(output)
     _tell(output, clf, f"{len(models)} models merged", as_json)
+
+
+@contextmanager
+def _changing(model: str, output: str | None, table: tuple[str, ...]) -> Iterator[None]:
+    """While it lasts, nobody else changes the model, if it is to be replaced; what can be checked first, is."""
+    from deciban.store.lock import changing
+
+    if output is None:
+        check_output(model, table)
+    else:
+        check_model_output(output, table)
+    in_place = output is None or (os.path.exists(output) and os.path.exists(model) and os.path.samefile(output, model))
+    with changing(model, partial(complain, "note")) if in_place else nullcontext():
+        yield
 
 
 def rows_of(clf: "BayesClassifier") -> str:

@@ -1,0 +1,98 @@
+"""One change of a model file at a time: who reads it, changes it and replaces it lets nobody else do so meanwhile.
+
+The lock is on the file itself and ends with the process, whatever ends it: nothing is left behind. The file is replaced
+by renaming, so whoever has waited looks whether it still has the name.
+"""
+
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+# Seconds that a command waits for another one, and between two looks.
+LONGEST_WAIT = 600.0
+PAUSE = 0.05
+
+# What systems say that cannot lock this file.
+CANNOT = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
+
+
+@contextmanager
+def changing(path: str | os.PathLike[str], tell: Callable[[str], None]) -> Iterator[None]:
+    """While it lasts, no other process that asks in this way changes the model file; `tell` is told what is waited for.
+
+    A TimeoutError where another one does not end.
+    """
+    lock = _locked(os.fspath(path), tell) if os.path.isfile(path) else None
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked(path: str, tell: Callable[[str], None]) -> int | None:
+    """The file, opened and locked; None where files cannot be locked."""
+    end = time.monotonic() + LONGEST_WAIT
+    waiting = False
+    while True:
+        file = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
+        try:
+            if _try_lock(file) and _is_still(file, path):
+                return file
+        except OSError as problem:
+            os.close(file)
+            if problem.errno not in CANNOT:
+                raise
+            tell(f"{path}: files cannot be locked here; let only one command at a time change this one")
+            return None
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+        if not waiting:
+            tell(f"{path}: another command is changing this model; waiting for it")
+            waiting = True
+        if time.monotonic() > end:
+            raise TimeoutError(
+                f"{path}: another command has been changing this model for {LONGEST_WAIT:g} seconds; try again later"
+            )
+        time.sleep(PAUSE)
+
+
+if sys.platform == "win32":  # where a file that is open cannot be replaced: another one stands for it
+    import hashlib
+    import msvcrt
+    import tempfile
+
+    def _lock_file(path: str) -> str:
+        name = hashlib.sha256(os.path.realpath(path).encode()).hexdigest()[:16]
+        return os.path.join(tempfile.gettempdir(), f"deciban-{name}.lock")
+
+    def _try_lock(file: int) -> bool:
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+    def _is_still(file: int, path: str) -> bool:
+        return True
+
+else:
+    import fcntl
+
+    def _lock_file(path: str) -> str:
+        return path
+
+    def _try_lock(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _is_still(file: int, path: str) -> bool:
+        return os.path.samestat(os.fstat(file), os.stat(path))

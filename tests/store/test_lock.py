@@ -1,0 +1,93 @@
+"""Two commands that change one model file do so one after the other."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from deciban import BayesClassifier, load
+from deciban.cli import run
+from deciban.store import lock
+
+HEADER = "size,town,kind\n"
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    for name, first in (("base", 0), ("one", 20), ("two", 40)):
+        lines = (f"{i},{'Ulm' if i % 3 else 'Bern'},{'yes' if i % 2 else 'no'}\n" for i in range(first, first + 20))
+        Path(f"{name}.csv").write_text(HEADER + "".join(lines))
+    BayesClassifier(tune=None).fit("base.csv", "kind").save("m.dcb")
+    return "m.dcb"
+
+
+# Reads a number, and some time later replaces the file by one with the next number: what learning does, in short.
+CHANGE = """
+import os, sys, time
+from deciban.store.lock import changing
+for turn in range(5):
+    with changing("number", lambda words: None):
+        number = int(open("number").read())
+        time.sleep(0.005)
+        name = f"{os.getpid()}.part"
+        with open(name, "w") as file:
+            file.write(str(number + 1))
+        os.replace(name, "number")
+"""
+
+
+def test_of_several_processes_at_once_none_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "number").write_text("0")
+    several = [subprocess.Popen([sys.executable, "-c", CHANGE], cwd=tmp_path) for _ in range(3)]
+    assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
+    assert (tmp_path / "number").read_text() == "15"
+    assert os.listdir(tmp_path) == ["number"]
+
+
+def test_the_second_waits_says_so_and_sees_what_the_first_wrote(model: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The file that it waited for has been replaced by then."""
+    changed = load(model).partial_fit("two.csv", "kind")
+    first = os.open(model, os.O_RDWR)
+    fcntl.flock(first, fcntl.LOCK_EX)
+
+    def end() -> None:
+        changed.save(model)
+        os.close(first)
+
+    timer = threading.Timer(0.3, end)
+    timer.start()
+    assert run(["learn", model, "one.csv"]) == 0
+    timer.join()
+    assert f"note: {model}: another command is changing this model; waiting for it" in capfd.readouterr().err
+    assert load(model).counts_.rows == 60
+
+
+def test_the_second_does_not_wait_for_ever(
+    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "LONGEST_WAIT", 0.2)
+    before = Path(model).read_bytes()
+    with open(model, "rb") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        for command in (["learn", model, "one.csv"], ["forget", model, "base.csv", "--output", "./m.dcb"]):
+            assert run(command) == 5
+            assert "another command has been changing this model for 0.2 seconds; try again" in capfd.readouterr().err
+        assert run(["learn", model, "one.csv", "--output", "other.dcb"]) == 0
+        assert run(["predict", model, "one.csv"]) == 0
+    assert Path(model).read_bytes() == before
+
+
+def test_where_files_cannot_be_locked_that_is_said(
+    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(file: int, how: int) -> None:
+        raise OSError(lock.CANNOT[0], "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert run(["learn", model, "one.csv"]) == 0
+    assert "files cannot be locked here" in capfd.readouterr().err
