@@ -1,8 +1,9 @@
 """The array types of this project, and a few helpers on them."""
 
 import os
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.floating] | npt.NDArray[np.integer]
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 # Cells beyond this cannot be squared and added up.
@@ -103,6 +106,27 @@ class SparseRows:
 
     def kernel_arrays(self) -> tuple[npt.NDArray[Any], ...]:
         return kernel_view(self.data), kernel_view(self.indices), kernel_view(self.indptr)
+
+
+def with_each(table: "pa.Table", change: Callable[["pa.ChunkedArray"], Any]) -> "pa.Table":
+    """The table with `change` of each column, made at once: setting a single one takes as long as there are columns."""
+    import pyarrow as pa
+
+    before = table.columns
+    after = [change(column) for column in before]
+    if all(one is other for one, other in zip(before, after, strict=True)):
+        return table
+    return pa.Table.from_arrays(after, names=table.column_names)
+
+
+def repeated(names: Iterable[Name]) -> Name | None:
+    """The first of the names that is there more than once."""
+    seen = set[Name]()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def take_cells(array: "pa.Array", rows: Any) -> "pa.Array":

@@ -731,7 +731,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         source = open_rows(X, self.column_types())
         if others_as_text and isinstance(source, Source):
-            source = source.as_text([name for name in source.names if name not in self.column_types()])
+            known = self.column_types()
+            source = source.as_text([name for name in source.names if name not in known])
         if not isinstance(source, Stream):
             yield what(source, 0)
             return

@@ -159,13 +159,15 @@ def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") 
 
 def missing_columns(clf: "BayesClassifier", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
-    if absent := [name for name in clf.schema_.names or () if name not in scan.names]:
+    there = set(scan.names)
+    if absent := [name for name in clf.schema_.names or () if name not in there]:
         complain("warning", f"{scan.name} has no {_few(absent)}: taken as missing, which is no evidence")
 
 
 def new_columns(clf: "BayesClassifier", rows: "LabelledStream", name: str, what: str) -> None:
     """Say which columns of a table are new to the model, and what becomes of them."""
-    if fresh := [column for column in rows.names if column not in (clf.schema_.names or ())]:
+    known = set(clf.schema_.names or ())
+    if fresh := [column for column in rows.names if column not in known]:
         complain("warning", f"{name} has {_few(fresh)}, new to the model: {what}")
 
 

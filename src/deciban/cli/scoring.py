@@ -102,22 +102,26 @@ def _write(
     kept = None if options["keep"] is None else [name for name in options["keep"].split(",") if name]
     if kept is not None and (strange := [name for name in kept if name not in names]):
         raise click.UsageError(f"--keep {strange[0]}: there is no such column; there are {', '.join(names)}")
-    dropped = [] if kept is None else [name for name in names if name not in kept]
+    dropped = set() if kept is None else set(names).difference(kept)
     rows = 0
     if output is None:
         with to_stream(_Screen() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
                        safe=not options["raw"]) as write:  # fmt: skip
             for table in tables:
-                write(table.drop_columns(dropped))
+                write(_without(table, dropped))
         return
     with written(output, safe=not options["raw"]) as write:
         for table in tables:
-            write(table.drop_columns(dropped))
+            write(_without(table, dropped))
             rows += table.num_rows
     if as_json:
         say_json({"output": output, "rows": rows})
     else:
         say(f"{output}: {rows:,} rows")
+
+
+def _without(table: "pa.Table", names: set[str]) -> "pa.Table":
+    return table.select([name for name in table.column_names if name not in names]) if names else table
 
 
 class _Screen:

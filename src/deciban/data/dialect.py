@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from deciban.arrays import repeated
 from deciban.data.text_types import text_type
 from deciban.errors import DataError, UsageError
 
@@ -129,8 +130,7 @@ def _csv(
         raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
     names = tuple(name or f"column{j + 1}" for j, name in enumerate(names))
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    if (twice := repeated(names)) is not None:
         raise DataError(
             f"{called}, line {skipped + 1}: column {twice!r} is there more than once; name every column once"
         )

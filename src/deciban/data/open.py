@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from deciban.arrays import repeated
 from deciban.data.sources import scan
 from deciban.data.stream import Stream
 from deciban.data.tables import Frame, Matrix, SparseMatrix, Table, is_text, plain_type, sparse_rows
@@ -176,8 +177,7 @@ def _columns(data: Mapping[Any, Any]) -> Frame:
 
 
 def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
+    if (twice := repeated(names)) is not None:
         raise DataError(f"column {twice!r} is there more than once; give every column its own name")
     return Frame(pa.table(list(arrays), names=list(names)), named)
 

@@ -145,7 +145,8 @@ class TextFiles:
     def _copied(self, found: Found, names: Sequence[str]) -> pa.RecordBatch:
         """These columns of rows that were found."""
         data, begins, stops = found
-        places = [self.names.index(name) for name in names]
+        place = {name: k for k, name in enumerate(self.names)}
+        places = [place[name] for name in names]
         cells = [_texts(self.copy, data, begins[:, place], stops[:, place]) for place in places]
         return pa.RecordBatch.from_arrays(cells, list(names))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deciban.arrays import CORES
+from deciban.arrays import CORES, with_each
 from deciban.data.complaints import interrupts, told
 from deciban.data.dialect import Quotes, quotes_in
 from deciban.data.drawing import drawn
@@ -231,21 +231,21 @@ class Scan(Source):
     def settled(self, sample: pa.Table) -> tuple["Scan", pa.Table]:
         types = {name: kind for name in self.unsure if (kind := text_type(sample[name], self.decimal)) is not None}
         scan = self.with_types(types) if types else self
-        for name, kind in types.items():
-            place = sample.column_names.index(name)
-            sample = sample.set_column(place, name, converted(sample[name], kind))
+        if types:
+            cells = [converted(sample[name], types.get(name, "VARCHAR")) for name in sample.column_names]
+            sample = pa.Table.from_arrays(cells, names=sample.column_names)
         if self.typed:
             return scan, sample
-        for place, name in enumerate(sample.column_names):
-            sample = sample.set_column(place, name, as_days(as_whole(sample.column(place))))
-        days = {name for name in sample.column_names if pa.types.is_date(sample[name].type)}
+        sample = with_each(sample, lambda cells: as_days(as_whole(cells)))
+        days = {field.name for field in sample.schema if pa.types.is_date(field.type)}
         return replace(scan, days=scan.days | days), sample
 
     def _named(self, table: pa.Table) -> pa.Table:
-        table = table.rename_columns(list(self.names))
-        for name in self.days.intersection(self.names):
-            table = table.set_column(self.names.index(name), name, as_days(table[name]))
-        return table
+        if not self.days:
+            return table.rename_columns(list(self.names))
+        named = zip(self.names, table.columns, strict=True)
+        cells = [as_days(column) if name in self.days else column for name, column in named]
+        return pa.Table.from_arrays(cells, names=list(self.names))
 
     def _union(self, names: Sequence[str]) -> str:
         if not names:

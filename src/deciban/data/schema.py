@@ -1,5 +1,6 @@
 """What each column is: its family, and why."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -109,8 +110,9 @@ class Schema:
     def block_names(self) -> tuple[str, ...]:
         """The name of each block: that of its column, or those of its columns joined; with the family if need be."""
         names = [self._joined(columns) for _, _, columns in self._block_columns]
+        times = Counter(names)
         return tuple(
-            name if names.count(name) == 1 else f"{name} as {self.parts[p].family}"
+            name if times[name] == 1 else f"{name} as {self.parts[p].family}"
             for name, (p, _, _) in zip(names, self._block_columns, strict=True)
         )
 

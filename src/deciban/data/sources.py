@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from deciban.arrays import repeated
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
@@ -230,8 +231,7 @@ def _described(query: str, name: str, called: Mapping[str, str] = NOTHING, json_
             names, types = relation.columns, [str(kind) for kind in relation.types]
     finally:
         connection.close()
-    if len(set(names)) < len(names):
-        twice = next(column for column in names if names.count(column) > 1)
+    if (twice := repeated(names)) is not None:
         raise DataError(f"{name}: column {twice!r} is there more than once; give every column its own name")
     return dict(zip(names, types, strict=True))
 

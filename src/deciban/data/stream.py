@@ -127,11 +127,13 @@ class Source(Stream):
     def without(self, columns: Sequence[str]) -> Self:
         """Leave some columns out."""
         self._refuse_strange(columns)
-        left = tuple(name for name in self.columns if name not in columns)
+        out = set(columns)
+        left = tuple(name for name in self.columns if name not in out)
         return replace(self, columns=left, ignored=(*self.ignored, *columns))
 
     def _refuse_strange(self, columns: Iterable[str]) -> None:
-        if strange := [name for name in columns if name not in self.names]:
+        known = set(self.names)
+        if strange := [name for name in columns if name not in known]:
             raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
 
     def head(self, rows: int) -> pa.Table:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
-from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view
+from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view, with_each
 from deciban.errors import BadCell
 from deciban.families.base import Readable
 from deciban.statistics.levels import as_values
@@ -161,11 +161,11 @@ class Frame:
         return Frame(self.table.slice(start, stop - start), self.named)
 
     def take(self, rows: Integers) -> "Frame":
-        table = self.table
-        for k, kind in enumerate(table.schema.types):
-            if pa.types.is_string_view(kind):  # of which Arrow can take none
-                table = table.set_column(k, table.column_names[k], table.column(k).cast(pa.large_string()))
-        return Frame(table.take(pa.array(rows)), self.named)
+        def takeable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+            """Arrow can take no views."""
+            return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+
+        return Frame(with_each(self.table, takeable).take(pa.array(rows)), self.named)
 
     def select(self, names: Sequence[str]) -> "Frame":
         """The columns of these names in this order; a column that is not there has only missing cells."""
@@ -265,20 +265,21 @@ def from_numbers(numbers: Floats, kind: str) -> pa.Array:
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
     """The columns of a table with more behind, which get other names where theirs are taken."""
     if isinstance(table, Frame):
-        found = table.table
+        names, columns = table.table.column_names, list(table.table.columns)
     else:
-        cells = table.numbers(range(table.width))
-        found = pa.table(
-            [pa.array(cells[:, j]) for j in range(table.width)], names=[f"x{j}" for j in range(table.width)]
-        )
+        numbers = table.numbers(range(table.width))
+        names, columns = [f"x{j}" for j in range(table.width)], [pa.array(column) for column in numbers.T]
+    taken = set(names)
     for name, cells in added.items():
-        while name in found.column_names:
+        while name in taken:
             name += "_"
+        taken.add(name)
+        names.append(name)
         if cells.dtype.kind == "O" and not all(isinstance(cell, str) for cell in cells):
             cells = np.array([str(cell) for cell in cells])
         kind = pa.string() if cells.dtype.kind in "OU" else None
-        found = found.append_column(name, pa.array(cells.tolist() if kind else cells, kind))
-    return found
+        columns.append(pa.array(cells.tolist() if kind else cells, kind))
+    return pa.Table.from_arrays(columns, names=names)
 
 
 def _ticks(array: pa.Array) -> Floats:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban.arrays import with_each
 from deciban.data.complaints import interrupts
 from deciban.data.scan import connect
 from deciban.data.stream import STANDARD_INPUT
@@ -133,7 +134,8 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
     def write(table: pa.Table) -> None:
         nonlocal writer, schema
         if kind in ("csv", "tsv"):
-            table = without_formulas(_flat(table)) if safe else _flat(table)
+            table = with_each(table, _flat)
+            table = without_formulas(table) if safe else table
         if writer is None:
             schema = table.schema
             writer = makers[kind](file, schema, kind)
@@ -195,14 +197,10 @@ class _json:  # noqa: N801 - a maker like the others
 
     def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
         self._file = file
-        self._connection = connect()
+        self._connection = connect(len(schema))
 
     def write_table(self, table: pa.Table) -> None:
-        for place, name in enumerate(table.column_names):
-            if pa.types.is_floating(table.schema.types[place]):
-                column = table.column(place)
-                nothing = pa.scalar(None, column.type)
-                table = table.set_column(place, name, pc.if_else(pc.is_finite(column), column, nothing))
+        table = with_each(table, _finite)
         with interrupts():
             self._connection.register("deciban rows", table)
             found = self._connection.sql('SELECT to_json("deciban rows") AS line FROM "deciban rows"')
@@ -214,26 +212,28 @@ class _json:  # noqa: N801 - a maker like the others
         self._connection.close()
 
 
-def _flat(table: pa.Table) -> pa.Table:
+def _finite(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without the numbers that JSON does not have."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
+
+
+def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Lists and records as text, for files that have none, and all text of the one type that is looked through."""
     import json
 
-    for place, name in enumerate(table.column_names):
-        if str(plain_type(table.schema.types[place])) == "string":  # of pandas and polars too
-            table = table.set_column(place, name, table.column(place).cast(pa.string()))
-        if pa.types.is_nested(table.schema.types[place]):
-            cells = [
-                None if cell is None else json.dumps(cell, default=str) for cell in table.column(place).to_pylist()
-            ]
-            table = table.set_column(place, name, pa.array(cells, pa.string()))
-    return table
+    if str(plain_type(column.type)) == "string":  # of pandas and polars too
+        return column.cast(pa.string())
+    if pa.types.is_nested(column.type):
+        cells = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_pylist()]
+        return pa.chunked_array([pa.array(cells, pa.string())])
+    return column
 
 
 def without_formulas(table: pa.Table) -> pa.Table:
     """Text that a spreadsheet would run, with an apostrophe in front: it is shown as it is and does nothing."""
-    for place, name in enumerate(table.column_names):
-        if pa.types.is_string(table.schema.types[place]):
-            table = table.set_column(place, name, _guarded(table.column(place)))
+    table = with_each(table, lambda column: _guarded(column) if pa.types.is_string(column.type) else column)
     names = _guarded(pa.array(table.column_names, pa.string())).to_pylist()
     return table.rename_columns(names)
 

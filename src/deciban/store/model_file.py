@@ -101,19 +101,25 @@ def identity(counts: Counts) -> str:
     for part, statistic in zip(plain.schema.parts, plain.statistics, strict=True):
         names = [plain.schema.column_name(column) for column in part.columns]
         blocks = [(names, statistic)] if part.family.joint else _apart(names, statistic)
+        width = len(names) if part.family.joint else 1
+        nothing = _digest(part.family.empty(plain.classes.size, width))
         for block, one in blocks:
             digest = _digest(one)
-            if digest != _digest(part.family.empty(plain.classes.size, len(block))):  # a column without cells is none
+            if digest != nothing:  # a column without cells is none
                 found.append((tuple(block), digest))
     return _digest((plain.classes, plain.class_weight, plain.rows, tuple(sorted(found))))
 
 
 def _apart(names: list[str], statistic: Statistic) -> Iterator[tuple[list[str], Statistic]]:
     """The statistic of each column by itself."""
-    for k, name in enumerate(names):
-        alone = np.full(len(names), -1)
-        alone[k] = 0
-        yield [name], statistic.place_columns(alone, 1)
+    if len(names) == 1:
+        yield names, statistic
+        return
+    half = len(names) // 2  # halves of halves: to take one column out of many takes as long as there are columns
+    for first, size in ((0, half), (half, len(names) - half)) if half else ():
+        place = np.arange(len(names)) - first
+        some = statistic.place_columns(np.where(place < size, np.maximum(place, -1), -1), size)
+        yield from _apart(names[first : first + size], some)
 
 
 def _digest(value: Any) -> str:
