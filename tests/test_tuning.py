@@ -316,7 +316,7 @@ def test_ten_thousand_columns_share_one_weight() -> None:
     y = np.arange(60) % 2
     X = RNG.normal(size=(60, 10_000)) + 0.05 * y[:, None]
     clf = BayesClassifier().fit(X, y)
-    assert "one weight for all: 10000 blocks" in str(clf.tuning_)
+    assert "one weight for all 10000 blocks" in str(clf.tuning_)
     assert np.unique(clf.tuning_.weights).size == 1
     assert clf.tuning_.weights[0] < 0.5
 
@@ -529,3 +529,28 @@ def test_pairs_that_share_a_column_keep_their_own_weights() -> None:
     before = dict(zip(clf.model_.schema.block_names, clf.tuning_.weights.tolist(), strict=True))
     clf.partial_fit(table[:10], y[:10])
     assert dict(zip(clf.model_.schema.block_names, clf.tuning_.weights.tolist(), strict=True)) == before
+
+
+@pytest.mark.parametrize("case", ["mixed", "weighted", "rare class", "many blocks"])
+def test_tuning_says_how_good_it_is_and_leave_one_out_agrees(case: str) -> None:
+    X, y, weights = MIXED, Y.astype(str), None
+    if case == "weighted":
+        weights = RNG.integers(0, 4, N).astype(np.float64) / 2
+    if case == "rare class":
+        y = np.where(np.arange(N) == 7, "once", y)
+    if case == "many blocks":
+        X = np.random.default_rng(3).normal(size=(N, 501)) + 0.05 * Y[:, None]
+    clf = BayesClassifier().fit(X, y, weights)
+    found = clf.leave_one_out()
+    assert clf.tuning_.accuracy == pytest.approx(found.accuracy, rel=1e-9)
+    assert clf.tuning_.log_loss == pytest.approx(found.log_loss, rel=1e-6)
+    assert f"left-out accuracy {found.accuracy:.4f}, log-loss {found.log_loss:.4f} (given the tuning)" in str(
+        clf.tuning_
+    )
+
+
+def test_figures_of_rows_of_before_are_dropped_when_more_are_learned() -> None:
+    clf = BayesClassifier().fit(MIXED, Y).partial_fit(MIXED, Y)
+    assert clf.tuning_.accuracy is clf.tuning_.log_loss is None
+    clf.retune(MIXED, Y)
+    assert clf.tuning_.accuracy == pytest.approx(clf.leave_one_out(MIXED, Y).accuracy)

@@ -151,7 +151,7 @@ def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") 
     types = dict(zip(schema.names or (), schema.types or (), strict=False))
     lines = [("column", "type", "family", "why")]
     for name, family, why in schema.rows():
-        lines.append((shortened(name, 32), types.get(name, ""), family, why if len(why) <= 50 else why[:49] + "…"))
+        lines.append((shortened(name, 32), types.get(name, ""), family, why))
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
     rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
     return aligned(shown) + rest

@@ -223,6 +223,8 @@ def contents(clf: "BayesClassifier") -> dict[str, Any]:
         ],
         "tuned_rows": None if tuning is None else tuning.rows,
         "stale": None if tuning is None else tuning.stale,
+        "left_out_accuracy": None if tuning is None else tuning.accuracy,
+        "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
         "shards": list(clf.shards_),
     }

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -105,9 +106,13 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
         return say_json({"model": output, **contents(clf)})
     heading(f"{output}: {rows_of(clf)}")
     say(columns_of(clf, most=12, more=f"deciban inspect {output}"))
-    if clf.tuning_ is not None:
-        say()
-        say(clf.tuning_.note or f"tuned on {clf.tuning_.rows:,} rows")
+    say()
+    tuning = clf.tuning_
+    if tuning is not None and options["prior"] != "empirical":
+        tuning = replace(tuning, accuracy=None)  # that is with the shares of the classes in the table
+    say("plain Bayes" if tuning is None else tuning.summary)
+    if tuning is None or tuning.accuracy is None:
+        say(f"how good it is: deciban evaluate {output} {' '.join(table)}")
     return None
 
 

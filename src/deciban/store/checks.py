@@ -89,6 +89,8 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     require(tuning.weights.shape == (len(tuning.schema.block_names),), "its weights are not one a block")
     _not_negative(tuning.weights, "the weight of a block")
     require(tuning.bias.shape == counts.classes.shape and np.isfinite(tuning.bias).all(), "its bias is not one a class")
+    require(tuning.accuracy is None or 0.0 <= tuning.accuracy <= 1.0, "its accuracy is no share")
+    require(tuning.log_loss is None or 0.0 <= tuning.log_loss < np.inf, "its log-loss is no loss")
 
 
 def _not_negative(numbers: Floats, what: str) -> None:

@@ -59,7 +59,7 @@ def joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
         losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
         family = families[int(np.argmin(losses))]
         evidence = left_out_evidence(rows, family, columns, counted)
-        why = "all numeric columns together, log-loss " + f"{rows.losses(evidence)[0]:.4f} alone"
+        why = f"all numeric columns together: log-loss {rows.losses(evidence)[0]:.4f} alone"
         heard.append(Heard(Part(family, tuple(columns), (why,) * len(columns), beside=True), evidence))
     return heard
 
@@ -107,7 +107,7 @@ def pairs_of(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, flo
             members = tuple(columns[m] for m in pairs[k])
             cuts = tuple(coded[column][1] for column in members)
             family = JointTable(PAIR_ALPHA, cuts=None if cuts == (None, None) else cuts)
-            why = f"together they promised {gains[k]:.1f} nats"
+            why = f"they depend on each other: together worth {gains[k]:.1f} nats more"
             part = Part(family, members, (why, why), beside=True)
             joined.append(Heard(part, left_out_evidence(rows, family, members, {})))
         pairs = [pair for k, pair in enumerate(pairs) if k not in set(found)]

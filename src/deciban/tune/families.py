@@ -37,6 +37,15 @@ class Choice:
     loss: float
     others: tuple[tuple[Family, float], ...]
 
+    @property
+    def why(self) -> str:
+        """The reason, as people are told it."""
+        if not self.others:
+            return "the only family that suits it"
+        family, loss = self.others[0]
+        name = str(family).replace(", outside='ignore'", "").replace("outside='ignore'", "").removesuffix("()")
+        return f"best of {len(self.others) + 1} tried: log-loss {self.loss:.4f} alone, next {name} {loss:.4f}"
+
     def __str__(self) -> str:
         runners_up = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])
         return f"{self.column}: {self.family} {self.loss:.4f}" + (f" before {runners_up}" if runners_up else "")
@@ -85,7 +94,7 @@ def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, 
         choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for _, other, f in others)))
     by_column = dict(zip(sorted(ledger), choices, strict=True))
     for family, columns in chosen.items():
-        why = tuple(_reason(by_column[column]) for column in columns)
+        why = tuple(by_column[column].why for column in columns)
         evidence = np.stack([best[column] for column in columns], axis=1)
         heard.append(Heard(Part(family, tuple(columns), why), evidence))
     return heard, tuple(choices)
@@ -94,13 +103,6 @@ def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, 
 def inferred_columns(part: Part) -> list[int]:
     """The columns that nobody spoke of."""
     return [column for column, why in zip(part.columns, part.why, strict=True) if why != GIVEN]
-
-
-def _reason(choice: Choice) -> str:
-    if not choice.others:
-        return "the only candidate"
-    family, loss = choice.others[0]
-    return f"log-loss {choice.loss:.4f} alone, before {family} {loss:.4f}"
 
 
 def candidates(family: Family, rows: Rows, column: int) -> list[Family]:

@@ -37,8 +37,7 @@ def best_texts(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...
         best = int(np.argmin(losses))
         others = tuple((options[o][0], losses[o]) for o in np.argsort(losses) if o != best)
         choice = Choice(base.column_name(column), options[best][0], losses[best], others)
-        why = f"log-loss {losses[best]:.4f} alone" + (f", before {others[0][0]} {others[0][1]:.4f}" if others else "")
-        heard.append(Heard(Part(options[best][0], (column,), (why,)), options[best][1]))
+        heard.append(Heard(Part(options[best][0], (column,), (choice.why,)), options[best][1]))
         choices.append(choice)
     return heard, tuple(choices)
 

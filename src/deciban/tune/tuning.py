@@ -5,17 +5,18 @@ depend on any of it: a choice says which statistics are kept beside those of pla
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from deciban.arrays import Floats, Integers
 from deciban.data.labels import Labels
-from deciban.data.schema import Part, Schema
+from deciban.data.schema import LATER, Part, Schema
 from deciban.data.tables import Table
 from deciban.errors import BadCell, DataError
 from deciban.families import JointGaussian
+from deciban.families.base import LeftOut
 from deciban.fit import one_blas_thread
 from deciban.model import Counts, Model, column_places, estimate
 from deciban.progress import progress
@@ -24,7 +25,7 @@ from deciban.tune.blocks import MOST_PAIRS, joint_gaussians, pairs_of
 from deciban.tune.families import Choice, best_families
 from deciban.tune.rows import FEWEST_ROWS, Rows
 from deciban.tune.texts import best_texts
-from deciban.tune.weights import learn_weights
+from deciban.tune.weights import learn_weights, left_out_figures
 
 # No more rows than this are looked at, fewer where they have much to say.
 MOST_ROWS = 6_000
@@ -39,6 +40,8 @@ class Tuning:
     """The parts that are heard, the weight of each of their blocks, the bias of each class, and how they were found.
 
     `stale`: the counts have changed since.
+    `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
+    same rows, so they flatter a little. None where nothing was tuned, or the counts have changed since.
     """
 
     schema: Schema
@@ -48,6 +51,8 @@ class Tuning:
     note: str = ""
     choices: tuple[Choice, ...] = ()
     stale: bool = False
+    accuracy: float | None = field(default=None, metadata=LATER)
+    log_loss: float | None = field(default=None, metadata=LATER)
 
     @property
     def groups(self) -> Integers:
@@ -114,14 +119,20 @@ class Tuning:
         bias = np.zeros(counts.classes.size)
         known = np.isin(counts.classes, classes)
         bias[known] = self.bias[np.isin(classes, counts.classes)]
-        return replace(self, schema=schema, weights=weights, bias=bias, stale=True)
+        return replace(self, schema=schema, weights=weights, bias=bias, stale=True, accuracy=None, log_loss=None)
+
+    @property
+    def summary(self) -> str:
+        """On how many rows it was tuned and how good it is, in one line."""
+        if not self.rows:
+            return self.note or "not tuned"
+        text = f"tuned on {counted(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
+        if self.accuracy is None or self.log_loss is None:
+            return text
+        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} (given the tuning)"
 
     def __str__(self) -> str:
-        lines = [
-            f"tuned on {counted(self.rows, 'row')}" + ("; the counts have changed since: retune" if self.stale else "")
-        ]
-        if self.note:
-            lines.append(self.note)
+        lines = [self.summary + ("; the counts have changed since: retune" if self.stale else "")]
         weights = zip(self.schema.block_names, self.weights, strict=True)
         return "\n".join([*lines, aligned((name, f"{weight:.3f}") for name, weight in weights)])
 
@@ -144,9 +155,8 @@ def tuned(
         return _untuned(count(base), f"plain Bayes: {few} cannot be tuned on")
     if blocks > MOST_BLOCKS:
         counts = count(base)
-        weight, bias = shared_weight(rows.among(labels.classes, counts), counts, learned=True)
-        note = f"one weight for all: {blocks} blocks are more than {MOST_BLOCKS}"
-        return counts, Tuning(base, np.full(blocks, weight), bias, rows.labels.size, note)
+        start = replace(Tuning.plain(counts), schema=base, note=f"one weight for all {blocks} blocks")
+        return counts, with_shared_weight(start, rows.among(labels.classes, counts), counts, learned=True)
     try:
         with progress("tuning", "candidates") as advance:
             found = choose(replace(present, advance=advance, threads=threads), base)
@@ -175,9 +185,7 @@ def retuned(
             f"{rows.labels.size} rows of {classes} classes are too few to tune on; give at least {FEWEST_ROWS}"
         )
     if len(tuning.schema.block_names) > MOST_BLOCKS:
-        weight, bias = shared_weight(rows, counts.heard(tuning.schema), learned)
-        weights = np.full_like(tuning.weights, weight)
-        return replace(tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False)
+        return with_shared_weight(tuning, rows, counts.heard(tuning.schema), learned)
     return reweighed(tuning, counts, rows, learned)
 
 
@@ -185,9 +193,17 @@ def reweighed(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) 
     """The same parts with the weights that these rows support, which are among those counted if they were `learned`."""
     heard = counts.heard(tuning.schema)
     model = estimate(heard, rows.log_prior)
-    evidence = model.evidence_left_out(heard, rows.table, rows.taken_out(learned))
+    left_out = rows.taken_out(learned)
+    evidence = model.evidence_left_out(heard, rows.table, left_out)
+    found = replace(tuning, rows=rows.labels.size, stale=False, note="")
+    return weighed(found, evidence, rows, counts.class_weight, left_out)
+
+
+def weighed(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOut) -> Tuning:
+    """With the weights that this evidence supports, and how good they make it."""
     weights, bias = learn_weights(evidence, rows, tuning.groups)
-    return replace(tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False, note="")
+    accuracy, log_loss = left_out_figures(evidence, rows, weights, bias, class_weight, left_out.taken)
+    return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss)
 
 
 def choose(rows: Rows, base: Schema) -> Tuning:
@@ -203,8 +219,8 @@ def choose(rows: Rows, base: Schema) -> Tuning:
     evidence = np.empty((rows.labels.size, len(schema.block_names), rows.classes))
     for slot, part in zip(schema.slots, heard, strict=True):
         evidence[:, slot] = part.evidence
-    weights, bias = learn_weights(evidence, rows, tuning.groups)
-    return replace(tuning, weights=weights, bias=bias).without_idle_blocks()
+    class_weight = np.bincount(rows.labels, rows.weights, rows.classes).astype(np.float64)
+    return weighed(tuning, evidence, rows, class_weight, rows.left_out).without_idle_blocks()
 
 
 def most_rows(schema: Schema, classes: int) -> int:
@@ -222,12 +238,16 @@ def wide(base: Schema, heard: Iterable[Part]) -> Schema:
     return schema
 
 
-def shared_weight(rows: Rows, counts: Counts, learned: bool) -> tuple[float, Floats]:
-    """One weight for all blocks, and the bias of each class: for models of too many blocks to weigh each."""
+def with_shared_weight(tuning: Tuning, rows: Rows, counts: Counts, learned: bool) -> Tuning:
+    """With one weight for all blocks, and the bias of each class: for models of too many blocks to weigh each."""
     schema, left_out = counts.schema, rows.taken_out(learned)
     evidence = np.zeros((rows.labels.size, 1, rows.classes))
     for p, (part, statistic) in enumerate(zip(schema.parts, counts.statistics, strict=True)):
         cells = part.family.read(rows.table, part.columns)
         part.family.score_left_out(statistic, cells, left_out, schema.together[p], evidence)
-    weights, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
-    return float(weights[0]), bias
+    shared, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
+    figures = left_out_figures(evidence, rows, shared, bias, counts.class_weight, left_out.taken)
+    weights = np.full(len(schema.block_names), shared[0])
+    return replace(
+        tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False, accuracy=figures[0], log_loss=figures[1]
+    )

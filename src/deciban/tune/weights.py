@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import softmax
 
 from deciban.arrays import Floats, Integers
 from deciban.tune.rows import Rows
@@ -36,6 +37,24 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = 
     if group.size == len(groups):
         return start, bias
     return maximise(evidence, rows, start, bias, BLOCK_ROWS, polish)
+
+
+def left_out_figures(
+    evidence: Floats, rows: Rows, weights: Floats, bias: Floats, class_weight: Floats, taken: Floats
+) -> tuple[float, float]:
+    """The accuracy and the log-loss of rows, each scored by the others: what the weights were chosen by.
+
+    class_weight: of all that was counted. taken: how much of each row is left out of that.
+    """
+    joint = np.einsum("nkc,k->nc", centred(evidence), weights) + rows.log_prior + bias
+    every = np.arange(rows.labels.size)
+    own = class_weight[rows.labels]
+    with np.errstate(divide="ignore"):
+        joint[every, rows.labels] += np.log(np.maximum(own - taken, 0.0) / own)  # the prior of the other rows
+    chance = softmax(joint, axis=1)[every, rows.labels]
+    right = joint.argmax(axis=1) == rows.labels
+    losses = -np.log(np.maximum(chance, np.finfo(np.float64).eps))
+    return float(np.average(right, weights=rows.weights)), float(np.average(losses, weights=rows.weights))
 
 
 def centred(evidence: Floats) -> Floats:
