@@ -599,14 +599,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
         """The places of labels among the model's classes, -1 where one is missing; rows of weight 0 may have any."""
         classes = self.model_.classes
-        known = np.isin(labels.classes, classes)
-        strange = (labels.codes >= 0) & ~known[labels.codes]
+        known = np.append(np.isin(labels.classes, classes), True)  # what is missing is not strange
+        strange = ~known[labels.codes]
         counts = strange if weights is None else strange & (weights > 0.0)
         if counts.any():
             found = labels.classes[labels.codes[counts][:1]].tolist()[0]
             raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
-        place = np.append(np.where(known, np.searchsorted(classes, labels.classes), -1), -1).astype(np.int32)
-        return place[labels.codes]
+        place = np.where(known, np.append(np.searchsorted(classes, labels.classes), -1), -1).astype(np.int32)
+        return np.asarray(place[labels.codes])
 
     def _place_of(self, label: Any) -> int:
         """The place of a class."""

@@ -224,7 +224,8 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _figures(figures: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{NAMES.get(name, name)} {value:.4f}" for name, value in figures.items() if value is not None)
+    known = {name: value for name, value in figures.items() if value is not None and not np.isnan(value)}
+    return ", ".join(f"{NAMES.get(name, name)} {value:.4f}" for name, value in known.items())
 
 
 def judge(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:

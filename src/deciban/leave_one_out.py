@@ -68,7 +68,9 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: by how much claims and facts differ on average."""
+        """The expected calibration error: by how much claims and facts differ on average; NaN of no rows."""
+        if not self.weight.size:
+            return float("nan")
         return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
 
     def as_dicts(self) -> list[dict[str, float]]:
@@ -77,6 +79,8 @@ class Calibration:
         return [{"claimed": said, "right": right, "rows": rows} for said, right, rows in zip(*columns, strict=True)]
 
     def __str__(self) -> str:
+        if not self.weight.size:
+            return "no row to calibrate by"
         lines = [("claimed", "right", "rows")]
         for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
             lines.append((f"{claimed:.3f}", f"{right:.3f}", amount(weight)))

@@ -158,6 +158,8 @@ def _objects(array: LabelArray) -> Labels:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         kinds = sorted({type(label).__name__ for label in array})
         raise DataError(f"Unknown label type: the labels mix {', '.join(kinds)}; give them all one type") from error
+    if encoded.null_count == len(encoded):  # Arrow then takes the missing label for a value
+        return Labels(np.zeros(0, dtype=array.dtype), np.full(array.size, -1, dtype=np.int32))
     if pa.types.is_floating(encoded.type.value_type):
         numbers = _floats(array.astype(np.float64))
         return Labels(numbers.classes.astype(array.dtype), numbers.codes)

@@ -119,10 +119,36 @@ def lookup_left_out(
     padded = np.concatenate([np.concatenate([table.T, np.zeros((1, len(table)))]) for table in counts])
     width = np.zeros(len(counts)) if log_width is None else log_width
     alpha, smooth = np.full(len(counts), float(whole.alpha)), whole.unseen == "smooth"
-    table = np.ascontiguousarray(whole.table)
+    table, codes = np.ascontiguousarray(whole.table), codes.copy()
+    for j, one in enumerate(counts):
+        _score_where_nothing_is_left(one, codes[:, j], rows, whole.alpha, fixed, smooth, width[j], out[:, slot[j]])
     kernels.left_out_lookup(
         codes, rows.labels, rows.taken, whole.start, table, padded, alpha, fixed, smooth, width, slot, out
     )
+
+
+def _score_where_nothing_is_left(
+    counts: Floats, codes: Codes, rows: LeftOut, alpha: float, fixed: bool, smooth: bool, log_width: float, out: Floats
+) -> None:
+    """Score, by definition, the rows without which a share is 0 / 0; their codes become -1, so that they are done."""
+    size = counts.shape[1]
+    if not size or (alpha > 0.0 and (fixed or size > 1)):
+        return  # every share is of something
+    every, labels, taken = counts.sum(axis=0), rows.labels, rows.taken
+    of_level = every[np.minimum(codes, size - 1)]
+    gone = (codes < size) & (of_level - taken <= 1e-9 * of_level) & (not fixed)
+    of_class = counts.sum(axis=1)
+    of_none = (of_class[labels] - taken <= 1e-9 * of_class[labels]) | (of_class == 0.0).any()  # of some class
+    of_nobody = every.sum() - taken <= 1e-9 * every.sum()
+    odd = (codes >= 0) & (taken > 0.0) & np.where(gone, smooth & of_none, of_nobody)
+    for i in np.flatnonzero(odd):
+        left = counts.copy()
+        left[labels[i], codes[i]] = max(left[labels[i], codes[i]] - taken[i], 0.0)
+        left = np.where(left <= 1e-9 * counts, 0.0, left)
+        known = left if not gone[i] else np.delete(left, codes[i], axis=1)
+        padded = np.concatenate([known, np.zeros((len(known), 1))], axis=1)
+        out[i] += log(smoothed(padded, alpha, known.shape[1])[:, -1 if gone[i] else codes[i]]) - log_width
+    codes[odd] = -1
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # So many words are worth a second thread.
 MANY_WORDS = 1 << 14
 
+# No more words are drawn at once: they and their texts are in memory.
+MOST_WORDS_DRAWN = 1 << 26
+
 
 def row_sums(rows: SparseRows) -> Floats:
     """The sum of what is stored in each row."""
@@ -280,7 +283,10 @@ def _thrown(
     """Words thrown one after the other, and how many in each text: as many as the class has on average."""
     shares = np.exp(column.exchange.one if column.family.kind == "bernoulli" else column.slope)[column.words.rare :]
     texts = np.maximum(column.texts, 1e-300)
-    sizes = rng.poisson((column.sums / texts)[labels]) if length is None else np.full(len(labels), length)
+    means = (column.sums / texts)[labels] if length is None else np.full(len(labels), float(length))
+    if not means.sum() <= MOST_WORDS_DRAWN:
+        raise BadCell(0, None, f"{means.sum():.3g} words are too many to draw", "draw fewer rows, or give a length")
+    sizes = rng.poisson(means) if length is None else np.full(len(labels), length)
     owner = np.repeat(labels, sizes)
     drawn = np.empty(owner.size, dtype=np.int64)
     for label in np.unique(owner):

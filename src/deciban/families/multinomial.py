@@ -35,7 +35,7 @@ from deciban.families.base import (
     refuse_stored,
     score_anew,
 )
-from deciban.families.smoothing import fraction, smoothed
+from deciban.families.smoothing import draw_counts, fraction, smoothed
 from deciban.statistics import Totals
 
 Amounts = Numbers | SparseRows
@@ -173,10 +173,10 @@ class MultinomialLikelihood:
         return np.asarray(gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
-        """As many words as a row of the class has on average (a Poisson number of them)."""
+        """As many words as a row of the class has on average (a Poisson number of them, and so is that of each)."""
         rows = self.statistic.present.max(axis=1)
         length = np.divide(self.statistic.total.sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0.0)
-        return list(rng.multinomial(rng.poisson(length[labels]), self.share.T[labels]).T)
+        return list(draw_counts((self.share * length)[:, labels], rng))
 
     def _fraction(self, totals: Floats, word: int) -> str:
         if isinstance(self.alpha, tuple):

@@ -21,6 +21,7 @@ from deciban.families.base import (
     refuse_infinite,
     refuse_unless,
 )
+from deciban.families.smoothing import draw_counts
 from deciban.statistics import Totals
 from deciban.statistics.moments import refuse_too_large
 
@@ -123,7 +124,7 @@ class PoissonLikelihood:
         return -np.asarray(gammaln(np.where(_whole(cells), np.minimum(cells, LARGEST), 0.0) + 1.0))
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
-        return list(rng.poisson(self.rate[:, labels]))
+        return list(draw_counts(self.rate[:, labels], rng))
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and not _whole(cells[row, column])):

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
+from deciban.arrays import Floats, Integers, Numbers
+
+# Whole numbers beyond are not told apart by a double; a Poisson distribution is then normal to its last digit.
+LARGEST_RATE = 2.0**53
 
 
 def smoothed(counts: Floats, alpha: float | Floats, levels: float | None = None) -> Floats:
@@ -34,6 +37,16 @@ def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers
         rows = labels == label
         shown[rows] = np.minimum(np.searchsorted(heap, throws[rows] * heap[-1], side="right"), len(shares) - 1)
     return shown
+
+
+def draw_counts(rates: Floats, rng: np.random.Generator) -> list[Numbers]:
+    """Poisson counts for each row of rates: integers, or whole doubles where a rate is beyond what integers hold."""
+    return [
+        rng.poisson(line)
+        if line.max(initial=0.0) < LARGEST_RATE
+        else np.maximum(np.rint(line + np.sqrt(line) * rng.standard_normal(line.size)), 0.0)  # as good as normal
+        for line in rates
+    ]
 
 
 def fraction(count: float, total: float, alpha: float, levels: int) -> str:
