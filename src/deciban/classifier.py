@@ -31,6 +31,7 @@ from deciban.decisions.ratio import Threshold
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.errors import DataError, ForgetError, ModelFileError, UsageError
 from deciban.explain.diagnose import Diagnosis, diagnose
+from deciban.explain.estimates import Estimates
 from deciban.explain.parameters import ParameterCount, PlugIn
 from deciban.explain.select import most_telling
 from deciban.explain.steps import Steps
@@ -293,6 +294,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The calculation in steps; print it."""
         model = self._known().model
         return Steps.of(model, model.schema.fitting(self._open(X)))
+
+    def estimates(self, *, plain: bool = False) -> Estimates:
+        """What was estimated of each column: means and variances, P(value | class), rates; print it.
+
+        It is a mapping from the name of a column (of a joint block: "a+b") to arrays by parameter, with the classes in
+        the order of `classes_`: `clf.estimates()["age"]["mean"]`; see docs/families.md for the parameters of each
+        family. `to_frame`, `to_arrow` and `to_dict` give all of it.
+
+        plain: of the model that tuning started from, which has each column once by its own family, and from which
+            `sample` and `log_density` come. Without, of the model that predicts, each block with its weight.
+        """
+        known = self._known()
+        return Estimates.of(known.plain if plain else known.model)
 
     def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
         """The n words by which texts of a class are known, the most telling first; `column` if several hold texts."""

@@ -74,5 +74,18 @@ def amount(number: float) -> str:
 
 
 def digits(value: float) -> str:
-    """A probability or another figure as people read it, in six digits; files and JSON have all of them."""
-    return f"{value:.6g}"
+    """A probability or another figure as people read it, in six digits; files and JSON have all of them.
+
+    >>> digits(1 / 3), digits(1242486.25), digits(1e-7)
+    ('0.333333', '1242486', '1e-07')
+    """
+    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
+def as_written(value: float) -> str:
+    """A number of a table as people write it: with its own digits, as far as they are not noise.
+
+    >>> as_written(1242486.0), as_written(0.1 + 0.2), as_written(-12.5), as_written(1e300)
+    ('1242486', '0.3', '-12.5', '1e+300')
+    """
+    return f"{value:.0f}" if value == round(value, 0) and abs(value) < 1e15 else f"{value:.12g}"

@@ -12,6 +12,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import ROUNDING_VARIANCE, Codes, Flags, Floats, Integers, Numbers, SparseRows, take_cells
 from deciban.errors import BadCell, ForgetError, UsageError
+from deciban.families.estimates import Estimated, Parameters
 
 Unseen = Literal["ignore", "smooth", "error"]
 Outside = Literal["refuse", "ignore"]
@@ -47,6 +48,14 @@ class Likelihood(Protocol):
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         """Cells drawn for rows of the given classes, one array for each column."""
+        ...
+
+    def estimates(self) -> list[Estimated]:
+        """What was estimated of each block, in their order."""
+        ...
+
+    def parameters(self) -> Parameters:
+        """How many numbers had to be learned."""
         ...
 
     def working(self, cells: Any, row: int, column: int, label: int) -> str | None:

@@ -12,6 +12,7 @@ from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_r
 from deciban.errors import UsageError
 from deciban.families.base import Alpha, LeftOut, OfColumns, Readable, Sampled, check_alpha, refuse_stored
 from deciban.families.categorical import add_share_doubt
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
 
@@ -129,6 +130,13 @@ class BernoulliLikelihood:
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         chance = self.probability[:, labels]
         return list((rng.random(chance.shape) < chance).astype(np.int64))
+
+    def estimates(self) -> list[Estimated]:
+        return [Estimated({"probability": chance}) for chance in self.probability]
+
+    def parameters(self) -> Parameters:
+        columns, classes = self.probability.shape
+        return Parameters.of_columns([classes] * columns, 2**columns)
 
     def working(self, cells: Numbers | SparseRows, row: int, column: int, label: int) -> str | None:
         cell = dense_row(cells, row)[column]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from deciban.families.base import (
     vary,
 )
 from deciban.families.categorical import add_share_doubt, lookup_left_out
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Cells, Moments, Several
 from deciban.statistics.cells import Column
@@ -149,6 +151,21 @@ class BinnedLikelihood:
             place = draw(smoothed(column.table, self.alpha).T, labels, rng)
             drawn.append(np.ldexp(column.cells[place] + rng.random(len(labels)), column.exponent))
         return drawn
+
+    def estimates(self) -> list[Estimated]:
+        """The density in each bin that has cells; their widths are the same."""
+        found = []
+        for column in self.bins:
+            low, high = (np.ldexp(column.cells + side, column.exponent).tolist() for side in (0.0, 1.0))
+            density = np.ldexp(smoothed(column.table, self.alpha), -column.exponent)
+            found.append(Estimated({"density": density}, tuple(zip(low, high, strict=True))))
+        return found
+
+    def parameters(self) -> Parameters:
+        """The shares of all bins but one."""
+        sizes = [int(column.cells.size) for column in self.bins]
+        classes = self.table.shape[1]
+        return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         code = int(self._column_codes(cells[row : row + 1, column], column)[0])

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import LeftOut, OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
@@ -213,6 +215,19 @@ class CategoricalLikelihood:
             shares = np.exp(self.table[self.start[j] : self.start[j + 1] - 1])
             drawn.append(levels.take(pa.array(draw(shares, labels, rng))) if len(levels) else pa.nulls(len(labels)))
         return drawn
+
+    def estimates(self) -> list[Estimated]:
+        found = []
+        for j, levels in enumerate(self.levels):
+            shares = np.exp(self.table[self.start[j] : self.start[j + 1] - 1])
+            found.append(Estimated({"probability": np.ascontiguousarray(shares.T)}, tuple(levels.to_pylist())))
+        return found
+
+    def parameters(self) -> Parameters:
+        """The shares of all values but one."""
+        sizes = [len(levels) for levels in self.levels]
+        classes = self.table.shape[1]
+        return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
 
     def working(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = pa.array(cells[row : row + 1, column], from_pandas=True) if isinstance(cells, np.ndarray) else (

@@ -24,6 +24,7 @@ from deciban.families.base import (
     rounding_variance,
     vary,
 )
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
 from deciban.statistics import Moments, Several
 
@@ -243,6 +244,13 @@ class GammaLikelihood:
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))
+
+    def estimates(self) -> list[Estimated]:
+        return [Estimated({"shape": k, "scale": s}) for k, s in zip(self.shape, self.scale, strict=True)]
+
+    def parameters(self) -> Parameters:
+        columns, classes = self.shape.shape
+        return Parameters.of_columns([2 * classes] * columns, numbers=columns)
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and cells[row, column] <= 0):

@@ -22,6 +22,7 @@ from deciban.families.base import (
     rounding_variance,
     vary,
 )
+from deciban.families.estimates import Estimated, Parameters
 from deciban.statistics import Moments
 
 
@@ -121,7 +122,8 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float,
     variance = variance + added * overall_variance
     centre = overall.mean[0]
     mean = np.where(seen, (moments.mean - centre) + moments.mean_low, overall.mean_low)
-    return Normal.of(centre, mean.T.copy(), np.where(vary(overall_variance, overall.mean), variance, 0.0).T.copy())
+    variance = np.where(vary(overall_variance, overall.mean), variance, 0.0)
+    return Normal.of(centre, mean.T.copy(), variance.T.copy(), spread.share_pooled == 1.0)
 
 
 @dataclass(frozen=True)
@@ -136,14 +138,15 @@ class Normal:
     variance: Floats
     root: Floats
     offset: Floats
+    shared: bool = False  # whether all classes have one variance
 
     @classmethod
-    def of(cls, centre: Floats, mean: Floats, variance: Floats) -> Self:
+    def of(cls, centre: Floats, mean: Floats, variance: Floats, shared: bool = False) -> Self:
         speaks = variance > 0.0
         safe = np.where(speaks, np.maximum(variance, 1e-305), 1.0)
         root = np.where(speaks, np.sqrt(0.5 / safe), 0.0)
         offset = np.where(speaks, -0.5 * np.log(2.0 * np.pi * safe), 0.0)
-        return cls(centre, mean, variance, root, offset)
+        return cls(centre, mean, variance, root, offset, shared)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         if not kernels.score_normal(cells, self.centre, self.mean, self.root, self.offset, weight, slot, out):
@@ -155,6 +158,15 @@ class Normal:
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         deviation = np.sqrt(self.variance)[:, labels]
         return list(self.centre[:, None] + (self.mean[:, labels] + deviation * rng.standard_normal(deviation.shape)))
+
+    def estimates(self) -> list[Estimated]:
+        mean = self.centre[:, None] + self.mean
+        return [Estimated({"mean": m, "variance": v}) for m, v in zip(mean, self.variance, strict=True)]
+
+    def parameters(self) -> Parameters:
+        """A mean for each class, and a variance for each or for all."""
+        columns, classes = self.variance.shape
+        return Parameters.of_columns([classes + (1 if self.shared else classes)] * columns, numbers=columns)
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]):

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import CORES, LANES, Codes, Flags, Floats, Integers, SparseRows, kernel_view
+from deciban.arrays import CORES, LANES, Codes, Flags, Floats, Integers, SparseRows, decoded_cells, kernel_view
 from deciban.errors import BadCell
 from deciban.families.base import LeftOut, Sampled
 from deciban.families.bernoulli import Exchange
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.multinomial import add_amounts_doubt
 from deciban.families.smoothing import fraction
 from deciban.families.tokens import parts_of
@@ -201,6 +202,25 @@ class TextColumn:
             doubt += (absent.sum(axis=0) + rows.matrix() @ (there - absent)) / np.maximum(self.texts, 0.5)
         out += strength[:, None] ** 2 * doubt
 
+    def estimated(self) -> Estimated:
+        """P(word | class): that a word of the class is this one, or ("bernoulli") that a text has it; or its score."""
+        classes = self.texts.size
+        if self.family.kind in ("complement", "lift"):
+            found = {"score": self.slope[:, :classes]}
+        else:
+            log_share = self.exchange.one if self.family.kind == "bernoulli" else self.slope[:, :classes]
+            found = {"probability": np.exp(log_share)}
+        words = tuple(shown(word or "") for word in decoded_cells(self.words.array))
+        return Estimated({name: np.ascontiguousarray(table.T) for name, table in found.items()}, words)
+
+    def parameters(self) -> int:
+        """How many numbers had to be learned: shares of words sum to 1, the presence of each is free; of lifts, what a
+        word makes of the classes."""
+        words, classes = self.order.size, self.texts.size
+        if self.family.kind == "bernoulli":
+            return classes * words
+        return words * (classes - 1) if self.family.kind == "lift" else classes * max(words - 1, 0)
+
     def terms(self, text: pa.Array) -> tuple[list[str], Floats, Floats, Floats]:
         """Of one text: its known words, how much of each there is, what each says for each class, and what is left.
 
@@ -241,6 +261,17 @@ class TextLikelihood:
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         return [written(column, labels, rng, length) for column in self.columns]
+
+    def estimates(self) -> list[Estimated]:
+        return [column.estimated() for column in self.columns]
+
+    def parameters(self) -> Parameters:
+        each = [column.parameters() for column in self.columns]
+        present, counted = (
+            sum(int(column.order.size) for column in self.columns if (column.family.kind == "bernoulli") == asked)
+            for asked in (True, False)
+        )
+        return Parameters.of_columns(each, 2**present, counted)
 
     def working(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         mine, text = self.columns[column], cells[column][row : row + 1]

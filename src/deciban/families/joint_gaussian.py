@@ -22,6 +22,7 @@ from deciban.families.base import (
     refuse_infinite,
     vary,
 )
+from deciban.families.estimates import Estimated, Parameters
 from deciban.statistics import Scatter
 
 # A direction with less than this share of the columns' variances has none: what is there is rounding.
@@ -388,6 +389,19 @@ class JointNormal:
         noise = rng.standard_normal((len(labels), self.unit.size))
         standard = self.mean[labels] + np.einsum("nij,nj->ni", root[labels], noise)
         return list((self.centre + unit * standard).T)
+
+    def estimates(self) -> list[Estimated]:
+        """The mean of each column and the covariance of each two, class by class."""
+        unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
+        mean = self.centre + np.where(unit > 0.0, self.mean, 0.0) * unit
+        return [Estimated({"mean": mean, "covariance": self.covariance[self.group] * np.outer(unit, unit)})]
+
+    def parameters(self) -> Parameters:
+        """The means and half of each matrix; apart, a mean and a variance of each column."""
+        columns, classes = self.centre.size, self.group.size
+        matrices = len(np.unique(self.group))
+        joint = classes * columns + matrices * columns * (columns + 1) // 2
+        return Parameters((joint,), columns * (classes + matrices), numbers=columns)
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row]).all():

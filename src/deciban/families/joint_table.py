@@ -4,6 +4,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import prod
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +25,11 @@ from deciban.families.base import (
     score_anew,
 )
 from deciban.families.categorical import add_share_doubt
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
+
+Cuts = tuple[tuple[float, ...] | None, ...] | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +44,7 @@ class JointTable(OfBlocks):
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"
-    cuts: tuple[tuple[float, ...] | None, ...] | None = None
+    cuts: Cuts = None
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
@@ -80,7 +85,8 @@ class JointTable(OfBlocks):
 
     def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
         every = np.arange(len(statistic.levels))
-        return JointTableLikelihood(statistic, self.alpha, self.unseen, TupleTable.of(statistic, self.alpha, every))
+        table = TupleTable.of(statistic, self.alpha, every)
+        return JointTableLikelihood(statistic, self.alpha, self.unseen, table, self.cuts)
 
     def score_left_out(
         self, statistic: Tuples, cells: list[pa.Array], rows: LeftOut, slot: Integers, out: Floats
@@ -131,6 +137,7 @@ class JointTableLikelihood:
     alpha: float
     unseen: Unseen
     complete: "TupleTable"
+    cuts: Cuts
 
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         codes = self.statistic.codes(cells)
@@ -174,6 +181,32 @@ class JointTableLikelihood:
         for j, levels in enumerate(self.statistic.levels):
             tuples[uniform, j] = rng.integers(0, len(levels), int(uniform.sum()))
         return [self.statistic.levels[j].take(pa.array(tuples[:, j])) for j in range(columns)]
+
+    def estimates(self) -> list[Estimated]:
+        """P(tuple | class) of the tuples that occur, and `unseen`, that of each of the others that there can be."""
+        shares = np.exp(self.complete.log_shares)
+        levels = [self._values(j) for j in range(len(self.statistic.levels))]
+        codes, _ = self.statistic.marginal(np.arange(len(levels)))
+        tuples = tuple(tuple(levels[j][code] for j, code in enumerate(row)) for row in codes)
+        found = {"probability": np.ascontiguousarray(shares[:-1].T)}
+        if len(tuples) < self.complete.possible:
+            found["unseen"] = shares[-1]
+        return [Estimated(found, tuples)]
+
+    def _values(self, j: int) -> list[Any]:
+        """The values of a column, or the intervals (low, high) that it is cut into."""
+        values: list[Any] = self.statistic.levels[j].to_pylist()
+        cuts = None if self.cuts is None else self.cuts[j]
+        if cuts is None:
+            return values
+        edges = (-np.inf, *map(float, cuts), np.inf)
+        return [(edges[place], edges[place + 1]) for place in values]
+
+    def parameters(self) -> Parameters:
+        """The shares of all tuples that there can be but one; apart, of the values of each column."""
+        sizes, classes = [len(levels) for levels in self.statistic.levels], len(self.statistic.table)
+        apart = classes * sum(max(size - 1, 0) for size in sizes)
+        return Parameters((classes * max(prod(sizes) - 1, 0),), apart, prod(max(size, 1) for size in sizes))
 
     def working(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = [cell[row : row + 1] for cell in cells]

@@ -16,6 +16,7 @@ from deciban.families.base import (
     refuse_infinite,
     refuse_unless,
 )
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.gaussian import Normal, NormalShaped, add_normal_doubt, estimate_normal, score_normal_left_out
 from deciban.statistics import Moments
 
@@ -82,6 +83,14 @@ class LogNormalLikelihood:
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]
+
+    def estimates(self) -> list[Estimated]:
+        """Of the logarithm of the cells."""
+        found = (block.parameters for block in self.normal.estimates())
+        return [Estimated({"log_mean": log["mean"], "log_variance": log["variance"]}) for log in found]
+
+    def parameters(self) -> Parameters:
+        return self.normal.parameters()
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if cells[row, column] <= 0:

@@ -35,6 +35,7 @@ from deciban.families.base import (
     refuse_stored,
     score_anew,
 )
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw_counts, fraction, smoothed
 from deciban.statistics import Totals
 
@@ -76,6 +77,13 @@ class OfAmounts(OfBlocks):
 
     def count(self, cells: Amounts, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes)
+
+
+def _of_words(statistic: Totals) -> Parameters:
+    """The shares of all words but one, of those that occur."""
+    words, classes = int(statistic.present.any(axis=0).sum()), len(statistic.total)
+    each = classes * max(words - 1, 0)
+    return Parameters((each,), each, numbers=words)
 
 
 def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
@@ -178,6 +186,12 @@ class MultinomialLikelihood:
         length = np.divide(self.statistic.total.sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0.0)
         return list(draw_counts((self.share * length)[:, labels], rng))
 
+    def estimates(self) -> list[Estimated]:
+        return [Estimated({"probability": np.ascontiguousarray(self.share.T)})]
+
+    def parameters(self) -> Parameters:
+        return _of_words(self.statistic)
+
     def _fraction(self, totals: Floats, word: int) -> str:
         if isinstance(self.alpha, tuple):
             return f"({totals[word]:g} + {self.alpha[word]:g})/({totals.sum():g} + {sum(self.alpha):g})"
@@ -214,7 +228,7 @@ class Complement(OfAmounts):
         if self.norm:
             size = np.abs(weight).sum(axis=1, keepdims=True)
             weight = np.divide(weight, size, out=np.zeros_like(weight), where=size > 0.0)
-        return ComplementScore(weight.T.copy())
+        return ComplementScore(weight.T.copy(), statistic)
 
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
         others = statistic.total.sum(axis=0) - statistic.total
@@ -229,6 +243,7 @@ class ComplementScore:
     """What each occurrence of a word adds to the score of a class, column by class."""
 
     weight: Floats
+    statistic: Totals
 
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
         score_amounts(cells, self._slope, weight, slot, out)
@@ -242,6 +257,12 @@ class ComplementScore:
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")
+
+    def estimates(self) -> list[Estimated]:
+        return [Estimated({"score": np.ascontiguousarray(self.weight.T)})]
+
+    def parameters(self) -> Parameters:
+        return _of_words(self.statistic)
 
     def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
         return "exp(score), how little the other classes use these words"

@@ -21,6 +21,7 @@ from deciban.families.base import (
     refuse_infinite,
     refuse_unless,
 )
+from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw_counts
 from deciban.statistics import Totals
 from deciban.statistics.moments import refuse_too_large
@@ -125,6 +126,13 @@ class PoissonLikelihood:
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(draw_counts(self.rate[:, labels], rng))
+
+    def estimates(self) -> list[Estimated]:
+        return [Estimated({"rate": rate}) for rate in self.rate]
+
+    def parameters(self) -> Parameters:
+        columns, classes = self.rate.shape
+        return Parameters.of_columns([classes] * columns, numbers=columns)
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and not _whole(cells[row, column])):

@@ -1,0 +1,172 @@
+"""What a model has estimated, as tables: the mean and variance of a class, the probability of a value."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deciban.arrays import Floats
+from deciban.data.labels import LabelArray
+from deciban.families import Family
+from deciban.model import Model
+from deciban.text_tables import aligned, as_written, digits
+
+# Blocks, lines of each and classes that are printed.
+MOST_BLOCKS = 40
+MOST_LINES = 12
+MOST_CLASSES = 8
+
+
+@dataclass(frozen=True, repr=False)
+class BlockEstimates:
+    """The estimates of one column, or of columns that are one block: arrays by parameter, in the order of `classes`.
+
+    values: what the second axis stands for: values of the column, tuples of them, intervals (low, high), words; None
+        where there is none, or it stands for the `columns`.
+    weight: what the evidence of the block counts; 1 in plain Bayes, 0 where tuning does not hear it.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    family: Family
+    weight: float
+    classes: LabelArray
+    parameters: dict[str, Floats]
+    values: tuple[Any, ...] | None
+
+    def __getitem__(self, parameter: str) -> Floats:
+        return self.parameters[parameter]
+
+    def lines(self) -> Iterator[tuple[str, Any, Floats]]:
+        """Each parameter, the value (or column, or pair of columns) that it is of, or None, and its estimates."""
+        for parameter, array in self.parameters.items():
+            if array.ndim == 1:
+                yield parameter, None, array
+            elif array.ndim == 2:
+                for k, value in enumerate(self.columns if self.values is None else self.values):
+                    yield parameter, value, array[:, k]
+            else:
+                for i, first in enumerate(self.columns):
+                    for j, second in enumerate(self.columns[: i + 1]):
+                        yield parameter, (second, first), array[:, j, i]
+
+    def to_dict(self) -> dict[str, dict[Any, Any]]:
+        """{parameter: {class: estimate}}, where an estimate may be {value: number} or a list of lists."""
+        labels = self.classes.tolist()
+        found: dict[str, dict[Any, Any]] = {}
+        for parameter, array in self.parameters.items():
+            each: list[Any] = array.tolist()
+            if array.ndim == 2:
+                names = self.columns if self.values is None else self.values
+                each = [dict(zip(names, row, strict=True)) for row in each]
+            found[parameter] = dict(zip(labels, each, strict=True))
+        return found
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        heard = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
+        shown = [str(label) for label in self.classes.tolist()[:MOST_CLASSES]]
+        table: list[tuple[str, ...]] = [("", *shown)]
+        count = 0
+        for parameter, value, estimates in self.lines():
+            count += 1
+            if count <= MOST_LINES:
+                table.append(
+                    (_label(parameter, value), *(digits(float(number)) for number in estimates[:MOST_CLASSES]))
+                )
+        text = f"{self.name}: {self.family}{heard}\n{aligned(table)}"
+        if count > MOST_LINES:
+            text += f"\n… ({count - MOST_LINES:,} more lines)"
+        more = self.classes.size - len(shown)
+        return text + (f"\n… ({more:,} more classes)" if more > 0 else "")
+
+
+@dataclass(frozen=True, repr=False)
+class Estimates(Mapping[str, BlockEstimates]):
+    """What a model has estimated, block by block under their names (a block of one column has its name); print it.
+
+    A table of all has a line for each number: block, parameter, value, class, estimate.
+    """
+
+    blocks: dict[str, BlockEstimates]
+
+    @classmethod
+    def of(cls, model: Model) -> "Estimates":
+        found = {}
+        estimated = [likelihood.estimates() for likelihood in model.likelihoods]
+        for b, name in enumerate(model.schema.block_names):
+            part, place = model.schema.locate(b)
+            family, columns = model.schema.parts[part].family, model.schema.parts[part].columns
+            members = columns if family.joint else columns[place : place + 1]
+            names = tuple(model.schema.column_name(column) for column in members)
+            one = estimated[part][place]
+            weight = float(model.weights[b])
+            found[name] = BlockEstimates(name, names, family, weight, model.classes, one.parameters, one.values)
+        return cls(found)
+
+    def __getitem__(self, name: str) -> BlockEstimates:
+        return self.blocks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def to_dict(self) -> dict[str, dict[str, dict[Any, Any]]]:
+        """{block: {parameter: {class: estimate}}}."""
+        return {name: block.to_dict() for name, block in self.items()}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a line for each number."""
+        import pandas as pd
+
+        return pd.DataFrame(self._long())
+
+    def to_arrow(self) -> Any:
+        """The same as an Arrow table, values and classes as text."""
+        import pyarrow as pa
+
+        found = self._long()
+        for name in ("value", "class"):
+            found[name] = [None if cell is None else _written(cell) for cell in found[name]]
+        types = {"estimate": pa.float64()}
+        return pa.table({name: pa.array(cells, types.get(name, pa.string())) for name, cells in found.items()})
+
+    def _long(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {name: [] for name in ("block", "parameter", "value", "class", "estimate")}
+        for name, block in self.items():
+            labels = block.classes.tolist()
+            for parameter, value, estimates in block.lines():
+                found["block"] += [name] * len(labels)
+                found["parameter"] += [parameter] * len(labels)
+                found["value"] += [value] * len(labels)
+                found["class"] += labels
+                found["estimate"] += estimates.tolist()
+        return found
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        shown = [str(block) for block in list(self.values())[:MOST_BLOCKS]]
+        more = len(self) - len(shown)
+        return "\n\n".join([*shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
+
+
+def _label(parameter: str, value: Any) -> str:
+    """A line's name: mean, P(sunny), mean of age, density from 1 to 2."""
+    chance = {"probability": "1", "unseen": "any other"}.get(parameter)
+    if chance is not None:
+        return f"P({chance if value is None else _written(value)})"
+    if value is None:
+        return parameter
+    return f"{parameter} {_written(value)}" if parameter == "density" else f"{parameter} of {_written(value)}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        interval = len(value) == 2 and all(isinstance(edge, float) for edge in value)
+        return (" to " if interval else ", ").join(_written(part) for part in value)
+    return as_written(value) if isinstance(value, float) else str(value)
