@@ -9,6 +9,10 @@ class UsageError(DecibanError, ValueError):
     """A parameter or a call that cannot be meant as it stands."""
 
 
+class LossError(UsageError):
+    """Costs that cannot be meant as they stand, or do not fit the classes."""
+
+
 class DataError(DecibanError, ValueError):
     """Data that cannot be used; the message says where, why and what to do."""
 

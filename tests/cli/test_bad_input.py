@@ -274,7 +274,7 @@ def test_columns_at_predict_may_be_reordered_missing_or_more(deciban: Deciban, m
 
 def test_a_target_that_is_not_there_lists_the_columns_that_are(deciban: Deciban, model: str) -> None:
     answer = deciban("fit", "base.csv", "-t", "Kind", "-o", "x.dcb")
-    assert answer.code == 2
+    assert answer.code == 3
     assert "no column 'Kind'" in answer.err
     assert "'age', 'town', 'kind'" in answer.err
 
@@ -516,3 +516,59 @@ def test_weights_that_cannot_be(weight: str, words: str, deciban: Deciban) -> No
     assert (answer.code, words in answer.err) == (3, True)
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--weight", "z")
     assert (answer.code, "no column 'z'" in answer.err) == (2, True)
+
+
+COSTS_THAT_ARE_WRONG = {
+    "one line": (",yes,no\n", "no table of decisions by classes"),
+    "an empty cell": (",yes,no\nyes,0,\nno,1,0\n", "an empty cell in the line of 'yes'"),
+    "a word": (",yes,no\nyes,0,much\nno,1,0\n", "'much'"),
+    "infinite": (",yes,no\nyes,0,inf\nno,1,0\n", "of deciding 'yes' when 'no' is true"),
+    "another class": (",yes,perhaps\nyes,0,1\nno,1,0\n", "'no' has no column"),
+    "a class too many": (",yes,no,perhaps\nyes,0,1,1\nno,1,0,1\n", "'perhaps' is no class of the model"),
+    "the same twice": (",yes,no\nyes,0,1\nyes,1,0\n", "are not all different"),
+    "no text": ("\udcff\udcfe,yes\n", "no text in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", COSTS_THAT_ARE_WRONG)
+@pytest.mark.parametrize("command", ["decide", "evaluate"])
+def test_costs_that_are_wrong_are_data_and_their_file_is_named(
+    case: str, command: str, deciban: Deciban, model: str
+) -> None:
+    content, words = COSTS_THAT_ARE_WRONG[case]
+    Path("costs.csv").write_bytes(content.encode(errors="surrogateescape"))
+    answer = deciban(command, model, "base.csv", "--costs", "costs.csv")
+    assert answer.code == 3
+    assert answer.err.startswith("deciban: error: costs.csv: ")
+    assert "base.csv" not in answer.err
+    assert words in answer.err
+
+
+def test_costs_that_do_not_fit_folds_are_data_too(deciban: Deciban, model: str) -> None:
+    Path("costs.csv").write_text(",yes,perhaps\nyes,0,1\nno,1,0\n")
+    answer = deciban("evaluate", "base.csv", "-t", "kind", "--plain", "--folds", "2", "--costs", "costs.csv")
+    assert (answer.code, answer.err.startswith("deciban: error: costs.csv: ")) == (3, True)
+
+
+def test_costs_may_name_a_column(deciban: Deciban, model: str) -> None:
+    Path("costs.csv").write_text(",yes,no\nyes,0,age\nno,1,0\n")
+    assert deciban("decide", model, "base.csv", "--costs", "costs.csv").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", "base.csv", "-t", "kinds", "-o", "x.dcb"],
+        ["evaluate", "base.csv", "-t", "kinds"],
+        ["evaluate", "m.dcb", "base.csv", "-t", "kinds"],
+        ["learn", "m.dcb", "base.csv", "-t", "kinds"],
+        ["forget", "m.dcb", "base.csv", "-t", "kinds"],
+        ["fit", "base.csv", "-t", "kind", "--weight", "kinds", "-o", "x.dcb"],
+    ],
+)
+def test_a_column_that_the_table_lacks_is_data(command: list[str], deciban: Deciban, model: str) -> None:
+    answer = deciban(*command)
+    assert answer.code == 3
+    assert answer.err.startswith("deciban: error: base.csv: ")
+    assert "there is no column 'kinds'" in answer.err
+    assert "did you mean 'kind'?" in answer.err

@@ -59,10 +59,9 @@ Examples:
 @common
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
-    from deciban.cli.scoring import costs
+    from deciban.cli.scoring import about_costs, costs
     from deciban.judge import judge_folds, judge_left_out
 
-    loss = costs(options["costs"])
     first_is_model = _is_model(sources[0])
     from_scratch = not first_is_model or options["folds"] is not None or options["hold_out"] is not None
     if first_is_model and len(sources) == 1:
@@ -72,6 +71,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     if first_is_model and (options["plain"] or options["weight"] is not None):
         raise click.UsageError("--plain and --weight are for a table without a model, which knows its own")
     clf = loaded(sources[0]) if first_is_model else _unfitted(options["plain"])
+    loss = costs(options["costs"], clf if first_is_model and not from_scratch else None)
     scan = opened(sources[1:] if first_is_model else sources, options)
     if first_is_model:
         rows = labelled(clf, scan, target)
@@ -87,7 +87,8 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         share = options["hold_out"]
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
         how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
-        found = judge_folds(clf, rows, folds, loss, only=1 if share is not None else None)
+        with about_costs(options["costs"]):
+            found = judge_folds(clf, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
         how, found = _left_out(clf), judge_left_out(clf, rows, loss)
     else:

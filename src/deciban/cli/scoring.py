@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ from deciban.cli.common import (
     say_json,
 )
 from deciban.cli.outputs import check_output
+from deciban.errors import DataError, LossError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,16 +84,36 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
     clf = loaded(model)
     scan = opened(table, options, output)
     missing_columns(clf, scan)
-    tables = clf.decided(scan, costs(options["costs"]), reject=options["reject"])
+    loss = costs(options["costs"], clf, scan.names)
+    tables = clf.decided(scan, loss, reject=options["reject"])
     _write(output, tables, scan.names, as_json, options)
 
 
-def costs(path: str | None) -> Any:
+def costs(path: str | None, clf: "BayesClassifier | None" = None, columns: Sequence[str] | None = None) -> Any:
+    """The costs in a file: they fit the classes of the model, if there is one, and name none but these columns."""
     from deciban.decisions.loss import Loss
 
-    if path is not None and not os.path.exists(path):
+    if path is None:
+        return None
+    if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: there is no such file; check the name")
-    return None if path is None else Loss.from_csv(path)
+    with about_costs(path):
+        loss = Loss.from_csv(path)
+        named = [cell for cell in loss.costs.flat if isinstance(cell, str) and cell not in (columns or ())]
+        if named:
+            known = "no number" if columns is None else "neither a number nor a column of the table"
+            raise LossError(f"a cost is {named[0]!r}, which is {known}; correct it")
+        return loss if clf is None else loss.fitting(list(clf.classes_))
+
+
+@contextmanager
+def about_costs(path: str | None) -> Iterator[None]:
+    """Costs that make no sense are a fault of their file."""
+    try:
+        yield
+    except LossError as problem:
+        text = str(problem)
+        raise DataError(text if path is None or text.startswith(path) else f"{path}: {text}") from problem
 
 
 def _write(

@@ -15,7 +15,7 @@ from deciban.data.schema import listed
 from deciban.data.stream import Source, Stream, fewer_long_rows
 from deciban.data.tables import Frame, Table
 from deciban.data.text_types import as_whole
-from deciban.errors import UsageError
+from deciban.errors import SchemaError, UsageError
 from deciban.progress import progress
 
 # What columns are is inferred, and tuning is done, on no more rows and cells than these.
@@ -195,7 +195,7 @@ def _find(names: tuple[str, ...], name: str, role: str) -> None:
     if name not in names:
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}? Its" if near else "its"
-        raise UsageError(f"{role}: there is no column {name!r} in the table; {hint} columns are {listed(names, 60)}")
+        raise SchemaError(f"{role}: there is no column {name!r} in the table; {hint} columns are {listed(names, 60)}")
 
 
 def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:

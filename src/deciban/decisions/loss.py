@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban.arrays import Floats
-from deciban.errors import BadCell, UsageError
+from deciban.errors import BadCell, LossError
 from deciban.text_tables import aligned
 
 # The label of the decision not to decide.
@@ -46,12 +46,12 @@ class Loss:
             if labels is not None:
                 object.__setattr__(self, name, plain_labels(labels))
         if self.costs.ndim != 2 or not self.costs.size:
-            raise UsageError(f"a loss is a matrix of decisions by classes; this one has shape {self.costs.shape}")
+            raise LossError(f"a loss is a matrix of decisions by classes; this one has shape {self.costs.shape}")
         for axis, what, labels in ((0, "decisions", self.decisions), (1, "classes", self.classes)):
             if labels is not None and len(labels) != self.costs.shape[axis]:
-                raise UsageError(f"the loss has {self.costs.shape[axis]} {what}, but {len(labels)} labels for them")
+                raise LossError(f"the loss has {self.costs.shape[axis]} {what}, but {len(labels)} labels for them")
             if labels is not None and len(set(labels)) != len(labels):
-                raise UsageError(f"the {what} {list(labels)} of the loss are not all different")
+                raise LossError(f"the {what} {list(labels)} of the loss are not all different")
         for decision, truth in np.ndindex(self.costs.shape):
             _check_cell(self.costs[decision, truth], self._place(decision, truth))
         if not self.said:
@@ -83,7 +83,7 @@ class Loss:
             return cls.from_pairs(pairs)
         kinds = {isinstance(key, tuple) and len(key) == 2 for key in given}
         if len(kinds) != 1:
-            raise UsageError("a loss is a mapping from pairs (decision, truth) or from classes, not from both or none")
+            raise LossError("a loss is a mapping from pairs (decision, truth) or from classes, not from both or none")
         return cls.from_pairs(given) if kinds == {True} else cls.false_negative(given)
 
     @classmethod
@@ -119,7 +119,7 @@ class Loss:
         for k, decision in enumerate(decisions):
             for c, truth in enumerate(classes):
                 if (decision, truth) not in costs and decision != truth:
-                    raise UsageError(
+                    raise LossError(
                         f"the loss does not say what it costs to decide {decision!r} when {truth!r} is true"
                     )
                 matrix[k, c] = costs.get((decision, truth), 0.0)
@@ -138,28 +138,26 @@ class Loss:
                 sign = max(",;\t", key=first.count)
                 lines = [[cell.strip() for cell in line] for line in csv.reader(file, delimiter=sign) if any(line)]
         except OSError as error:
-            raise UsageError(f"the loss file {name!r} cannot be read: {error.strerror}") from None
+            raise LossError(f"{name}: the costs cannot be read: {error.strerror}") from None
         except (UnicodeDecodeError, csv.Error):
-            raise UsageError(f"the loss file {name!r} is no text in UTF-8 with commas; save it so") from None
+            raise LossError(f"{name}: the costs are no text in UTF-8 with commas; save the file so") from None
         if len(lines) < 2 or len(lines[0]) < 2 or any(len(line) != len(lines[0]) for line in lines):
-            raise UsageError(
-                f"the loss file {name!r} is no table of decisions by classes, named on both sides, with commas between"
+            raise LossError(
+                f"{name}: this is no table of decisions by classes, named on both sides, with commas between"
             )
         for line in lines[1:]:
             if "" in line[1:]:
-                raise UsageError(
-                    f"the loss file {name!r} has an empty cell in the line of {line[0]!r}; give every cost"
-                )
+                raise LossError(f"{name}: there is an empty cell in the line of {line[0]!r}; give every cost")
         cells = [[_parsed(cell) for cell in line[1:]] for line in lines[1:]]
         return cls(cells, tuple(line[0] for line in lines[1:]), tuple(lines[0][1:]))
 
     def with_reject(self, cost: float) -> "Loss":
         """The same with one more decision, to leave the row undecided, at a fixed cost."""
         if not _is_number(cost) or not float(cost) >= 0.0:
-            raise UsageError(f"reject={cost!r}: give what it costs to leave a row undecided, at least 0")
+            raise LossError(f"reject={cost!r}: give what it costs to leave a row undecided, at least 0")
         decisions = self.decisions if self.decisions is not None else self.classes
         if decisions is not None and REJECT in decisions:
-            raise UsageError(f"the loss has a decision {REJECT!r} already; leave reject= out")
+            raise LossError(f"the loss has a decision {REJECT!r} already; leave reject= out")
         if np.isinf(float(cost)):
             return self  # it never pays
         row = np.full((1, self.costs.shape[1]), float(cost), dtype=object)
@@ -172,7 +170,7 @@ class Loss:
         costs = self.costs
         if self.classes is None:
             if costs.shape[1] != len(known):
-                raise UsageError(
+                raise LossError(
                     f"the loss has {costs.shape[1]} columns, the model {len(known)} classes {list(known)}; "
                     f"give a row for each decision and a column for each class"
                 )
@@ -183,7 +181,7 @@ class Loss:
             if absent or strange:
                 what = f"{absent[0]!r} has no column" if absent else f"{strange[0]!r} is no class of the model"
                 has = f"it speaks of {list(self.classes)}"
-                raise UsageError(f"the loss does not fit the classes {list(known)}: {what}; {has}")
+                raise LossError(f"the loss does not fit the classes {list(known)}: {what}; {has}")
             costs = costs[:, place]
         decisions = self.decisions
         if decisions is None:
@@ -191,7 +189,7 @@ class Loss:
             if extra == 1 and _is_constant(costs[-1]):
                 decisions = (*known, REJECT)
             elif extra != 0:
-                raise UsageError(
+                raise LossError(
                     f"the loss has {costs.shape[0]} decisions for {len(known)} classes; name them by decisions=[…]"
                 )
             else:
@@ -210,7 +208,7 @@ class Loss:
     def matrix(self) -> Floats:
         """The costs as numbers."""
         if self.varies:
-            raise UsageError("the costs of this loss differ from row to row; there is no one matrix of them")
+            raise LossError("the costs of this loss differ from row to row; there is no one matrix of them")
         return np.asarray(self.costs, dtype=np.float64)
 
     @property
@@ -230,13 +228,13 @@ class Loss:
             try:
                 numbers = np.asarray(column(cell) if isinstance(cell, str) else cell, dtype=np.float64)
             except (TypeError, ValueError, BadCell) as error:
-                raise UsageError(f"the costs {self._place(*place)} are no numbers ({error}); give numbers") from None
+                raise LossError(f"the costs {self._place(*place)} are no numbers ({error}); give numbers") from None
             if numbers.ndim and numbers.shape != (rows,):
-                raise UsageError(
+                raise LossError(
                     f"the costs {self._place(*place)} are {numbers.shape}; give one for each of {rows} rows"
                 )
             if not np.isfinite(numbers).all():
-                raise UsageError(f"a cost {self._place(*place)} is missing or infinite")
+                raise LossError(f"a cost {self._place(*place)} is missing or infinite")
             out[(slice(None), *place)] = numbers
         return out
 
@@ -278,7 +276,7 @@ class Loss:
         labels = self.decisions if role == "decision" else self.classes
         found = _find(label, labels or ())
         if found is None:
-            raise UsageError(f"{label!r} is no {role} of the loss; it has {list(labels or ())}")
+            raise LossError(f"{label!r} is no {role} of the loss; it has {list(labels or ())}")
         return found
 
     def __getitem__(self, place: tuple[Any, Any]) -> Cell:
@@ -293,7 +291,7 @@ class Loss:
 def plain_labels(labels: Any) -> tuple[Any, ...]:
     """Labels as Python has them; dates stay as NumPy has them."""
     if isinstance(labels, set | frozenset):
-        raise UsageError("the labels of a loss stand in an order; give a list, not a set")
+        raise LossError("the labels of a loss stand in an order; give a list, not a set")
     return tuple(
         label.item()
         if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64)
@@ -311,7 +309,7 @@ def _find(label: Any, among: Sequence[Any]) -> int | None:
     spelled = [k for k, other in enumerate(among) if str(other) == str(label)]
     for found in (equal, spelled):
         if len(found) > 1:
-            raise UsageError(f"the label {label!r} may be any of {[among[k] for k in found]}; give it exactly")
+            raise LossError(f"the label {label!r} may be any of {[among[k] for k in found]}; give it exactly")
         if found:
             return found[0]
     return None
@@ -323,11 +321,11 @@ def _as_cells(costs: Any) -> npt.NDArray[np.object_]:
         try:
             rows = [list(row) for row in costs]
         except TypeError:
-            raise UsageError(f"a loss is a matrix of decisions by classes, not {costs!r}") from None
+            raise LossError(f"a loss is a matrix of decisions by classes, not {costs!r}") from None
         if not rows or not rows[0]:
-            raise UsageError("the loss is empty; give a cost for each decision and class")
+            raise LossError("the loss is empty; give a cost for each decision and class")
         if any(len(row) != len(rows[0]) for row in rows):
-            raise UsageError("the rows of the loss have different lengths; give a cost for every class in each")
+            raise LossError("the rows of the loss have different lengths; give a cost for every class in each")
         cells = np.empty((len(rows), len(rows[0])), dtype=object)
         for place in np.ndindex(cells.shape):
             cells[place] = rows[place[0]][place[1]]
@@ -355,9 +353,9 @@ def _check_cell(cell: Cell, place: str) -> None:
         except OverflowError:
             finite = False
         if not finite:
-            raise UsageError(f"the cost {place} is {cell}; give a finite number")
+            raise LossError(f"the cost {place} is {cell}; give a finite number")
     elif not isinstance(cell, str) and np.ndim(cell) != 1:
-        raise UsageError(f"the cost {place} is {cell!r}; give a number, a column's name or an array")
+        raise LossError(f"the cost {place} is {cell!r}; give a number, a column's name or an array")
 
 
 def _parsed(cell: str) -> float | str:
