@@ -675,7 +675,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             if isinstance(examples, LabelledStream) and not sample.table.rows:
                 raise DataError("the table has no rows; there is nothing to learn from")
             refuse_empty(sample.table)
-            base = settle(sample.table, self.columns, defaults, partly)
+            sample = sample.weighing()
+            base = settle(sample.table, self.columns, defaults, partly, sample.weights)
 
             def count(schema: Schema) -> Counts:
                 start = Counts.empty(schema)
@@ -697,7 +698,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if schema.names is None or examples.names is None or set(examples.names) <= schema.settled:
             return schema, examples
         sample, everything = examples.sample()
-        return extended(schema, sample.table, self.columns, defaults), everything
+        sample = sample.weighing()
+        return extended(schema, sample.table, self.columns, defaults, sample.weights), everything
 
     def _check_parameters(self) -> None:
         check_amount("alpha", self.alpha)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Floats
@@ -80,6 +81,14 @@ class Labelled:
             table, sample_weight = _split(table, sample_weight, "sample_weight")
         weights = check_weights(sample_weight, table.rows, first_row)
         return cls(table, encode_labels(y, table.rows), weights, first_row)
+
+    def weighing(self) -> "Labelled":
+        """The rows that have a weight; all of them where none has."""
+        if self.weights is None or (self.weights > 0.0).all() or not self.weights.any():
+            return self
+        rows = np.flatnonzero(self.weights > 0.0)
+        labels = Labels(self.labels.classes, self.labels.codes[rows])
+        return Labelled(self.table.take(rows), labels, self.weights[rows], self.first_row)
 
     @property
     def names(self) -> tuple[str, ...] | None:

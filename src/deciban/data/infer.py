@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import decoded_cells, take_cells
+from deciban.arrays import Floats, decoded_cells, take_cells
 from deciban.data.schema import GIVEN, LooksLike, Part, Schema, listed
 from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
 from deciban.data.text_types import LEADING_ZERO, NUMBER
@@ -55,20 +55,24 @@ class Inferred(NamedTuple):
     looks_like: LooksLike = ""
 
 
-def extended(schema: Schema, table: Table, spec: ColumnSpec, defaults: Defaults) -> Schema:
+def extended(
+    schema: Schema, table: Table, spec: ColumnSpec, defaults: Defaults, weights: Floats | None = None
+) -> Schema:
     """The schema and, behind it, the columns of `table` that it does not know yet."""
     if schema.names is None or table.names is None:
         return schema
     new = [name for name in table.names if name not in schema.settled]
     if not new or not isinstance(table, Frame):
         return schema
-    return schema.union(settle(table.select(new), spec, defaults, partly=True))
+    return schema.union(settle(table.select(new), spec, defaults, partly=True, weights=weights))
 
 
-def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = False) -> Schema:
+def settle(
+    table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = False, weights: Floats | None = None
+) -> Schema:
     """The schema of a table: what the user says of its columns, and for the others what their cells say.
 
-    `partly`: the user may also speak of columns that are not there (yet).
+    `partly`: the user may also speak of columns that are not there (yet). weights: of the rows, none of them 0.
     """
     names = table.names
     given = _given(table, spec, partly)
@@ -80,7 +84,7 @@ def settle(table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = Fa
         members += columns
         whys += [GIVEN] * len(columns)
     looks_like: list[LooksLike] = [""] * table.width
-    for columns, found in _inferred(table, [c for c in range(table.width) if c not in taken], defaults):
+    for columns, found in _inferred(table, [c for c in range(table.width) if c not in taken], defaults, weights):
         _, members, whys = groups.setdefault(found.family, (found.family, [], []))
         members += columns
         whys += [found.why] * len(columns)
@@ -142,29 +146,33 @@ def _check_family(family: Any, place: str) -> None:
         raise UsageError(f"{place} is {family!r}; give a family such as Gaussian() or Categorical()")
 
 
-def _inferred(table: Table, columns: list[int], defaults: Defaults) -> list[tuple[list[int], Inferred]]:
+def _inferred(
+    table: Table, columns: list[int], defaults: Defaults, weights: Floats | None
+) -> list[tuple[list[int], Inferred]]:
     """What the columns are that nobody spoke of."""
     if not columns:
         return []
+    times = np.ones(table.rows) if weights is None else np.maximum(weights, 1.0)  # a row of weight 1/2 is a row too
     if isinstance(table, Matrix):
         kind = table.array.dtype.kind
         if kind == "f":
             return [(columns, Inferred(Gaussian(), "floating point"))]
         if kind == "b":
             return [(columns, Inferred(Bernoulli(defaults.alpha), "true or false"))]
-        return [([j], _of_integers(np.asarray(table.array[:, j]), defaults)) for j in columns]
+        return [([j], _of_integers(np.asarray(table.array[:, j]), times.sum(), defaults)) for j in columns]
     if isinstance(table, Frame):
-        found = [([j], _of_arrow(table.values([j])[0], defaults)) for j in columns]
+        found = [([j], _of_arrow(table.values([j])[0], times, defaults)) for j in columns]
         return [(column, what) for column, what in found if what is not None]
     return [(columns, Inferred(Multinomial(defaults.alpha), "sparse counts"))]
 
 
-def _of_integers(cells: np.ndarray, defaults: Defaults) -> Inferred:
+def _of_integers(cells: np.ndarray, times: float, defaults: Defaults) -> Inferred:
+    """What whole numbers are that stand there so many times, which are more than the cells if rows have weights."""
     values = np.unique(cells)
     why = f"{values.size} distinct integers in {cells.size} rows"
     if values.size == cells.size >= FEWEST_NAMES and _like_names(values):
         return Inferred(Gaussian(), f"{why}, which looks like an identifier", "identifier")
-    if values.size <= min(MOST_CODES, cells.size // 2):
+    if values.size <= min(MOST_CODES, times // 2):
         return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), why)
     return Inferred(Gaussian(), why)
 
@@ -206,7 +214,7 @@ def _like_names(values: np.ndarray) -> bool:
     return bool(values[-1] - values[0] == values.size - 1 or np.abs(values).min() >= LONG_NUMBER)
 
 
-def _of_arrow(array: pa.Array, defaults: Defaults) -> Inferred | None:
+def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults) -> Inferred | None:
     """What a column is; None as long as no cell says it."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
@@ -217,7 +225,8 @@ def _of_arrow(array: pa.Array, defaults: Defaults) -> Inferred | None:
     if pa.types.is_boolean(kind):
         return Inferred(Bernoulli(defaults.alpha), "true or false")
     if pa.types.is_integer(kind):
-        return _of_integers(array.drop_null().to_numpy(zero_copy_only=False), defaults)
+        filled = array.is_valid().to_numpy(zero_copy_only=False)
+        return _of_integers(array.drop_null().to_numpy(zero_copy_only=False), times[filled].sum(), defaults)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Inferred(Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers")
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):

@@ -46,7 +46,8 @@ def joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
     if len(columns) < 2:
         return []
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
-    full = (np.isnan(cells).mean(axis=0) <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
+    missing = rows.weights @ np.isnan(cells) / rows.total
+    full = (missing <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
     columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
     if not 2 <= len(columns) <= min(MOST_JOINED, rows.total / 2):
         return []

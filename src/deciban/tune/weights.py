@@ -75,7 +75,7 @@ def maximise(
     flat = np.ascontiguousarray(evidence.transpose(0, 2, 1)).reshape(size * classes, blocks)
     row = np.arange(size)
     # in units of the deviation of each block's evidence all directions are about equally steep
-    unit = 1.0 / np.maximum(np.sqrt((flat**2).mean(axis=0)), 1e-6)
+    unit = 1.0 / np.maximum(np.sqrt(np.repeat(share, classes) @ flat**2 / classes), 1e-6)
     unit = np.minimum(unit, 1.0 / np.sqrt(strength / total))
 
     def objective(point: Floats) -> tuple[float, Floats]:
