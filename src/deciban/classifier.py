@@ -20,6 +20,7 @@ from deciban.data.infer import ColumnSpec, Defaults, extended, settle
 from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
 from deciban.data.open import open_rows, open_table
 from deciban.data.schema import Schema, listed
+from deciban.data.sources import scan
 from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Table, from_numbers, with_columns
 from deciban.data.write import refuse_inputs, written
@@ -47,6 +48,9 @@ from deciban.progress import progress
 from deciban.store import model_file
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning, most_rows, retuned, tuned
+
+# What labels in a file look like, if it is not dates: these are taken as they are written.
+LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -196,6 +200,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
             counts = self._counted(*self._extended(known.counts.schema, examples, Defaults(self.alpha, self.unseen)))
+            _refuse_other_labels(examples, counts, known.counts)
             refuse_nothing_learned(counts, partly=True)
         alone = copy.copy(self)
         try:
@@ -667,6 +672,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 known = before.counts.under(schema)
                 known = known if declared is None else known.declaring(_declared(declared))
                 counted = self._counted(schema, everything)
+                _refuse_other_labels(examples, counted, known)
                 if counted.adds_nothing_to(known) and known.classes.size == before.counts.classes.size:
                     return before
                 return self._changed(known + counted, before)
@@ -717,12 +723,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Columns of a file are read as those that were learned, and left out if those were; unless it is learned `anew`.
         """
-        source = open_rows(X, {} if anew else self.column_types(y if isinstance(y, str) else None))
+        given = scan(X) if isinstance(X, str | os.PathLike) else X
+        source = open_rows(given, {} if anew else self.column_types(y if isinstance(y, str) else None))
         if not isinstance(source, Stream):
             return Labelled.of(source, y, sample_weight)
         if isinstance(source, Source) and not anew:
             source = source.without([name for name in self._known().origin.ignored if name in source.names])
-        return LabelledStream.of(source, y, sample_weight)
+        examples = LabelledStream.of(source, y, sample_weight)
+        if isinstance(given, Source) and isinstance(source, Source) and source.looks_like(y) != given.looks_like(y):
+            return replace(examples, labels_look_like=given.looks_like(y))
+        return examples
 
     def _open(self, X: Any) -> Table:  # noqa: N803
         """All rows in memory."""
@@ -758,6 +768,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 yield what(Frame(table), first_row)
                 first_row += table.num_rows
                 advance(table.num_rows)
+
+
+def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:
+    """Labels of another type that became new classes by being read as the type of those that are known."""
+    found = examples.labels_look_like if isinstance(examples, LabelledStream) else ""
+    old = set(known.classes.tolist())
+    new = [label for label in rows.classes.tolist() if label not in old]
+    if known.classes.size and (new or known.classes.dtype.kind == "b") and found in LABELS_IN_WORDS:
+        shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
+        raise DataError(
+            f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}; "
+            f"correct the labels, or give their column the type of the classes"
+        )
 
 
 def _column_of(table: Table) -> Callable[[str], Any]:

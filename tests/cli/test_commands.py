@@ -297,6 +297,36 @@ def test_columns_that_are_missing_or_new_are_told(deciban: Deciban, model: str) 
     assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
 
 
+def test_new_classes_are_told(deciban: Deciban, model: str) -> None:
+    """A slip in a label would else become a class without a word."""
+    Path("more.csv").write_text(f"{HEADER}\n40,Ulm,yse\n50,Bern,yes\n41,Ulm,yse\n60,Bern,perhaps\n")
+    answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
+    told = "more.csv has classes that are new to the model: 'perhaps' (1 row), 'yse' (2 rows, perhaps 'yes')"
+    assert (answer.code, told in answer.err) == (0, True), answer.err
+    Path("good.csv").write_text(f"{HEADER}\n40,Ulm,no\n")
+    assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
+
+
+def test_labels_of_another_type_are_not_learned(deciban: Deciban, model: str) -> None:
+    Path("numbers.csv").write_text(f"{HEADER}\n40,Ulm,1\n50,Bern,0\n")
+    Path("numbers.jsonl").write_text('{"age": 40, "town": "Ulm", "kind": 1}\n')
+    Path("flags.csv").write_text(f"{HEADER}\n40,Ulm,true\n50,Bern,false\n")
+    assert deciban("fit", "flags.csv", "-t", "kind", "-o", "flags.dcb", "--plain").code == 0
+    for path, labelled, words in (
+        (model, "numbers.csv", "the labels are numbers, such as 0, and the model's classes are 'no', 'yes'"),
+        (model, "numbers.jsonl", "the labels are numbers, such as 1,"),
+        (model, "sql: select * from 'numbers.csv'", "the labels are numbers"),
+        (model, "flags.csv", "the labels are true and false, such as false"),
+        ("flags.dcb", "base.csv", "the labels are text, and the model's classes are False, True"),
+        ("flags.dcb", "numbers.csv", "the labels are numbers"),
+        ("flags.dcb", "sql: select * from 'base.csv'", "of different types"),
+    ):
+        answer = deciban("learn", path, labelled)
+        assert (answer.code, words in answer.err) == (3, True), (labelled, answer.err)
+    answer = deciban("learn", model, "numbers.csv", "--type", "kind=text", "--output", "x.dcb")
+    assert (answer.code, "new to the model: '0' (1 row), '1' (1 row)" in answer.err) == (0, True)
+
+
 def test_rows_that_cannot_have_been_learned_are_not_forgotten(deciban: Deciban, model: str) -> None:
     before = Path(model).read_bytes()
     Path("other.csv").write_text(f"{HEADER}\n" + "40,Paris,yes\n" * 3)

@@ -134,3 +134,15 @@ def test_predictions_do_not_overwrite_what_they_are_made_of(tmp_path: Path, monk
         with pytest.raises(UsageError, match="the output is an input"):
             clf.predict_to("a.csv", rows)
     assert Path("a.csv").read_text() == "x,kind\n1,p\n2,q\n"
+
+
+def test_text_labels_that_look_like_numbers_are_learned_if_they_are_known(tmp_path: Path) -> None:
+    """Later files are read as the model has learned its columns; a stranger of another type is no class."""
+    files = {"a": "1,a\n2,b\n3,2\n4,1\n", "b": "5,1\n6,2\n", "c": "7,1\n8,3\n"}
+    for name, rows in files.items():
+        (tmp_path / f"{name}.csv").write_text("x,kind\n" + rows)
+    clf = BayesClassifier(tune=None).fit(tmp_path / "a.csv", "kind").partial_fit(tmp_path / "b.csv", "kind")
+    assert clf.counts_.class_weight.tolist() == [2.0, 2.0, 1.0, 1.0]
+    with pytest.raises(DataError, match="the labels are numbers, such as 3, and the model's classes are '1', '2', 'a'"):
+        clf.partial_fit(tmp_path / "c.csv", "kind")
+    assert clf.partial_fit(scan(tmp_path / "c.csv", types={"kind": "text"}), "kind").classes_.tolist()[2] == "3"

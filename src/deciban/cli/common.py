@@ -171,5 +171,23 @@ def new_columns(clf: "BayesClassifier", rows: "LabelledStream", name: str, what:
         complain("warning", f"{name} has {_few(fresh)}, new to the model: {what}")
 
 
+def new_classes(clf: "BayesClassifier", shard: "BayesClassifier", name: str) -> None:
+    """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
+    from difflib import get_close_matches
+
+    old = set(clf.classes_.tolist())
+    known = {str(label).strip().casefold(): label for label in old}
+    fresh = []
+    for label, weight in zip(shard.classes_.tolist(), shard.counts_.class_weight.tolist(), strict=True):
+        if label not in old:
+            near = get_close_matches(str(label).strip().casefold(), known, 1)
+            hint = f", perhaps {known[near[0]]!r}" if near and isinstance(label, str) else ""
+            fresh.append(f"{label!r} ({weight:,.6g} {'row' if weight == 1.0 else 'rows'}{hint})")
+    if fresh:
+        shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in all)" if len(fresh) > 5 else "")
+        what = "a class that is" if len(fresh) == 1 else "classes that are"
+        complain("warning", f"{name} has {what} new to the model: {shown}; `deciban forget` takes the rows back")
+
+
 def _few(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")

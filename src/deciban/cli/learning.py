@@ -20,6 +20,7 @@ from deciban.cli.common import (
     labelled,
     loaded,
     missing_columns,
+    new_classes,
     new_columns,
     opened,
     pair,
@@ -139,7 +140,8 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         rows = labelled(clf, scan, options["target"])
         missing_columns(clf, scan)
         new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
-        shard = clf.shard(rows.stream, rows.target, rows.weight)
+        shard = clf.shard(scan, rows.target, rows.weight)
+        new_classes(clf, shard, scan.name)
         learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
         if options["retune"]:
             learned.retune(rows.stream, rows.target, rows.weight)

@@ -128,11 +128,15 @@ class Labelled:
 
 @dataclass(frozen=True)
 class LabelledStream:
-    """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them."""
+    """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
+
+    labels_look_like: what the labels are by themselves, where they are read as something else.
+    """
 
     stream: Stream
     target: str
     weight: str | None = None
+    labels_look_like: str = ""
 
     @classmethod
     def of(cls, stream: Stream, y: Any, sample_weight: Any) -> "LabelledStream":

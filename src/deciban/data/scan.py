@@ -157,6 +157,9 @@ class Scan(Source):
         """Classes that are dates in a CSV file are taken as they are written."""
         return self.as_text([column]) if self.types.get(column, "").startswith("TIME") else self
 
+    def looks_like(self, column: str) -> str:
+        return kind_of(self.types.get(column, self.own_types.get(column, "")))
+
     def reading_as(self, types: Mapping[str, str]) -> "Scan":
         wanted = {}
         for name in self.names:

@@ -113,6 +113,10 @@ class Source(Stream):
         """Columns that name a row and say nothing of it: they are shown beside a prediction and never learned."""
         return ()
 
+    def looks_like(self, column: str) -> str:
+        """What a column is by itself: VARCHAR, DOUBLE, BOOLEAN, TIMESTAMP or TIME; nothing if nobody can say."""
+        return ""
+
     @abstractmethod
     def reading_as(self, types: Mapping[str, str]) -> "Source": ...
 
