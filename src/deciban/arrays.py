@@ -191,10 +191,3 @@ def log(values: Floats) -> Floats:
     """Natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values), dtype=np.float64)
-
-
-def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The doubles nearest to a + b, and what they leave out."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)

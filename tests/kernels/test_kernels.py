@@ -39,37 +39,43 @@ def scored(kernel, *arguments) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_count_moments(kind: type) -> None:
-    x = X.astype(kind)
-    moments = np.zeros((6, K, M))
-    assert kernels.count_moments(x, LABELS, WEIGHTS, moments)
+def test_sums_of_deviations(kind: type) -> None:
+    """Of whole rows by the plain loop, of rows with holes by the other; many rows, so that parts are moved."""
+    rows = np.tile(np.arange(N), 20)
+    labels, weights, shift = LABELS[rows], WEIGHTS[rows], parameters(K, M)
+    for x in (X[rows].astype(kind), np.nan_to_num(X[rows]).astype(kind)):
+        sums, part = np.zeros((4, K, M)), np.zeros((2, K, M))
+        if np.isnan(x).any():
+            kernels.sum_present_deviations(x, labels, weights, shift, sums)
+        else:
+            kernels.sum_deviations(x, labels, weights, shift, part, np.zeros(K, dtype=np.int64), sums)
+            sums[0] = sums[0, :, :1]
+        for c in range(K):
+            w = np.where((labels == c)[:, None] & ~np.isnan(x), weights[:, None], 0.0)
+            away = np.nan_to_num(x.astype(np.float64) - shift[c])
+            np.testing.assert_allclose(sums[0, c], w.sum(axis=0))
+            np.testing.assert_allclose(sums[1, c] + part[0, c], (w * away).sum(axis=0), rtol=1e-10, atol=1e-10)
+            squares = sums[2, c] - sums[3, c] + part[1, c]
+            np.testing.assert_allclose(squares, (w * away**2).sum(axis=0), rtol=1e-13)
+
+
+def test_sums_of_first_rows() -> None:
+    """They stop where enough rows were seen and no cell is without a value."""
+    sums = np.zeros((4, K, M))
+    counted = (LABELS >= 0) & (WEIGHTS > 0.0)
+    kernels.sum_first_rows(X, LABELS, WEIGHTS, 12, 0, sums)
     for c in range(K):
+        rows = X[:12][(LABELS == c)[:12] & counted[:12]]
         for j in range(M):
-            rows = (c == LABELS) & ~np.isnan(x[:, j])
-            w, v = WEIGHTS[rows], x[rows, j].astype(np.float64)
-            mean = np.average(v, weights=w)
-            np.testing.assert_allclose(moments[0, c, j], w.sum())
-            np.testing.assert_allclose(moments[1, c, j], mean, rtol=1e-13)
-            np.testing.assert_allclose(moments[3, c, j], (w * (v - mean) ** 2).sum(), rtol=1e-13)
-
-
-def test_count_moments_refuses_what_cannot_be_squared() -> None:
-    for value in (np.inf, -np.inf, 1e200):
-        x = np.array([[1.0], [value]])
-        assert not kernels.count_moments(x, np.zeros(2, np.int32), np.ones(2), np.zeros((6, 1, 1)))
-
-
-def test_adding_and_taking_away_moments_are_inverse() -> None:
-    a, b = np.zeros((6, K, M)), np.zeros((6, K, M))
-    kernels.count_moments(X[:20], LABELS[:20], WEIGHTS[:20], a)
-    kernels.count_moments(X[20:], LABELS[20:], WEIGHTS[20:], b)
-    both = a.copy()
-    kernels.combine_moments(both, b, a[0] + b[0], 1.0)
-    whole = np.zeros((6, K, M))
-    kernels.count_moments(X, LABELS, WEIGHTS, whole)
-    np.testing.assert_allclose(both[[0, 1, 3]], whole[[0, 1, 3]], rtol=1e-12, atol=1e-14)
-    kernels.combine_moments(both, b, a[0], -1.0)
-    np.testing.assert_allclose(both[[0, 1, 3]], a[[0, 1, 3]], rtol=1e-12, atol=1e-14)
+            values = rows[~np.isnan(rows[:, j]), j]
+            assert sums[0, c, j] == values.size
+            if values.size:
+                away = values - values[0]
+                np.testing.assert_allclose(sums[1:, c, j], [values[0], away.sum(), (away**2).sum()], atol=1e-15)
+    sums[:] = 0.0
+    kernels.sum_first_rows(X, LABELS, WEIGHTS, 0, K * M, sums)
+    assert (sums[0] > 0.0).all()
+    assert sums[0].sum() < (~np.isnan(X[counted])).sum()
 
 
 @pytest.mark.parametrize("binary", [False, True])

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "count_moments": "moments",
-    "combine_moments": "moments",
-    "combine_scatter": "scatter",
+    "sum_first_rows": "moments",
+    "sum_deviations": "moments",
+    "sum_present_deviations": "moments",
     "count_totals": "totals",
     "count_sparse_totals": "totals",
     "all_finite": "checks",

@@ -9,13 +9,26 @@ from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed
 from deciban.errors import BadCell
 from deciban.statistics.base import remaining, settled
+from deciban.statistics.exact import minus, plus, quotient, times
+
+# Rows of a class that the first guess of its mean is made of.
+GUESS_ROWS = 32
+
+# Means and deviations beyond this are a reason to look for cells that are too large.
+SUSPICIOUS = 0.001 * float(TOO_LARGE)
+
+# A sum of squares may be wrong by this share.
+DOUBT = 4.0 * 2.0**-52
 
 
 @dataclass(frozen=True)
 class Moments:
     """Weight, mean and scatter (the weighted sum of squared deviations from the mean), each class by column.
 
-    The true mean is mean + mean_low and the true scatter is scatter + scatter_low, give or take `doubt`.
+    The array has six rows: weight; mean, and what it leaves out; scatter, and what it leaves out; and `doubt`, by how
+    much the scatter may be wrong. The true mean is mean + mean_low and the true scatter is scatter + scatter_low: being
+    unevaluated sums of two doubles, they lose nothing when a million one-row batches are merged; only rows that were
+    summed together (at memory speed) leave a doubt.
     """
 
     array: Floats
@@ -27,10 +40,18 @@ class Moments:
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The moments of the rows; NaN is missing, an infinite cell is refused."""
-        moments = cls.empty(classes, numbers.shape[1])
-        if numbers.size and not kernels.count_moments(numbers, labels, weights, moments.array):
-            refuse_too_large(numbers)
-        return moments
+        if not numbers.size:
+            return cls.empty(classes, numbers.shape[1])
+        shift, sums = _summed(numbers, labels, weights, classes)
+        n, first, second, rest = sums
+        there = n > 0.0
+        with np.errstate(all="ignore"):  # cells that are not there, or too large
+            step = quotient(first, n)
+            mean = plus((shift, 0.0), step)
+            scatter = minus((second, -rest), times((first, 0.0), step))
+            if not (~there | ((np.abs(mean[0]) < SUSPICIOUS) & (second < n * SUSPICIOUS**2))).all():
+                refuse_too_large(numbers)
+        return cls(np.where(there, np.stack([n, *mean, *scatter, DOUBT * second]), 0.0))
 
     @property
     def weight(self) -> Floats:
@@ -57,13 +78,10 @@ class Moments:
         return row
 
     def merge(self, other: Self) -> "Moments":
-        merged = self.array.copy()
-        kernels.combine_moments(merged, other.array, self.weight + other.weight, 1.0)
-        return Moments(merged)
+        return Moments(_combined(self.array, other.array, self.weight + other.weight, 1.0))
 
     def remove(self, other: Self) -> "Moments":
-        left = self.array.copy()
-        kernels.combine_moments(left, other.array, remaining(self.weight, other.weight), -1.0)
+        left = _combined(self.array, other.array, remaining(self.weight, other.weight), -1.0)
         overall = Moments(
             np.maximum(left, np.array([0, -np.inf, -np.inf, 0, -np.inf, 0])[:, None, None])
         ).over_classes()
@@ -97,16 +115,88 @@ class Moments:
 
     def over_classes(self) -> "Moments":
         """The moments of all classes together, as of one class."""
-        total = Moments.empty(1, self.array.shape[2])
-        for c in range(self.array.shape[1]):
-            total = total.merge(Moments(np.ascontiguousarray(self.array[:, c : c + 1])))
-        return total
+        array = self.array if self.array.shape[1] else Moments.empty(1, self.array.shape[2]).array
+        while (classes := array.shape[1]) > 1:  # the first half and the second, class by class
+            merged = Moments(array[:, : classes // 2]).merge(Moments(array[:, classes // 2 : classes // 2 * 2]))
+            array = np.concatenate([merged.array, array[:, classes // 2 * 2 :]], axis=1)
+        return Moments(array)
 
     def variance(self, ddof: float = 0.0) -> Floats:
         """scatter / (weight - ddof); zero where nothing was counted."""
         divisor = np.maximum(self.weight - ddof, 0.0)
         scatter = np.maximum(self.scatter + self.scatter_low, 0.0)
         return np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
+
+
+def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> tuple[Floats, Floats]:
+    """Numbers near the means, and the sums of the deviations from them; see `kernels.moments`.
+
+    Where the first guess of a mean was poor against the spread, all is summed once more about the mean just found.
+    """
+    shape = (classes, numbers.shape[1])
+    shift = _guessed_means(numbers, labels, weights, shape)
+    holes = False
+    for attempt in range(2):
+        sums = np.zeros((4, *shape))
+        if not holes:
+            part = np.zeros((2, *shape))
+            kernels.sum_deviations(numbers, labels, weights, shift, part, np.zeros(classes, dtype=np.int64), sums)
+            with np.errstate(all="ignore"):
+                sums[0] = sums[0, :, :1]
+                sums[1] += part[0]
+                term = part[1] - sums[3]
+                total = sums[2] + term
+                sums[2], sums[3] = total, (total - sums[2]) - term
+            holes = not np.isfinite(sums[2])[sums[0] > 0.0].all()  # or a cell is infinite or too large
+        if holes:
+            sums[:] = 0.0
+            kernels.sum_present_deviations(numbers, labels, weights, shift, sums)
+            if not np.isfinite(sums[2]).all():
+                break
+        n, first, second, _ = sums
+        poor = (n > 0.0) & (first * first > 0.5 * second * n)
+        if attempt == 1 or not poor.any():
+            break
+        step = np.divide(first, n, out=np.zeros(shape), where=poor)
+        spread = np.divide(second, n, out=np.zeros(shape), where=poor) - step * step
+        shift = np.where(poor, _few_digits(shift + step, spread), shift)
+    return shift, sums
+
+
+def _guessed_means(numbers: Numbers, labels: Codes, weights: Floats, shape: tuple[int, int]) -> Floats:
+    """The mean of a few values of each class and column, 0 where there are none."""
+    sums = np.zeros((4, *shape))
+    classes = np.count_nonzero(np.bincount(labels[labels >= 0], minlength=1))
+    kernels.sum_first_rows(numbers, labels, weights, GUESS_ROWS * shape[0], classes * shape[1], sums)
+    n, first, total, squares = sums
+    with np.errstate(over="ignore", invalid="ignore"):  # cells that are too large are found later
+        step = np.divide(total, n, out=np.zeros(shape), where=n > 0.0)
+        spread = np.divide(squares, n, out=np.zeros(shape), where=n > 0.0) - step * step
+        return _few_digits(first + step, spread)
+
+
+def _few_digits(shift: Floats, variance: Floats) -> Floats:
+    """`shift` to a sixteenth of the deviation: then sums over whole numbers are exact, and so is forgetting."""
+    known = (variance > 0.0) & np.isfinite(variance)
+    unit = np.ldexp(1.0, np.floor(0.5 * np.log2(np.where(known, variance, 1.0)) - 3.0).astype(np.int64))
+    return np.where(known, np.floor(shift / unit + 0.5) * unit, shift)
+
+
+def _combined(one: Floats, other: Floats, weight: Floats, sign: float) -> Floats:
+    """The moments of the first set with the second (sign 1) or without it (sign -1); `weight` is that of the result.
+
+    The update of Chan, Golub and LeVeque, and its inverse.
+    """
+    n1, mean1, scatter1, doubt1 = one[0], (one[1], one[2]), (one[3], one[4]), one[5]
+    n2, mean2, scatter2, doubt2 = other[0], (other[1], other[2]), (sign * other[3], sign * other[4]), other[5]
+    with np.errstate(all="ignore"):  # where one of the weights is 0 another array is chosen
+        share = quotient(sign * n2, weight)
+        delta = minus(mean2, mean1)
+        mean = plus(mean1, times(delta, share))
+        between = times(times(delta, delta), times((n1, 0.0), share))
+        scatter = plus(plus(scatter1, scatter2), between)
+    both = np.stack([weight, *mean, *scatter, doubt1 + doubt2])
+    return np.select([n2 == 0.0, n1 == 0.0, weight == 0.0], [one, other, np.zeros_like(both)], both)
 
 
 def refuse_too_large(numbers: Numbers) -> None:

@@ -6,8 +6,9 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed, two_sum
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed
 from deciban.statistics.base import remaining, settled
+from deciban.statistics.exact import minus, plus, quotient, times, two_sum
 from deciban.statistics.moments import refuse_too_large
 
 
@@ -50,15 +51,10 @@ class Scatter:
         return result
 
     def merge(self, other: Self) -> "Scatter":
-        merged = Scatter(*(array.copy() for array in self._arrays()))
-        kernels.combine_scatter(*merged._sums(), *other._sums(), self.weight + other.weight, 1.0)
-        merged.doubt[:] += other.doubt
-        return merged
+        return _combined(self, other, self.weight + other.weight, 1.0)
 
     def remove(self, other: Self, strict: bool = True) -> "Scatter":
-        left = Scatter(*(array.copy() for array in self._arrays()))
-        kernels.combine_scatter(*left._sums(), *other._sums(), remaining(self.weight, other.weight), -1.0)
-        left.doubt[:] += other.doubt
+        left = _combined(self, other, remaining(self.weight, other.weight), -1.0)
         left.doubt[left.weight == 0.0] = 0.0
         overall = np.maximum(left.over_classes()._diagonal(), 0.0) / max(left.weight.sum(), 1e-300)
         gone = settled(left._diagonal(), self._diagonal(), left.doubt, left.weight[:, None], overall, strict) == 0.0
@@ -70,11 +66,8 @@ class Scatter:
         scaled = (array * factor for array in (self.scatter, self.scatter_low, self.doubt))
         return Scatter(self.weight * factor, self.mean, self.mean_low, *scaled)
 
-    def _sums(self) -> tuple[Floats, ...]:
-        return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low
-
     def _arrays(self) -> tuple[Floats, ...]:
-        return *self._sums(), self.doubt
+        return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low, self.doubt
 
     def _diagonal(self) -> Floats:
         return np.diagonal(self.scatter, axis1=1, axis2=2)
@@ -89,10 +82,40 @@ class Scatter:
 
     def over_classes(self) -> "Scatter":
         """The scatter of all classes together, as of one class."""
-        total = Scatter.empty(1, self.mean.shape[1])
-        for c in range(self.weight.size):
-            total = total.merge(Scatter(*(array[c : c + 1] for array in self._arrays())))
+        total = self if self.weight.size else Scatter.empty(1, self.mean.shape[1])
+        while (half := total.weight.size // 2) > 0:
+            first, second, last = (total._some(*ends) for ends in ((0, half), (half, 2 * half), (2 * half, None)))
+            merged = first.merge(second)
+            total = Scatter(*map(np.concatenate, zip(merged._arrays(), last._arrays(), strict=True)))
         return total
+
+    def _some(self, first: int, last: int | None) -> "Scatter":
+        """Some of the classes."""
+        return Scatter(*(array[first:last] for array in self._arrays()))
+
+
+def _combined(one: Scatter, other: Scatter, weight: Floats, sign: float) -> Scatter:
+    """The first with the second (sign 1) or without it (sign -1); `weight` is that of the result.
+
+    The algebra of moments, with products of two columns.
+    """
+    mean1, mean2 = (one.mean, one.mean_low), (other.mean, other.mean_low)
+    with np.errstate(all="ignore"):  # where one of the weights is 0 another array is chosen
+        high, low = quotient(sign * other.weight, weight)
+        share = high[:, None], low[:, None]
+        delta = minus(mean2, mean1)
+        mean = plus(mean1, times(delta, share))
+        rows, columns = (delta[0][:, :, None], delta[1][:, :, None]), (delta[0][:, None], delta[1][:, None])
+        factor = times((one.weight[:, None, None], 0.0), (high[:, None, None], low[:, None, None]))
+        scatter = plus((one.scatter, one.scatter_low), (sign * other.scatter, sign * other.scatter_low))
+        scatter = plus(scatter, times(times(rows, columns), factor))
+    both = (weight, *mean, *scatter, one.doubt + other.doubt)
+    chosen = []
+    for mine, theirs, together in zip(one._arrays(), other._arrays(), both, strict=True):
+        here = (slice(None), *(None,) * (together.ndim - 1))
+        cases = (other.weight == 0.0)[here], (one.weight == 0.0)[here], (weight == 0.0)[here]
+        chosen.append(np.select(cases, (mine, theirs, np.zeros_like(together)), together))
+    return Scatter(*chosen)
 
 
 def _fill_class(result: Scatter, c: int, rows: Floats, weights: Floats) -> None:
