@@ -9,6 +9,7 @@ from scipy import sparse
 from deciban import kernels
 from deciban.arrays import SparseRows, in_lanes
 from deciban.families.bernoulli import Exchange
+from deciban.statistics.cells import counted_column
 
 RNG = np.random.default_rng(5)
 N, M, K = 40, 3, 4
@@ -138,8 +139,9 @@ def test_whole_numbers() -> None:
 def test_count_cells(most: int) -> None:
     x = np.concatenate([RNG.normal(1000.0, 3.0, 200), [-5.0, 0.0, np.nan]])
     labels, weights = RNG.integers(-1, 2, x.size).astype(np.int32), RNG.integers(0, 3, x.size).astype(np.float64)
-    exponent, cells, table = kernels.count_cells(x, labels, weights, 2, most, 48)
     used = (labels >= 0) & (weights > 0) & ~np.isnan(x)
+    column = counted_column(x[used], labels[used], weights[used], 2, most, 48)
+    exponent, cells, table = column.exponent, column.cells, column.table
     place = np.floor(np.ldexp(x, -exponent))
     np.testing.assert_array_equal(cells, np.unique(place[used]))
     assert cells.size <= most

@@ -19,6 +19,7 @@ _HOMES = {
     "integer_ranges": "levels",
     "encode_integers": "levels",
     "count_cells": "cells",
+    "occupy_cells": "cells",
     "draw_lots": "lots",
     "left_out_normal": "left_out",
     "left_out_lookup": "left_out",

@@ -1,6 +1,13 @@
-"""How every kernel is compiled."""
+"""How every kernel is compiled, and where what was compiled is kept."""
 
-from collections.abc import Callable
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -11,21 +18,84 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Array = npt.NDArray[Any]
 
+# The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorise.
+_HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+_DECORATING = Lock()
+
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Return `function` compiled on its first call, cached on disk, running without the GIL.
-
-    The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorise.
-    """
-    return cast(Callable[P, R], numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    """Return `function` compiled on its first call, kept on disk where that is possible, running without the GIL."""
+    return _kept(function)
 
 
 def compiled_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
     """The same, with leave to add up in any order: several times faster where long sums are the work."""
-    how: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-    return cast(Callable[P, R], numba.njit(**how)(function))
+    return _kept(function, fastmath={"reassoc", "contract"})
+
+
+def inner(function: Callable[P, R]) -> Callable[P, R]:
+    """Return `function` for kernels to call; Python cannot, which saves compiling the way in."""
+    return cast(Callable[P, R], numba.njit(no_cpython_wrapper=True, **_HOW)(function))
 
 
 def emitted(function: Callable[..., Any]) -> Any:
     """What kernels call, from a function that says its signature and how its instructions are built."""
     return intrinsic(function)
+
+
+def _kept(function: Callable[P, R], **more: Any) -> Callable[P, R]:
+    folder = cache_folder()
+    if folder is None:
+        return cast(Callable[P, R], numba.njit(**_HOW, **more)(function))
+    with _DECORATING:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(folder)  # it is looked at while a function is decorated
+        try:
+            return cast(Callable[P, R], numba.njit(cache=True, **_HOW, **more)(function))
+        finally:
+            numba.config.CACHE_DIR = before
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept; None where no folder can be written to, and each process compiles its own.
+
+    It depends on the source of all kernels, because numba does not see that what a kernel calls has changed.
+    """
+    sources = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        sources.update(path.read_bytes())
+    for folder in _candidates():
+        place = folder / f"deciban-{sources.hexdigest()[:16]}"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=place):
+                return place
+        except OSError:
+            continue
+    return None
+
+
+def _candidates() -> Iterator[Path]:
+    """The folders that are tried: what the user says, beside the kernels, the user's cache, a private temporary one."""
+    if numba.config.CACHE_DIR:
+        yield Path(numba.config.CACHE_DIR)
+    yield Path(__file__).parent / "__pycache__"
+    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    if home or os.environ.get("HOME"):
+        yield Path(home or Path.home() / ".cache")
+    private = Path(tempfile.gettempdir()) / f"deciban-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    if _is_private(private):
+        yield private
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether a folder is there that nobody else can write to, made now if need be: what it holds is executed."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return False
+    ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+    return stat.S_ISDIR(found.st_mode) and ours

@@ -13,6 +13,12 @@ from deciban.statistics.base import remaining
 MOST_CELLS = 1024
 CELL_DIGITS = 48
 
+# So many values say about how fine the cells can be.
+FIRST_VALUES = 1 << 12
+
+# What a double can be divided by and multiplied with, as an exponent.
+SAFE_EXPONENT = 900
+
 
 @dataclass(frozen=True)
 class Column:
@@ -56,9 +62,11 @@ class Cells:
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         counted = []
         for j in range(numbers.shape[1]):
-            column = np.ascontiguousarray(numbers[:, j], dtype=np.float64)
-            exponent, cells, table = kernels.count_cells(column, labels, weights, classes, MOST_CELLS, CELL_DIGITS)
-            counted.append(Column(int(exponent), cells, table))
+            x = numbers[:, j]
+            used = ~np.isnan(x) & (labels >= 0) & (weights > 0.0)
+            here = slice(None) if used.all() else used
+            column = np.ascontiguousarray(x[here], dtype=np.float64)
+            counted.append(counted_column(column, labels[here], weights[here], classes, MOST_CELLS, CELL_DIGITS))
         return cls(tuple(counted))
 
     def merge(self, other: Self) -> "Cells":
@@ -90,6 +98,51 @@ class Cells:
             if position >= 0:
                 columns[position] = column
         return Cells(tuple(columns))
+
+
+def counted_column(x: Floats, labels: Codes, weights: Floats, classes: int, most: int, digits: int) -> Column:
+    """Values counted on the finest cells of which at most `most` are occupied, their numbers within `digits` digits.
+
+    Which cells these are is a property of the set of values, not of their order. `digits` are binary ones.
+    """
+    if not x.size:
+        return Column(-1074, np.zeros(0), np.zeros((classes, 0)))
+    exponent = _first_exponent(x, most, digits)
+    scaled = -SAFE_EXPONENT < exponent < SAFE_EXPONENT
+    x, scale = (x, float(np.ldexp(1.0, -exponent))) if scaled else (np.ldexp(x, -exponent), 1.0)
+    keys = np.full(1 << (4 * min(most, x.size) - 1).bit_length(), np.nan)
+    place = kernels.occupy_cells(x, 0, scale, most, 0, keys)
+    while place < x.size:  # too many: the cells nest, so halving the resolution keeps what was found
+        found = np.unique(np.floor(0.5 * keys[~np.isnan(keys)]))
+        exponent, scale = exponent + 1, 0.5 * scale
+        keys[:] = np.nan
+        kernels.occupy_cells(found, 0, 1.0, most, 0, keys)
+        place = kernels.occupy_cells(x, place, scale, most, found.size, keys)
+    places = np.flatnonzero(~np.isnan(keys))
+    places = places[np.argsort(keys[places])]
+    columns = np.zeros(keys.size, dtype=np.int64)
+    columns[places] = np.arange(places.size)
+    table = np.zeros((classes, places.size))
+    kernels.count_cells(x, labels, weights, scale, keys, columns, table)
+    return Column(exponent, keys[places], table)
+
+
+def _first_exponent(x: Floats, most: int, digits: int) -> int:
+    """An exponent that is not too large, near the one to be found: that of the first values, with the digits of all."""
+    largest = float(np.abs(x).max())
+    if largest == 0.0:
+        return -1074
+    top = int(np.frexp(largest)[1])
+    low = max(-1074, top - digits)
+    high = max(low, top + 1)  # where the cells are -1 and 0
+    few = np.sort(x[:FIRST_VALUES])
+    while low < high:
+        middle = (low + high) // 2
+        if 1 + np.count_nonzero(np.diff(np.floor(np.ldexp(few, -middle)))) <= most:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def _aligned(mine: Column, theirs: Column) -> tuple[Floats, Floats, Floats, int]:
