@@ -8,11 +8,9 @@ Processor seconds of compilation are those of the thread that compiles, so other
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +37,8 @@ income = rng.lognormal(8 + 0.3 * y)
 town = np.array(["Ulm", "Bern", "Graz", "Linz"])[(rng.integers(0, 3, 900) + (y == 1)) % 4]
 visits = rng.poisson(2 + y)
 member = rng.random(900) < 0.2 + 0.3 * y
-X = pa.table({"age": pa.array(age, mask=rng.random(900) < 0.1), "income": income, "spent": income * rng.uniform(0.1, 0.3, 900),
+spent = income * rng.uniform(0.1, 0.3, 900)
+X = pa.table({"age": pa.array(age, mask=rng.random(900) < 0.1), "income": income, "spent": spent,
               "town": pa.array(town, mask=rng.random(900) < 0.05), "visits": visits, "member": member})
 clf = BayesClassifier().fit(X, y)
 rows = X.slice(0, 3)
@@ -71,6 +70,7 @@ class Listener(event.Listener):
         function = what.data["dispatcher"].py_func
         name = f"{function.__module__.removeprefix('deciban.kernels.')}.{function.__name__}"
         spent[name][0] += 1
+        if spent[name][0] > 1 and "--signatures" in sys.argv: print(name, what.data["args"], file=sys.stderr)
         spent[name][1] += took - others
 
 event.register("numba:compile", Listener())
@@ -89,7 +89,8 @@ def compiled(program: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
         code = MEASURED + PROGRAMS[program] + AFTER
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        command = [sys.executable, "-c", code, *sys.argv[1:]]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -99,6 +100,9 @@ if __name__ == "__main__":
         kernels = found["kernels"]
         total = sum(seconds for _, seconds in kernels.values())
         times = sum(count for count, _ in kernels.values())
-        print(f"{program}: {total:.1f} s of compilation ({times} times {len(kernels)} functions), aim {AIMS[program]}; {found['seconds']:.1f} s in all")
+        print(
+            f"{program}: {total:.1f} s of compilation ({times} times {len(kernels)} functions), aim {AIMS[program]}; "
+            f"{found['seconds']:.1f} s in all"
+        )
         for name, (count, seconds) in sorted(kernels.items(), key=lambda item: -item[1][1])[:60]:
             print(f"    {seconds:6.2f} {count:3d} {name}")

@@ -37,6 +37,11 @@ SPARE = 16
 # Doubles that kernels add at once.
 LANES = 4
 
+# Rows that kernels score together; and how far apart the columns of such a tile stand in memory: at a power of two they
+# would share a few places of the cache.
+TILE_ROWS = 64
+TILE_PITCH = TILE_ROWS + 8
+
 # Asking the system takes longer than to score a row.
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

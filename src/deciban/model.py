@@ -266,9 +266,9 @@ def interval(log_joint: Floats, doubt: Floats, width: float, log_prior: Floats) 
 
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     """The place of the class with the highest posterior; ties go to the first."""
-    best = np.empty(len(log_joint), dtype=np.int64)
-    kernels.best_classes(log_joint, log_prior.argmax(), best)
-    return best
+    best = log_joint.argmax(axis=1)
+    impossible = log_joint[np.arange(best.size), best] == -np.inf
+    return np.where(impossible, log_prior.argmax(), best)
 
 
 @dataclass(frozen=True)
@@ -388,7 +388,8 @@ class Evidence:
     @property
     def log_joint(self) -> Floats:
         joint: Floats = np.broadcast_to(self.log_prior + self.bias, self.values.shape[::2]).copy()
-        kernels.weighed_sum(self.values, self.weights, joint)
+        for b in np.flatnonzero(self.weights):
+            joint += self.weights[b] * self.values[:, b]
         return joint
 
     @property

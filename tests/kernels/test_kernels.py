@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import logsumexp
 
 from deciban import kernels
 from deciban.arrays import SparseRows, in_lanes
@@ -30,11 +31,11 @@ def collapsed(terms: np.ndarray, weight: np.ndarray = WEIGHT) -> np.ndarray:
     return weight[None, :, None] * np.nan_to_num(terms, nan=0.0)
 
 
-def scored(kernel, *arguments) -> tuple[np.ndarray, np.ndarray]:
+def scored(kernel, *arguments, room: tuple[np.ndarray, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
     """What the kernel adds with blocks apart and together."""
     apart, together = np.zeros((N, M, K)), np.zeros((N, 1, K))
-    kernel(*arguments, WEIGHT, SLOT, apart)
-    kernel(*arguments, WEIGHT, np.zeros(M, dtype=np.int64), together)
+    kernel(*arguments, WEIGHT, SLOT, *room, apart)
+    kernel(*arguments, WEIGHT, np.zeros(M, dtype=np.int64), *room, together)
     np.testing.assert_allclose(apart.sum(axis=1), together[:, 0], rtol=1e-12, atol=1e-12)
     return apart, together
 
@@ -66,7 +67,7 @@ def test_sums_of_first_rows() -> None:
     counted = (LABELS >= 0) & (WEIGHTS > 0.0)
     kernels.sum_first_rows(X, LABELS, WEIGHTS, 12, 0, sums)
     for c in range(K):
-        rows = X[:12][(LABELS == c)[:12] & counted[:12]]
+        rows = X[:12][(c == LABELS)[:12] & counted[:12]]
         for j in range(M):
             values = rows[~np.isnan(rows[:, j]), j]
             assert sums[0, c, j] == values.size
@@ -154,7 +155,7 @@ def test_count_cells(most: int) -> None:
 
 def test_score_normal() -> None:
     centre, mean, root, offset = parameters(M), parameters(M, K), parameters(M, K), parameters(M, K)
-    apart, _ = scored(kernels.score_normal, X, centre, mean, root, offset)
+    apart, _ = scored(kernels.score_normal, X, centre, mean, root, offset, room=(np.empty(8), np.zeros((K, 8))))
     terms = offset - (((X - centre)[:, :, None] - mean) * root) ** 2
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12, atol=1e-12)
 
@@ -163,13 +164,13 @@ def test_score_normal_sees_infinite_cells() -> None:
     one = np.ones((1, 1))
     for value, finite in ((1e300, True), (np.nan, True), (np.inf, False), (-np.inf, False)):
         x, out = np.array([[1.0], [value]]), np.zeros((2, 1, 1))
-        found = kernels.score_normal(x, one[0], one, one, one, one[0], np.zeros(1, dtype=np.int64), out)
+        found = kernels.score_normal(
+            x, one[0], one, one, one, one[0], np.zeros(1, dtype=np.int64), np.empty(2), np.zeros((1, 2)), out
+        )
         assert found is finite
 
 
 def test_normalize() -> None:
-    from scipy.special import logsumexp
-
     joint, prior = RNG.normal(size=(N, K)) * 500, np.log(np.full(K, 1 / K))
     joint[3] = -np.inf
     joint[4, 1] = -np.inf
@@ -184,11 +185,21 @@ def test_normalize() -> None:
     assert density[3] == -np.inf
 
 
-def test_best_classes() -> None:
-    joint = np.array([[1.0, 3.0, 3.0], [-np.inf] * 3, [-np.inf, -9.0, -np.inf], [2.0, 1.0, 0.0]])
-    best = np.empty(4, dtype=np.int64)
-    kernels.best_classes(joint, 2, best)
-    assert best.tolist() == [1, 2, 1, 0]
+def test_weight_slope() -> None:
+    """Against the slope and curvature of the log-likelihood by differences."""
+    cells, labels = RNG.integers(-1, 5, N), np.maximum(LABELS, 0)
+    evidence, own, score = parameters(5, K), parameters(5, K), parameters(N, K)
+    said = np.where(np.arange(K) == labels[:, None], own[cells], evidence[cells]) * (cells >= 0)[:, None]
+
+    def likelihood(weight: float) -> float:
+        joint = score + weight * said
+        return float(WEIGHTS @ (joint[np.arange(N), labels] - logsumexp(joint, axis=1)))
+
+    sums, step = np.zeros(2), 1e-4
+    posterior = np.exp(score - logsumexp(score, axis=1, keepdims=True))
+    kernels.weight_slope(cells, labels, WEIGHTS, evidence, own, posterior, sums)
+    low, here, high = (likelihood(weight) for weight in (-step, 0.0, step))
+    np.testing.assert_allclose(sums, [(high - low) / (2 * step), -(high - 2 * here + low) / step**2], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
@@ -208,7 +219,8 @@ def test_score_joint_normal() -> None:
     whiten, reach = np.tril(parameters(2, M, M)), np.arange(1, M + 1)
     group = np.array([0, 0, 1, 0])
     out = np.zeros((N, 2, K))
-    kernels.score_joint_normal(x, centre, whiten, reach, group, mean, offset, 0.5, 1, out)
+    room = (np.zeros((M, 40)), np.zeros((M, 32)), np.empty(32))
+    kernels.score_joint_normal(x, centre, whiten, reach, group, mean, offset, 0.5, 1, *room, out)
     white = np.einsum("nk,clk->ncl", x - centre, whiten[group])
     np.testing.assert_allclose(out[:, 1], 0.5 * (offset - ((white - mean) ** 2).sum(axis=2)), rtol=1e-12)
     assert not out[:, 0].any()
@@ -217,7 +229,7 @@ def test_score_joint_normal() -> None:
 def test_score_lookup() -> None:
     codes = RNG.integers(-2, 3, (N, M)).astype(np.int32)
     start, table = np.array([0, 3, 6, 9]), parameters(9, K)
-    apart, _ = scored(kernels.score_lookup, codes, start, table)
+    apart, _ = scored(kernels.score_lookup, codes, start, table, room=(np.empty(K),))
     terms = np.where((codes >= 0)[:, :, None], table[start[:M] + np.maximum(codes, 0)], 0.0)
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12)
 

@@ -29,7 +29,9 @@ def test_moments_are_those_of_numpy(kind: type, offset: float) -> None:
             mean = np.average(v, weights=w)
             np.testing.assert_allclose(moments.weight[c, j], w.sum())
             np.testing.assert_allclose(moments.mean[c, j], mean, rtol=1e-13)
-            np.testing.assert_allclose(moments.scatter[c, j], (w * (v - mean) ** 2).sum(), rtol=1e-7 if offset else 1e-13)
+            np.testing.assert_allclose(
+                moments.scatter[c, j], (w * (v - mean) ** 2).sum(), rtol=1e-7 if offset else 1e-13
+            )
 
 
 def test_a_guess_that_turns_out_poor_costs_no_digits() -> None:

@@ -95,11 +95,12 @@ def decided(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None =
     best, second = (np.empty(len(posterior), dtype=np.int32) for _ in range(2))
     risk, second_risk = (np.empty(len(posterior)) for _ in range(2))
     rows = np.ascontiguousarray(posterior)
+    constant = (costs == costs[:, :, :1]).all(axis=(0, 2)) & (len(costs) == 1)
 
     def batch(span: tuple[int, int]) -> None:
         here = slice(*span)
         some = costs if len(costs) == 1 else costs[here]
-        kernels.least_risk(rows[here], some, best[here], risk[here], second[here], second_risk[here])
+        kernels.least_risk(rows[here], some, constant, best[here], risk[here], second[here], second_risk[here])
 
     for _ in in_order(batch, row_ranges(len(rows))):
         pass

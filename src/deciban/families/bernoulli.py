@@ -11,7 +11,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
 from deciban.errors import UsageError
 from deciban.families.base import Alpha, LeftOut, OfColumns, Readable, Sampled, check_alpha, refuse_stored
-from deciban.families.categorical import add_share_doubt
+from deciban.families.categorical import add_share_doubt, counted_left_out
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
@@ -86,11 +86,9 @@ class Bernoulli(OfColumns):
             np.stack(levels, axis=1).reshape(3 * columns, -1)
             for levels in ((whole.zero, whole.one, blank), (zeros, ones, blank))
         )
-        alpha = np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (columns,))
+        alpha = np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (columns,)).copy()
         start = 3 * np.arange(columns + 1)
-        kernels.left_out_lookup(
-            codes, rows.labels, rows.taken, start, table, counts, alpha, True, False, np.zeros(columns), slot, out
-        )
+        counted_left_out(codes, rows, start, table, counts, alpha, np.zeros(columns), True, False, slot, out)
 
     def add_doubt(self, statistic: Totals, cells: Numbers | SparseRows, weight: Floats, out: Floats) -> None:
         dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
@@ -99,6 +97,10 @@ class Bernoulli(OfColumns):
         codes = np.where(np.isnan(dense), -1, dense > self.cut).astype(np.int32)
         for j in np.flatnonzero(weight):
             add_share_doubt(counts[:, j], codes[:, j], alpha[j], weight[j], out)
+
+
+# From so many columns on it is faster to exchange the ones of a row than to add up all its cells.
+MANY_COLUMNS = 16
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ class BernoulliLikelihood:
     statistic: Totals
 
     def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
-        if out.shape[1] > 1:  # block by block every absent word speaks for itself, and `out` is larger than this
+        # block by block every absent word speaks for itself, and `out` is larger than this
+        if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
             dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
             kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
             return

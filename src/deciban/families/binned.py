@@ -133,7 +133,9 @@ class BinnedLikelihood:
         return codes.astype(np.int32)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(self.codes(cells), self.start, self._lanes, weight, slot, out)
+        kernels.score_lookup(
+            self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
+        )
 
     @cached_property
     def _lanes(self) -> Floats:

@@ -124,9 +124,28 @@ def lookup_left_out(
     table, codes = np.ascontiguousarray(whole.table), codes.copy()
     for j, one in enumerate(counts):
         _score_where_nothing_is_left(one, codes[:, j], rows, whole.alpha, fixed, smooth, width[j], out[:, slot[j]])
+    counted_left_out(codes, rows, whole.start, table, padded, alpha, width, fixed, smooth, slot, out)
+
+
+def counted_left_out(
+    codes: Codes,
+    rows: LeftOut,
+    start: Integers,
+    table: Floats,
+    counts: Floats,
+    alpha: Floats,
+    log_width: Floats,
+    fixed: bool,
+    smooth: bool,
+    slot: Integers,
+    out: Floats,
+) -> None:
+    """Score each row by counts, level by class, of the other rows; see `kernels.left_out_lookup`."""
+    total = np.add.reduceat(counts, start[:-1], axis=0)
     kernels.left_out_lookup(
-        codes, rows.labels, rows.taken, whole.start, table, padded, alpha, fixed, smooth, width, slot, out
-    )
+        np.ascontiguousarray(codes), rows.labels, rows.taken, start, table, counts, counts.sum(axis=1), total,
+        total.sum(axis=1), alpha, log_width, fixed, smooth, slot, out,
+    )  # fmt: skip
 
 
 def _score_where_nothing_is_left(
@@ -200,7 +219,9 @@ class CategoricalLikelihood:
         return np.where(unseen, sizes, codes)
 
     def score(self, cells: Numbers | list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(self.codes(cells), self.start, self._lanes, weight, slot, out)
+        kernels.score_lookup(
+            self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
+        )
 
     @cached_property
     def _lanes(self) -> Floats:

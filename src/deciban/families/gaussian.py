@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers
+from deciban.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
 from deciban.families.base import (
     LeftOut,
     OfColumns,
@@ -101,9 +101,22 @@ def score_normal_left_out(
     """Score each row by the normal distributions of the other rows."""
     centre = moments.over_classes().mean[0]
     mean = np.where(moments.weight > 0.0, (moments.mean - centre) + moments.mean_low, 0.0)
-    counted = (np.ascontiguousarray(a.T) for a in (moments.weight, mean, moments.scatter + moments.scatter_low))
+    weight, scatter = moments.weight, moments.scatter + moments.scatter_low
+    all_weight, pooled, degrees = weight.sum(axis=0), scatter.sum(axis=0), np.maximum(weight - family.ddof, 0.0)
+    all_mean = (weight * mean).sum(axis=0) / np.where(all_weight > 0.0, all_weight, 1.0)
+    all_scatter = pooled + (weight * (mean - all_mean) ** 2).sum(axis=0)
+    least = least_variance(centre)
+    overall = np.stack([centre, all_weight, all_mean, all_scatter, degrees.sum(axis=0), pooled, least])
+    own = np.divide(scatter, degrees, out=np.zeros_like(scatter), where=degrees > 0.0)
+    varied = own > rounding_variance(centre + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
+    stays = np.where(varied & (family.variance.share_pooled == 0.0) & (added == 0.0), own, 0.0)
+    safe = np.where(stays > 0.0, stays, 1.0)
+    by_class = (
+        np.ascontiguousarray(np.stack(arrays).transpose(0, 2, 1))
+        for arrays in ((weight, mean, scatter), (stays, 0.5 / safe, 0.5 * np.log(2.0 * np.pi * safe)))
+    )
     how = (family.variance.share_pooled, float(family.ddof), float(family.floor), float(added))
-    kernels.left_out_normal(cells, rows.labels, rows.taken, centre, *counted, *how, least_variance(centre), slot, out)
+    kernels.left_out_normal(cells, rows.labels, rows.taken, overall, *by_class, *how, slot, out)
 
 
 def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, added: float = 0.0) -> "Normal":
@@ -149,7 +162,9 @@ class Normal:
         return cls(centre, mean, variance, root, offset, shared)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        if not kernels.score_normal(cells, self.centre, self.mean, self.root, self.offset, weight, slot, out):
+        column, tile = np.empty(TILE_ROWS), np.zeros((self.mean.shape[1], TILE_ROWS))
+        terms = (self.centre, self.mean, self.root, self.offset)
+        if not kernels.score_normal(cells, *terms, weight, slot, column, tile, out):
             refuse_infinite(cells)
 
     def base(self, cells: Numbers) -> None:

@@ -174,20 +174,22 @@ class TextColumn:
         length = np.zeros(left.labels.size)
         if family.kind == "bernoulli":
             texts = kernel_view(self.texts)
+            absent = np.log(np.maximum(texts - self.counts, 0.0) + family.alpha).sum(axis=0)
             kernels.left_out_presence(
                 *rows.kernel_arrays(), left.labels, left.taken, self.counts, texts, total, family.alpha,
-                family.min_count, length, part,
+                family.min_count, absent, np.zeros_like(texts), np.full(texts.size, -1.0), length, part,
             )  # fmt: skip
         elif family.kind == "lift":
             kernels.left_out_lifts(
                 *rows.kernel_arrays(), left.labels, left.taken, self.counts, self.sums,
-                float(self.texts.sum()), total, family.alpha, family.min_count, family.normalize, family.linear, length,
-                part,
+                float(self.texts.sum()), total, family.alpha, family.min_count, family.normalize, family.linear,
+                np.empty_like(self.sums), length, part,
             )  # fmt: skip
         else:
             kernels.left_out_words(
                 *rows.kernel_arrays(), left.labels, left.taken, self.basis, total, family.alpha, family.min_count,
-                family.kind == "complement", family.normalize, self.slope, self._bottom, length, part,
+                family.kind == "complement", family.normalize, self.slope, self._bottom,
+                np.empty_like(self._bottom), length, part,
             )  # fmt: skip
         part[:, 0] *= self.tempered(length)[:, None]
 

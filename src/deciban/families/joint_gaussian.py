@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
+from deciban.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
     LeftOut,
     OfBlocks,
@@ -218,12 +218,12 @@ class Downdate:
         share = self.shares[rows.labels][:, None]
         least = (1.0 - self.mix) * share * own + self.mix * self.shares[-1] * pooled
         sure &= least.min(axis=1) > self.floor
-        found = np.zeros((len(z), 1, whole.shape[1]))
+        found, scratch = np.zeros(whole.shape), np.empty((self.unit.size + 2, self.unit.size))
         kernels.left_out_cholesky(
             z, rows.labels, np.where(sure, rows.taken, 0.0), self.weight, self.mean, self.scatter, self.pooled,
-            self.mix, self.shares, freedom, self.ddof, constant, whole, 0, found,
+            self.mix, self.shares, freedom, self.ddof, constant, whole, scratch, found,
         )  # fmt: skip
-        return found[:, 0], sure
+        return found, sure
 
     @staticmethod
     def _diagonal(matrices: Floats) -> Floats:
@@ -368,10 +368,13 @@ class JointNormal:
         return used, holed if holed.any() else None
 
     def _score_holed(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
+        if weight == 0.0:
+            return
         varies = self.whitened.columns
         centre, unit, mean = self.centre[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
         covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
-        kernels.score_holed_normal(cells, centre, unit, covariance, self.group, mean, weight, slot, out)
+        kept, root = np.empty(varies.size, dtype=np.int64), np.empty((varies.size + 1, varies.size))
+        kernels.score_holed_normal(cells, centre, unit, covariance, self.group, mean, weight, slot, kept, root, out)
 
     def base(self, cells: Numbers) -> Floats | None:
         """The evidence of the coordinates in which the classes do not differ; rows with holes have theirs already."""
@@ -473,5 +476,8 @@ class Whitened:
         return differ, common
 
     def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
+        if weight == 0.0:
+            return
         terms = (self.centre, self.whiten, self.reach, self.group, self.mean, self.offset)
-        kernels.score_joint_normal(cells, *terms, weight, slot, out)
+        columns, white = np.zeros((self.columns.size, TILE_PITCH)), np.zeros((self.reach.size, TILE_ROWS))
+        kernels.score_joint_normal(cells, *terms, weight, slot, columns, white, np.empty(TILE_ROWS), out)

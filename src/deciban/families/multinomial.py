@@ -116,12 +116,13 @@ def amounts_left_out(
     anew = (rows.taken > 0.0) & (normed | lonely.any() | (weight[rows.labels] <= rows.taken * (1.0 + 1e-9)))
     plain, again = np.flatnonzero(~anew), np.flatnonzero(anew)
     seen = float(statistic.present.any(axis=0).sum())
-    alpha = np.broadcast_to(np.asarray(family.alpha, dtype=np.float64), (counts.shape[1],))
+    alpha = np.broadcast_to(np.asarray(family.alpha, dtype=np.float64), (counts.shape[1],)).copy()
     added = float(alpha.sum()) if isinstance(family.alpha, tuple) else float(family.alpha) * seen
     part = np.zeros((plain.size, 1, out.shape[2]))
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
+    sums = by_class.sum(axis=0)
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
-    kernels.left_out_linear(*arrays, some.labels, some.taken, by_class, alpha, added, others, table, 0, part)
+    kernels.left_out_linear(*arrays, some.labels, some.taken, by_class, sums, alpha, added, others, table, part[:, 0])
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))

@@ -8,37 +8,32 @@ class sums over columns in a fixed order, so a row scored alone has the same bit
 import numpy as np
 
 from deciban.arrays import LARGEST
-from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.lanes import STEP, no_lanes, plus_scaled, put_lanes
 
-TILE_ROWS = 64
 
-# How far apart the columns of a tile stand: at a power of two they would share a few places of the cache.
-TILE_PITCH = TILE_ROWS + 8
-
-
-@compiled
+@inner
 def _settle(tile: Array, rows: int, start: int, slot: int, out: Array) -> None:
     """Add what a tile [class, row] holds to its slot, and empty it."""
     for i in range(rows):
         for c in range(tile.shape[0]):
             out[start + i, slot, c] += tile[c, i]
-    tile[:] = 0.0
+            tile[c, i] = 0.0
 
 
 @compiled
 def score_normal(
-    x: Array, centre: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, out: Array
-) -> bool:
+    x: Array, centre: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, column: Array,
+    tile: Array, out: Array,
+) -> bool:  # fmt: skip
     """Add weight * (offset - ((x - centre - mean) * root)**2); False when a cell is infinite.
 
-    It goes by tiles of rows, so that the innermost loop, over the rows of one column and class, runs in registers.
+    It goes by tiles of rows, so that the innermost loop, over the rows of one column and class, runs in registers:
+    `column` has room for one column of a tile, `tile` [class, row] for zeros.
     """
     finite = True
-    column = np.empty(TILE_ROWS)
-    tile = np.zeros((mean.shape[1], TILE_ROWS))
-    for start in range(0, x.shape[0], TILE_ROWS):
-        rows = min(TILE_ROWS, x.shape[0] - start)
+    for start in range(0, x.shape[0], column.size):
+        rows = x.shape[0] - start if x.shape[0] - start < column.size else column.size
         here = slot[0]
         for j in range(x.shape[1]):
             w = weight[j]
@@ -59,22 +54,26 @@ def score_normal(
     return finite
 
 
-@compiled
-def _combine_columns(columns: Array, factors: Array, count: int, rows: int, sums: Array) -> None:
-    """Fill `sums` with the sum of factors[k] * columns[k] over the first `count` columns of a tile [column, row]."""
+@inner
+def _combine_columns(columns: Array, whiten: Array, g: int, m: int, count: int, rows: int, white: Array) -> None:
+    """Fill white[m] with the sum of whiten[g, m, k] * columns[k] over the first `count` columns of a tile."""
     height, place = np.uint64(columns.shape[1]), np.uint64(0)
+    row = np.uint64(m * white.shape[1])
     while place < np.uint64(rows):
         a, b, c, d = no_lanes(), no_lanes(), no_lanes(), no_lanes()
         here = place
-        for k in range(np.uint64(count)):
-            a = plus_scaled(a, factors[k], columns, here)
-            b = plus_scaled(b, factors[k], columns, here + STEP)
-            c = plus_scaled(c, factors[k], columns, here + STEP + STEP)
-            d = plus_scaled(d, factors[k], columns, here + STEP + STEP + STEP)
+        for k in range(count):
+            factor = whiten[g, m, k]
+            a = plus_scaled(a, factor, columns, here)
+            b = plus_scaled(b, factor, columns, here + STEP)
+            c = plus_scaled(c, factor, columns, here + STEP + STEP)
+            d = plus_scaled(d, factor, columns, here + STEP + STEP + STEP)
             here += height
-        for lanes in (a, b, c, d):
-            put_lanes(lanes, sums, place)
-            place += STEP
+        put_lanes(a, white, row + place)
+        put_lanes(b, white, row + place + STEP)
+        put_lanes(c, white, row + place + STEP + STEP)
+        put_lanes(d, white, row + place + STEP + STEP + STEP)
+        place += STEP + STEP + STEP + STEP
 
 
 @compiled
@@ -88,20 +87,19 @@ def score_joint_normal(
     offset: Array,
     weight: float,
     slot: int,
+    columns: Array,
+    white: Array,
+    distance: Array,
     out: Array,
 ) -> None:
     """Add weight * (offset - |whiten (x - centre) - mean|**2), each class with the matrix of its group.
 
     whiten[g, m, k] is what column k adds to whitened coordinate m, nothing from column reach[m] on. By tiles of rows:
-    every innermost loop runs over the rows of a tile.
+    every innermost loop runs over the rows of a tile, for which there is room in `columns` [column, row],
+    `white` [coordinate, row] and `distance`.
     """
-    if weight == 0.0:
-        return
-    columns = np.zeros((x.shape[1], TILE_PITCH))
-    white = np.zeros((reach.size, TILE_ROWS))
-    distance = np.empty(TILE_ROWS)
-    for start in range(0, x.shape[0], TILE_ROWS):
-        rows = min(TILE_ROWS, x.shape[0] - start)
+    for start in range(0, x.shape[0], distance.size):
+        rows = x.shape[0] - start if x.shape[0] - start < distance.size else distance.size
         for i in range(rows):
             for k in range(x.shape[1]):
                 columns[k, i] = x[start + i, k] - centre[k]
@@ -110,9 +108,10 @@ def score_joint_normal(
             g = group[c]
             if g != last:
                 for m in range(reach.size):
-                    _combine_columns(columns, whiten[g, m], reach[m], rows, white[m])
+                    _combine_columns(columns, whiten, g, m, reach[m], rows, white)
                 last = g
-            distance[:] = 0.0
+            for i in range(rows):
+                distance[i] = 0.0
             for m in range(reach.size):
                 here = mean[c, m]
                 for i in range(rows):
@@ -127,17 +126,13 @@ def score_joint_normal(
 @compiled
 def score_holed_normal(
     x: Array, centre: Array, unit: Array, covariance: Array, group: Array, mean: Array, weight: float, slot: int,
-    out: Array,
+    kept: Array, root: Array, out: Array,
 ) -> None:  # fmt: skip
     """The same for rows with missing cells, whose columns are integrated out: each row factors a matrix of its own.
 
-    Here `covariance` and `mean` are in units of `unit`, and the normalising constant is added.
+    Here `covariance` and `mean` are in units of `unit`, and the normalising constant is added. `kept` has room for the
+    numbers of the columns, `root` for a matrix of them and one row more.
     """
-    if weight == 0.0:
-        return
-    kept = np.empty(x.shape[1], np.int64)
-    root = np.empty((x.shape[1], x.shape[1]))
-    white = np.empty(x.shape[1])
     for i in range(x.shape[0]):
         size = 0
         constant = 0.0
@@ -165,15 +160,16 @@ def score_holed_normal(
                 k = kept[a]
                 total = (np.float64(x[i, k]) - centre[k]) / unit[k] - mean[c, k]
                 for b in range(a):
-                    total -= root[a, b] * white[b]
-                white[a] = total / root[a, a]
-                distance += white[a] * white[a]
+                    total -= root[a, b] * root[x.shape[1], b]
+                white = total / root[a, a]
+                root[x.shape[1], a] = white
+                distance += white * white
             if distance != distance:
                 distance = np.inf
             out[i, slot, c] += weight * (constant - log_root - 0.5 * distance)
 
 
-@compiled
+@inner
 def _sum_stored(
     data: Array, indices: Array, first: int, last: int, binary: bool, threshold: float, table: Array, total: Array
 ) -> bool:
@@ -207,21 +203,34 @@ def _sum_stored(
 
 
 @compiled
-def score_lookup(codes: Array, start: Array, table: Array, weight: Array, slot: Array, out: Array) -> None:
-    """Add weight * table[start[j] + code]; the table is in lanes."""
-    places, factors = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
-    total = np.empty(table.shape[1])
+def score_lookup(
+    codes: Array, start: Array, table: Array, weight: Array, slot: Array, total: Array, out: Array
+) -> None:
+    """Add weight * table[start[j] + code]; the table is in lanes, `total` has room for one row of it."""
+    width = np.uint64(table.shape[1])
     for i in range(codes.shape[0]):
-        j = 0
-        while j < codes.shape[1]:  # the columns of one slot after those of another
-            here, count = slot[j], 0
-            while j < codes.shape[1] and slot[j] == here:
-                places[count], factors[count] = start[j] + codes[i, j], weight[j]
-                count += codes[i, j] >= 0
-                j += 1
-            _sum_stored(factors, places, 0, count, False, 0.0, table, total)
+        first = 0
+        while first < codes.shape[1]:  # the columns of one slot after those of another
+            here, last = slot[first], first
+            while last < codes.shape[1] and slot[last] == here:
+                last += 1
+            place = np.uint64(0)
+            while place < width:
+                a, b = no_lanes(), no_lanes()
+                wide = place + STEP < width
+                for j in range(first, last):
+                    if codes[i, j] >= 0 and weight[j] != 0.0:
+                        cell = np.uint64(start[j] + codes[i, j]) * width + place
+                        a = plus_scaled(a, weight[j], table, cell)
+                        if wide:
+                            b = plus_scaled(b, weight[j], table, cell + STEP)
+                put_lanes(a, total, place)
+                if wide:
+                    put_lanes(b, total, place + STEP)
+                place += STEP + STEP
             for c in range(out.shape[2]):
                 out[i, here, c] += total[c]
+            first = last
 
 
 @compiled
@@ -266,7 +275,7 @@ def score_sparse_linear(
             out[i, slot, c] += weight * total[c]
 
 
-@compiled
+@inner
 def _exchange(
     data: Array, indices: Array, first: int, last: int, threshold: float, one: Array, zero: Array, zeros: Array,
     blocked: Array, total: Array,
@@ -362,7 +371,7 @@ def score_half_line(
                     for c in range(offset.shape[1]):
                         out[i, s, c] += w * offset[j, c]
                 else:
-                    value = min(value, LARGEST)
+                    value = value if value < LARGEST else LARGEST
                     log_value = np.log(value)
                     for c in range(offset.shape[1]):
                         out[i, s, c] += w * (offset[j, c] + power[j, c] * log_value + slope[j, c] * value)

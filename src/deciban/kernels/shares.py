@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.compiled import Array, compiled, inner
 
 
 @compiled
@@ -44,7 +44,7 @@ def log_shares(
             out[j, there] = logarithm - log_bottom[there]
 
 
-@compiled
+@inner
 def heard_lift(lift: float, linear: float) -> Any:
     """What a lift says: its logarithm, or a part of it linearly."""
     if linear == 1.0:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes
+from deciban.arrays import Codes, Floats
 from deciban.data.schema import Part, Schema
 from deciban.families import Bernoulli, Categorical, Gaussian, JointGaussian, JointTable
 from deciban.families.base import Pooled, Shrunk
@@ -97,10 +97,7 @@ def pairs_of(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, flo
             break
         score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
         posterior, _ = normalized(score, rows.log_prior)
-        gains = np.empty(len(pairs))
-        kernels.pair_gains(
-            codes, sizes, rows.labels, rows.weights, PAIR_ALPHA, posterior, np.array(pairs, dtype=np.int64), gains
-        )
+        gains = np.array([pair_gain(codes[:, a], sizes[a], codes[:, b], sizes[b], rows, posterior) for a, b in pairs])
         found = [k for k in np.argsort(-gains)[:PAIRS_A_ROUND] if gains[k] > LEAST_GAIN]
         if not found:
             break
@@ -117,6 +114,27 @@ def pairs_of(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, flo
         target = np.concatenate([weights, np.zeros(len(found))])
         weights, bias = maximise(evidence, rows, target, bias, BLOCK_ROWS, polish=False)
     return joined
+
+
+def pair_gain(a: Codes, levels_a: int, b: Codes, levels_b: int, rows: Rows, posterior: Floats) -> float:
+    """How much log-likelihood a table of two columns would add to what `posterior` knows, by its best weight.
+
+    To second order: slope**2 / (2 curvature) of the log-likelihood in the weight of the pair's evidence, each row left
+    out of the table; 0 where the slope is not positive.
+    """
+    size, classes = int(levels_a * levels_b), rows.classes
+    cells = np.where((a >= 0) & (b >= 0), a * levels_b + b, -1)
+    here = cells >= 0
+    counted = np.bincount(cells[here] * classes + rows.labels[here], rows.weights[here], size * classes)
+    counts = counted.reshape(size, classes)
+    total = counts.sum(axis=0)
+    evidence = np.log((counts + PAIR_ALPHA) / (total + PAIR_ALPHA * size))
+    left, total_left = np.maximum(counts - 1.0, 0.0), np.maximum(total - 1.0, 0.0)
+    own = np.log((left + PAIR_ALPHA) / (total_left + PAIR_ALPHA * size))
+    sums = np.array([0.0, 1e-9])
+    kernels.weight_slope(cells, rows.labels, rows.weights, evidence, own, posterior, sums)
+    slope, curvature = sums.tolist()
+    return float(slope * slope / (2.0 * curvature)) if slope > 0.0 else 0.0
 
 
 def few_levels(rows: Rows, column: int, bins: int) -> tuple[Codes, tuple[float, ...] | None, int] | None:

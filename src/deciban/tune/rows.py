@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban import kernels
 from deciban.arrays import CORES, Codes, Floats, log
 from deciban.data.drawing import drawn
 from deciban.data.labels import LabelArray
@@ -14,7 +13,7 @@ from deciban.data.tables import SparseMatrix, Table, is_numeric
 from deciban.families import Family
 from deciban.families.base import LeftOut, cells_of
 from deciban.fit import in_order
-from deciban.model import Counts
+from deciban.model import Counts, normalized
 from deciban.progress import Advance
 
 # Fewer rows than this are not tuned.
@@ -84,8 +83,11 @@ class Rows:
 
     def losses(self, evidence: Floats) -> Floats:
         """The log-loss of each block alone, to twelve places: digits of rounding are not to choose between equals."""
+        share = self.weights / self.weights.sum()
         losses = np.empty(evidence.shape[1])
-        kernels.block_losses(evidence, self.log_prior, self.labels, self.weights, losses)
+        for b in range(evidence.shape[1]):
+            log_posterior = normalized(evidence[:, b] + self.log_prior, self.log_prior, logarithm=True)[0]
+            losses[b] = -(share @ log_posterior[np.arange(share.size), self.labels])
         return losses.round(12)
 
 
