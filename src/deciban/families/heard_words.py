@@ -174,10 +174,10 @@ class TextColumn:
         length = np.zeros(left.labels.size)
         if family.kind == "bernoulli":
             texts = kernel_view(self.texts)
-            absent = np.log(np.maximum(texts - self.counts, 0.0) + family.alpha).sum(axis=0)
+            absent = np.log(np.maximum(self.texts - self.counts, 0.0) + family.alpha).sum(axis=0)
             kernels.left_out_presence(
                 *rows.kernel_arrays(), left.labels, left.taken, self.counts, texts, total, family.alpha,
-                family.min_count, absent, np.zeros_like(texts), np.full(texts.size, -1.0), length, part,
+                family.min_count, absent, np.zeros(texts.size), np.full(texts.size, -1.0), length, part,
             )  # fmt: skip
         elif family.kind == "lift":
             kernels.left_out_lifts(

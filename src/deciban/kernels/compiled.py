@@ -21,6 +21,8 @@ Array = npt.NDArray[Any]
 # The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorise.
 _HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
+_SETTINGS: Any = numba.config  # it is filled when numba is imported, which types do not tell
+
 _DECORATING = Lock()
 
 
@@ -36,7 +38,7 @@ def compiled_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:
     """Return `function` for kernels to call; Python cannot, which saves compiling the way in."""
-    return cast(Callable[P, R], numba.njit(no_cpython_wrapper=True, **_HOW)(function))
+    return _jitted(function, no_cpython_wrapper=True)
 
 
 def emitted(function: Callable[..., Any]) -> Any:
@@ -44,17 +46,22 @@ def emitted(function: Callable[..., Any]) -> Any:
     return intrinsic(function)
 
 
+def _jitted(function: Callable[P, R], **more: Any) -> Callable[P, R]:
+    how: dict[str, Any] = _HOW | more
+    return cast(Callable[P, R], numba.njit(**how)(function))
+
+
 def _kept(function: Callable[P, R], **more: Any) -> Callable[P, R]:
     folder = cache_folder()
     if folder is None:
-        return cast(Callable[P, R], numba.njit(**_HOW, **more)(function))
+        return _jitted(function, **more)
     with _DECORATING:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(folder)  # it is looked at while a function is decorated
+        before = _SETTINGS.CACHE_DIR
+        _SETTINGS.CACHE_DIR = str(folder)  # it is looked at while a function is decorated
         try:
-            return cast(Callable[P, R], numba.njit(cache=True, **_HOW, **more)(function))
+            return _jitted(function, cache=True, **more)
         finally:
-            numba.config.CACHE_DIR = before
+            _SETTINGS.CACHE_DIR = before
 
 
 @cache
@@ -79,8 +86,8 @@ def cache_folder() -> Path | None:
 
 def _candidates() -> Iterator[Path]:
     """The folders that are tried: what the user says, beside the kernels, the user's cache, a private temporary one."""
-    if numba.config.CACHE_DIR:
-        yield Path(numba.config.CACHE_DIR)
+    if _SETTINGS.CACHE_DIR:
+        yield Path(_SETTINGS.CACHE_DIR)
     yield Path(__file__).parent / "__pycache__"
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     if home or os.environ.get("HOME"):
