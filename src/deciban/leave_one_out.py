@@ -15,7 +15,7 @@ from deciban.errors import DataError, UsageError
 from deciban.families.base import LeftOut
 from deciban.fit import in_order, one_blas_thread, row_ranges
 from deciban.model import Counts, Evidence, Model, normalized
-from deciban.text_tables import aligned, amount
+from deciban.text_tables import aligned, amount, counted
 
 # Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -139,7 +139,7 @@ class LeaveOneOut:
     def __str__(self) -> str:
         given = " (given the tuning)" if self.given_tuning else ""
         return (
-            f"leave-one-out of {self.labels.size} rows{given}: accuracy {self.accuracy:.4f}, "
+            f"leave-one-out of {counted(self.labels.size, 'row')}{given}: accuracy {self.accuracy:.4f}, "
             f"log-loss {self.log_loss:.4f}, calibration error {self.calibration().error:.4f}"
         )
 

@@ -515,7 +515,7 @@ def test_weights_that_cannot_be(weight: str, words: str, deciban: Deciban) -> No
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--weight", "w")
     assert (answer.code, words in answer.err) == (3, True)
     answer = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--weight", "z")
-    assert (answer.code, "no column 'z'" in answer.err) == (2, True)
+    assert (answer.code, "no column 'z'" in answer.err) == (3, True)
 
 
 COSTS_THAT_ARE_WRONG = {

@@ -13,6 +13,7 @@ import click
 
 from deciban.cli import judging, learning, scoring, theorem, tour
 from deciban.cli.common import complain, flush
+from deciban.cli.wording import in_options
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
 from deciban.version import __version__
 
@@ -91,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code of one command; every error is one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = lambda message, *rest, **more: complain("warning", str(message))
+        warnings.showwarning = lambda message, *rest, **more: complain("warning", in_options(str(message)))
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
             return result if isinstance(result, int) else 0
@@ -120,4 +121,4 @@ def described(problem: BaseException) -> str:
     if isinstance(problem, MemoryError):
         return "there is not enough memory for this"
     text = " ".join(str(problem).split())
-    return text or type(problem).__name__
+    return in_options(text) if text else type(problem).__name__

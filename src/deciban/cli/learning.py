@@ -23,12 +23,13 @@ from deciban.cli.common import (
     new_classes,
     new_columns,
     opened,
-    pair,
     reading,
     say,
     say_json,
 )
+from deciban.cli.option_values import families_of, prior_of
 from deciban.cli.outputs import check_model_output, check_output
+from deciban.text_tables import counted
 
 if TYPE_CHECKING:
     from deciban.classifier import BayesClassifier
@@ -54,7 +55,8 @@ Examples:
     "--family",
     multiple=True,
     metavar="COLUMN=FAMILY",
-    help="What a column is, or several together: age=Gaussian, 'size=Binned(bins=32)', 'a,b=JointGaussian'.",
+    help="What a column is, or several together: age=gaussian, 'size=Binned(bins=32)', 'a,b=JointGaussian'; a name "
+    "with a comma in double quotes; may be repeated.",
 )
 @click.option(
     "--prior",
@@ -91,8 +93,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
 
     scan = opened(table, options, output)
     clf = BayesClassifier(
-        _families(options["family"]),
-        prior=_prior(options["prior"]),
+        families_of(options["family"], [name for name in scan.names if name != target]),
+        prior=prior_of(options["prior"]),
         alpha=options["alpha"],
         unseen=options["unseen"],
         threads=options["threads"],
@@ -146,7 +148,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         if options["retune"]:
             learned.retune(rows.stream, rows.target, rows.weight)
         learned.save(output or model)
-    _tell(output or model, learned, f"{shard.counts_.rows:,} rows learned", as_json)
+    _tell(output or model, learned, f"{counted(shard.counts_.rows, 'row')} learned", as_json)
 
 
 @click.command(epilog="""\b
@@ -169,7 +171,7 @@ def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool
         new_columns(clf, rows, scan.name, "left out")
         clf.forget(rows.stream, rows.target, rows.weight)
         clf.save(output or model)
-    _tell(output or model, clf, f"{before - clf.counts_.rows:,} rows forgotten", as_json)
+    _tell(output or model, clf, f"{counted(before - clf.counts_.rows, 'row')} forgotten", as_json)
 
 
 @click.command(epilog="""\b
@@ -187,7 +189,7 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
 
     clf = merged(list(models), force=force)
     clf.save(output)
-    _tell(output, clf, f"{len(models)} models merged", as_json)
+    _tell(output, clf, f"{counted(len(models), 'model')} merged", as_json)
 
 
 @contextmanager
@@ -206,9 +208,10 @@ def _changing(model: str, output: str | None, table: tuple[str, ...]) -> Iterato
 
 def rows_of(clf: "BayesClassifier") -> str:
     counts = clf.counts_
-    columns = "1 column" if counts.schema.width == 1 else f"{counts.schema.width:,} columns"
-    text = f"{counts.rows:,} rows, {counts.classes.size:,} classes, {columns}"
-    return text + (f", {counts.unlabelled:,} rows without a label left out" if counts.unlabelled else "")
+    parts = [counted(counts.rows, "row"), counted(counts.classes.size, "class"), counted(counts.schema.width, "column")]
+    if counts.unlabelled:
+        parts.append(f"{counted(counts.unlabelled, 'row')} without a label left out")
+    return ", ".join(parts)
 
 
 def _tell(path: str, clf: "BayesClassifier", what: str, as_json: bool) -> None:
@@ -235,49 +238,3 @@ def _warn(clf: "BayesClassifier") -> None:
         for name in some:
             remedy = f"--missing names cells that mean nothing, --type {name}=number refuses them"
             complain("warning", f"column {name!r} is {reasons[name]}; {remedy}")
-
-
-def _prior(text: str) -> Any:
-    if "=" not in text:
-        return text
-    shares = dict(pair(part, "--prior", "CLASS=PROBABILITY,…") for part in text.split(","))
-    try:
-        return {name: float(share) for name, share in shares.items()}
-    except ValueError:
-        raise click.UsageError(f"--prior {text}: give a number for each class") from None
-
-
-def _families(texts: tuple[str, ...]) -> dict[Any, Any] | None:
-    """{"a": Gaussian(), ("b", "c"): JointGaussian()} of "a=Gaussian" and "b,c=JointGaussian"."""
-    found: dict[Any, Any] = {}
-    for text in texts:
-        columns, sign, family = text.partition("=")
-        if not sign:
-            raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
-        names = tuple(name.strip() for name in columns.split(","))
-        found[names if len(names) > 1 else names[0]] = _family(family, text)
-    return found or None
-
-
-def _family(text: str, option: str) -> Any:
-    """A family from its name, or from a call with plain values: data, never code."""
-    import ast
-
-    from deciban.store.values import FAMILIES, SPREADS
-
-    known = {kind.__name__: kind for kind in (*FAMILIES, *SPREADS)}
-
-    def made(node: ast.AST) -> Any:
-        if isinstance(node, ast.Name) and node.id in known:
-            return known[node.id]()
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in known:
-            return known[node.func.id](
-                *(made(item) for item in node.args), **{item.arg or "": made(item.value) for item in node.keywords}
-            )
-        return ast.literal_eval(node)
-
-    try:
-        return made(ast.parse(text.strip(), mode="eval").body)
-    except (ValueError, SyntaxError, TypeError) as problem:
-        names = ", ".join(kind.__name__ for kind in FAMILIES)
-        raise click.UsageError(f"--family {option}: {problem}; choose {names}, such as 'Binned(bins=32)'") from None

@@ -21,8 +21,10 @@ from deciban.cli.common import (
     say,
     say_json,
 )
+from deciban.cli.option_values import names_in
 from deciban.cli.outputs import check_output
 from deciban.errors import DataError, LossError
+from deciban.text_tables import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet file; standard output "
                       "(CSV, or JSON lines with --json) unless given.")  # fmt: skip
-KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name'; all "
-                    "unless given, '' for none.")  # fmt: skip
+KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name' (a "
+                    "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
 RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
 
 
@@ -121,7 +123,7 @@ def _write(
 ) -> None:
     from deciban.data.write import to_stream, written
 
-    kept = None if options["keep"] is None else [name for name in options["keep"].split(",") if name]
+    kept = None if options["keep"] is None else names_in(options["keep"], names)
     if kept is not None and (strange := [name for name in kept if name not in names]):
         raise click.UsageError(f"--keep {strange[0]}: there is no such column; there are {', '.join(names)}")
     dropped = set() if kept is None else set(names).difference(kept)
@@ -139,7 +141,7 @@ def _write(
     if as_json:
         say_json({"output": output, "rows": rows})
     else:
-        say(f"{output}: {rows:,} rows")
+        say(f"{output}: {counted(rows, 'row')}")
 
 
 def _without(table: "pa.Table", names: set[str]) -> "pa.Table":
@@ -191,7 +193,7 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
         click.secho(f"row {number + 1}", bold=True)
         say(found.calculation(k) if options["steps"] else found.summary(k))
     if not row and shown.num_rows > rows:
-        complain("note", f"the first {rows} rows are shown; --rows or --row shows others")
+        complain("note", f"shown: the first {counted(rows, 'row')}; --rows or --row shows others")
     return None
 
 

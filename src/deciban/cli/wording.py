@@ -1,0 +1,39 @@
+"""What the library says, in words of the command line: there are options, and no arguments of Python."""
+
+import re
+from collections.abc import Callable
+
+VALUE = r"('[^']*'|[^\s:;,]+)"
+
+# Parameters that are options of the same name.
+OPTIONS = "prior|alpha|unseen|threads|encoding|delimiter|reject|missing"
+
+PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+    (rf"\b({OPTIONS})={VALUE}", lambda found: f"--{found[1]} {found[2].strip(chr(39))}"),
+    (rf"\bleave ({OPTIONS})= out", r"leave --\1 out"),
+    (r"^((?:[^:]*: )?)columns= names", r"\1--family names"),
+    (r" \(columns that come later are for partial_fit\)", ""),
+    (r"\b(?:use )?the same columns=", "the same --family"),
+    (r"\btop_words: no column is Text\(\); see schema_", "no column holds texts; `deciban inspect` shows what each is"),
+    (r"\btop_words: column ('[^']*') is not Text\(\); see schema_",
+     r"--column: \1 holds no texts; `deciban inspect` shows what each column is"),
+    (r"\btop_words: several columns are Text\(\): (.*); name one in column=",
+     r"several columns hold texts: \1; name one with --column"),
+    (r"\bsample\(length=([^)]*)\): no column is Text\(\), which alone has words",
+     r"--length \1: no column holds texts, which alone have words"),
+    (r"\bmake the column Categorical\(\)", "make it one of categories with --family COLUMN=Categorical"),
+    (r"\btune='auto'", "a fit without --plain"),
+    (r" or clf\.save\(\)", ""),
+    (r"\b([A-Z][A-Za-z]+)\(\)", r"\1"),
+]  # fmt: skip
+
+
+def in_options(text: str) -> str:
+    """A message of the library as the command line says it.
+
+    >>> in_options("prior='foo': choose 'empirical'"), in_options("found 'x', never seen; or choose unseen='ignore'")
+    ("--prior foo: choose 'empirical'", "found 'x', never seen; or choose --unseen ignore")
+    """
+    for pattern, said in PHRASES:
+        text = re.sub(pattern, said, text)
+    return text
