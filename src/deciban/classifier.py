@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
@@ -27,7 +26,7 @@ from deciban.data.write import refuse_inputs, written
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, Decisions, decided, incurred, risks
-from deciban.decisions.priors import prior_of
+from deciban.decisions.priors import prior_of, prior_variance
 from deciban.decisions.ratio import Threshold
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.errors import DataError, ForgetError, ModelFileError, UsageError
@@ -42,8 +41,9 @@ from deciban.families.heard_words import TextLikelihood
 from deciban.fit import Finish, batches, fold, scored
 from deciban.fitted import Fitted, Origin, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of
+from deciban.intervals import posterior_intervals
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
-from deciban.model import Counts, Evidence, Model, interval, most_probable, normalized, posteriors
+from deciban.model import Counts, Evidence, Model, most_probable, normalized, posteriors
 from deciban.progress import progress
 from deciban.store import model_file
 from deciban.tune.rows import Rows
@@ -271,15 +271,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:  # noqa: N803
         """Between which bounds each posterior lies, given how few rows stand behind it: (low, high), as predict_proba.
 
-        By the delta method on the log-odds; that the model may be of the wrong kind is not in it.
+        By the delta method on the log-odds of each class against all others. A prior that was given has no error, a
+        counted one has. Weights that were tuned are held fixed, and that the model may be of the wrong kind is not
+        in it.
         """
         if not 0.0 < level < 1.0:
             raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
         known = self._known()
         table = known.model.schema.fitting(self._open(X))
         counts = known.counts.heard(known.model.schema)
-        width = float(ndtri(0.5 + level / 2.0))
-        return interval(known.model.log_joint(table), known.model.doubt(counts, table), width, known.log_prior)
+        return posterior_intervals(known.model, counts, prior_variance(self.prior, counts.class_weight), table, level)
 
     def log_joint(self, X: Any) -> Floats:  # noqa: N803
         """log P(row, class), before it is normalised."""

@@ -244,26 +244,6 @@ def posteriors(log_joint: Floats, log_prior: Floats) -> Floats:
     return normalized(log_joint, log_prior)[0]
 
 
-def interval(log_joint: Floats, doubt: Floats, width: float, log_prior: Floats) -> tuple[Floats, Floats]:
-    """The least and the highest posterior of each class at `width` deviations of its log-odds against all others.
-
-    Where no class can produce a row the prior stands for its posterior.
-    """
-    log_joint = np.where(log_joint.max(axis=1, keepdims=True) == -np.inf, log_prior, log_joint)
-    spread, odds = np.empty_like(log_joint), np.empty_like(log_joint)
-    for c in range(log_joint.shape[1]):
-        others = np.delete(log_joint, c, axis=1)
-        highest = others.max(axis=1, keepdims=True, initial=-1e300)
-        shares = np.exp(others - highest)
-        heap = shares.sum(axis=1, keepdims=True)
-        odds[:, c] = log_joint[:, c] - (highest + np.log(np.maximum(heap, 1e-300)))[:, 0]
-        mixed = ((shares / np.maximum(heap, 1e-300)) ** 2 * np.delete(doubt, c, axis=1)).sum(axis=1)
-        spread[:, c] = np.sqrt(doubt[:, c] + mixed)
-    with np.errstate(over="ignore"):
-        low, high = (1.0 / (1.0 + np.exp(-(odds + side * width * spread))) for side in (-1.0, 1.0))
-    return low, high
-
-
 def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     """The place of the class with the highest posterior; ties go to the first."""
     best = log_joint.argmax(axis=1)
@@ -311,17 +291,6 @@ class Model:
         for p, (part, statistic) in enumerate(zip(self.schema.parts, counts.statistics, strict=True)):
             cells = guard(p, part.family.read, table, part.columns)
             guard(p, part.family.score_left_out, statistic, cells, rows, self.schema.slots[p], out)
-        return out
-
-    def doubt(self, counts: "Counts", table: Table, first_row: int = 0) -> Floats:
-        """The variance of log P(row, class), row by class, that comes from learning from a sample."""
-        shares = counts.class_weight / max(counts.class_weight.sum(), 1e-300)
-        out = np.empty((table.rows, self.classes.size))
-        out[:] = (1.0 - shares) / np.maximum(counts.class_weight, 0.5)
-        guard = Guard(self.schema, first_row)
-        for p, (part, statistic) in enumerate(zip(self.schema.parts, counts.statistics, strict=True)):
-            cells = guard(p, part.family.read, table, part.columns)
-            guard(p, part.family.add_doubt, statistic, cells, self.weights[self.schema.slots[p]], out)
         return out
 
     def _score(

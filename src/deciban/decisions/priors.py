@@ -42,11 +42,7 @@ def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:
     prior: "empirical", "smoothed" (one row more in every class), "uniform", Empirical(alpha), Uniform(), a mapping
     from class to probability, or a sequence of probabilities in the order of the classes.
     """
-    if isinstance(prior, str):
-        named = {"empirical": Empirical(), "smoothed": Empirical(1.0), "uniform": Uniform()}
-        if prior not in named:
-            raise UsageError(f"prior={prior!r}: choose {', '.join(map(repr, named))}, or give probabilities")
-        prior = named[prior]
+    prior = _by_name(prior)
     if isinstance(prior, Empirical | Uniform):
         return log(prior.shares(classes, weight))
     return log(_given(prior, classes))
@@ -55,6 +51,27 @@ def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:
 def prior_of(prior: Any, counts: Counts) -> Floats:
     """The log prior of each class; a given one is not looked at as long as no row has a weight."""
     return log_prior(prior if counts.class_weight.any() else "empirical", counts.classes, counts.class_weight)
+
+
+def prior_variance(prior: Any, weight: Floats) -> Floats:
+    """The variance of the log prior of each class that comes from counting a sample, as far as it matters to odds.
+
+    Between two classes the log of n1/n2 has the variance 1/n1 + 1/n2. A prior that is given or uniform has none.
+    """
+    prior = _by_name(prior)
+    if isinstance(prior, Empirical):
+        return 1.0 / np.maximum(weight + prior.alpha, 0.5)
+    return np.zeros_like(weight)
+
+
+def _by_name(prior: Any) -> Any:
+    """The prior that a name stands for; any other is what it is."""
+    if not isinstance(prior, str):
+        return prior
+    named = {"empirical": Empirical(), "smoothed": Empirical(1.0), "uniform": Uniform()}
+    if prior not in named:
+        raise UsageError(f"prior={prior!r}: choose {', '.join(map(repr, named))}, or give probabilities")
+    return named[prior]
 
 
 def _given(prior: Any, classes: LabelArray) -> Floats:

@@ -1,7 +1,7 @@
 """The contract of a family, and what several of them need."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
@@ -101,9 +101,10 @@ class Family(Protocol):
         """Add to out[row, slot[b], class] each row's evidence (with its base) as if it had not been counted."""
         ...
 
-    def add_doubt(self, statistic: Any, cells: Any, weight: Floats, out: Floats) -> None:
-        """Add to out[row, class] weight[b]**2 times the variance that each block's evidence has, because what it was
-        estimated from is a sample: by the delta method, from the number of rows behind it."""
+    def add_covariance(self, statistic: Any, cells: Any, weight: Floats, out: Floats) -> None:
+        """Add to out[row, class, class] weight[b]**2 times the covariance that the evidence of each block has between
+        the classes, because what it was estimated from is a sample: by the delta method. What classes have estimated
+        apart has a variance alone (`own_variance`)."""
         ...
 
 
@@ -112,6 +113,22 @@ def add_base(likelihood: Likelihood, cells: Any, weight: Floats, slot: Integers,
     if (base := likelihood.base(cells)) is not None:
         for b in range(base.shape[1]):
             out[:, slot[b], :] += weight[b] * base[:, b, None]
+
+
+def own_variance(covariance: Floats) -> Floats:
+    """The variance of each class, row by class: a view of a covariance row by class by class."""
+    view: Floats = np.einsum("ncc->nc", covariance)
+    return view
+
+
+def by_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
+    """Each distinct row of `missing`, with the rows where it stands."""
+    if not missing.any():
+        yield missing[0] if len(missing) else np.zeros(missing.shape[1], dtype=np.bool_), np.arange(len(missing))
+        return
+    patterns, place, sizes = np.unique(missing, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(place.ravel(), kind="stable")
+    yield from zip(patterns, np.split(order, np.cumsum(sizes)[:-1]), strict=True)
 
 
 @dataclass(frozen=True)
@@ -243,6 +260,18 @@ class Shrunk(Spoken):
 
 
 Spread = PerClass | Pooled | Shrunk
+
+
+def spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
+    """Half the covariance, class by class, of the errors that variances have in proportion to themselves.
+
+    The variance of class c is the sum of shares[c, k] of the one that class k has by itself, which is known to
+    2 variance²/rows; a pooled one is one error in all classes.
+    """
+    share = spread.share_pooled
+    shares = (1.0 - share) * np.eye(rows.size) + share * rows / rows.sum()
+    shares = shares * variance / variance[:, None]
+    return np.asarray((shares / (2.0 * rows)) @ shares.T)
 
 
 def vary(variance: Floats, mean: Floats) -> Flags:

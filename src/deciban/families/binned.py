@@ -18,10 +18,11 @@ from deciban.families.base import (
     Unseen,
     check_amount,
     check_unseen,
+    own_variance,
     refuse_infinite,
     vary,
 )
-from deciban.families.categorical import add_share_doubt, lookup_left_out
+from deciban.families.categorical import add_share_variance, lookup_left_out
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Cells, Moments, Several
@@ -79,12 +80,12 @@ class Binned(OfColumns):
         log_width = np.array([column.exponent * np.log(2.0) for column in whole.bins])
         lookup_left_out(whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width)
 
-    def add_doubt(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
+    def add_covariance(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
         for j, column in enumerate(whole.bins):
             if whole.varies(j):
-                add_share_doubt(column.table, codes[:, j], self.alpha, weight[j], out)
+                add_share_variance(column.table, codes[:, j], self.alpha, weight[j], own_variance(out))
 
 
 @dataclass(frozen=True)

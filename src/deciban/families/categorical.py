@@ -12,7 +12,16 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import LeftOut, OfColumns, Readable, Sampled, Unseen, check_amount, check_unseen
+from deciban.families.base import (
+    LeftOut,
+    OfColumns,
+    Readable,
+    Sampled,
+    Unseen,
+    check_amount,
+    check_unseen,
+    own_variance,
+)
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Levels
@@ -79,15 +88,16 @@ class Categorical(OfColumns):
         codes = whole.codes(cells)
         lookup_left_out(whole, whole.counts, codes, rows, slot, out, fixed=self.levels is not None)
 
-    def add_doubt(self, statistic: Levels, cells: Numbers | list[pa.Array], weight: Floats, out: Floats) -> None:
+    def add_covariance(self, statistic: Levels, cells: Numbers | list[pa.Array], weight: Floats, out: Floats) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
         for j, counts in enumerate(whole.counts):
-            add_share_doubt(counts, codes[:, j], self.alpha, weight[j], out)
+            add_share_variance(counts, codes[:, j], self.alpha, weight[j], own_variance(out))
 
 
-def add_share_doubt(counts: Floats, codes: Codes, alpha: float, weight: float, out: Floats) -> None:
-    """The logarithm of a share of k among n has the variance 1/k - 1/n; `counts` are class by level."""
+def add_share_variance(counts: Floats, codes: Codes, alpha: float, weight: float, out: Floats) -> None:
+    """Add to out[row, class]: the logarithm of a share of k among n has the variance 1/k - 1/n; `counts` are class by
+    level."""
     added = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1) + max(alpha, 1e-3)
     variance = 1.0 / added - 1.0 / np.maximum(added[:, :-1].sum(axis=1, keepdims=True), added)
     there = codes >= 0

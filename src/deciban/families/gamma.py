@@ -19,6 +19,7 @@ from deciban.families.base import (
     check_amount,
     check_outside,
     impossible,
+    own_variance,
     refuse_infinite,
     refuse_unless,
     rounding_variance,
@@ -126,20 +127,20 @@ class Gamma(OfColumns):
             evidence[counted[silent]] = 0.0
             out[:, slot[j]] += evidence
 
-    def add_doubt(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
-        """By the information matrix of shape k and scale s: [trigamma(k), 1/s; 1/s, k/s²] for each row."""
+    def add_covariance(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
+        """Mean and shape k have errors of their own: each row tells k / mean² of the one, trigamma(k) - 1/k of the
+        other."""
         whole = self.estimate(statistic)
         rows = np.maximum(statistic.parts[0].weight.T, 0.5)  # type: ignore[attr-defined]  # its Moments
-        for j in np.flatnonzero(weight):
-            x = np.where(cells[:, j] > 0, cells[:, j], np.nan)[:, None]
-            shape, scale = whole.shape[j], whole.scale[j]
-            by_shape = np.log(x / scale) - digamma(shape)
-            by_scale = x / scale - shape  # times the scale, as the matrix is then free of it
-            spread = polygamma(1, shape)
-            determinant = np.maximum(spread * shape - 1.0, 1e-12)
-            variance = (shape * by_shape**2 - 2.0 * by_shape * by_scale + spread * by_scale**2) / determinant
-            if whole.slope[j].any():
-                out += weight[j] ** 2 * np.nan_to_num(variance / rows[j])
+        for j in np.flatnonzero((weight != 0.0) & whole.slope.any(axis=1)):
+            x = np.where(cells[:, j] > 0, cells[:, j], np.nan).astype(np.float64)[:, None]
+            shape, mean, low = whole.shape[j], whole.mean[j], whole.mean_low[j]
+            by_mean = ((x - mean) - low) / mean
+            large = np.maximum(shape, NARROW)
+            gap = np.where(shape < NARROW, np.log(shape) - digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large)
+            told = np.where(shape < NARROW, polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2)
+            by_shape = fall(x, mean, low) + gap
+            own_variance(out)[:] += weight[j] ** 2 * np.nan_to_num((shape * by_mean**2 + by_shape**2 / told) / rows[j])
 
 
 def _gap(plain: Moments, logs: Moments) -> Floats:

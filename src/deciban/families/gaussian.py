@@ -18,8 +18,10 @@ from deciban.families.base import (
     check_amount,
     check_no_shrinkage,
     least_variance,
+    own_variance,
     refuse_infinite,
     rounding_variance,
+    spread_errors,
     vary,
 )
 from deciban.families.estimates import Estimated, Parameters
@@ -71,22 +73,26 @@ class Gaussian(NormalShaped):
     def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         score_normal_left_out(self, statistic, cells, rows, slot, out, self.added)
 
-    def add_doubt(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
-        add_normal_doubt(self.estimate(statistic), statistic, self, cells, weight, out)
+    def add_covariance(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
+        add_normal_covariance(self.estimate(statistic), statistic, self, cells, weight, out)
 
 
-def add_normal_doubt(
+def add_normal_covariance(
     normal: "Normal", moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Floats
 ) -> None:
-    """A mean has the variance v/n, a variance 2v²/n, with n of all rows where it is pooled."""
+    """A mean has the variance v/n, a variance 2v²/n, with n of all rows and in all classes alike where it is pooled.
+
+    At a squared distance q, in units of the variance, the evidence changes by q of the former and (q - 1)/2 of the
+    latter, in proportion.
+    """
     rows = np.maximum(moments.weight.T, 0.5)
-    pooled = rows.sum(axis=1, keepdims=True)
-    shared = family.variance.share_pooled
-    behind = rows if shared == 0.0 else 1.0 / ((1.0 - shared) / rows + shared / pooled)
     for j in np.flatnonzero(weight):
+        if not (normal.variance[j] > 0.0).all():
+            continue
         square = 2.0 * ((cells[:, j, None] - normal.centre[j] - normal.mean[j]) * normal.root[j]) ** 2
-        if (normal.variance[j] > 0.0).all():
-            out += weight[j] ** 2 * np.nan_to_num(square / rows[j] + (square - 1.0) ** 2 / (2.0 * behind[j]))
+        own_variance(out)[:] += weight[j] ** 2 * np.nan_to_num(square) / rows[j]
+        change = weight[j] * np.nan_to_num(square - 1.0)
+        out += change[:, :, None] * change[:, None, :] * spread_errors(family.variance, rows[j], normal.variance[j])
 
 
 def score_normal_left_out(

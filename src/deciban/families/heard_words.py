@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from deciban import kernels
 from deciban.arrays import CORES, LANES, Codes, Flags, Floats, Integers, SparseRows, decoded_cells, kernel_view
 from deciban.errors import BadCell
-from deciban.families.base import LeftOut, Sampled
+from deciban.families.base import LeftOut, Sampled, own_variance
 from deciban.families.bernoulli import Exchange
 from deciban.families.estimates import Estimated, Parameters
-from deciban.families.multinomial import add_amounts_doubt
+from deciban.families.multinomial import add_amounts_variance, add_complement_covariance
 from deciban.families.smoothing import fraction
 from deciban.families.tokens import parts_of
 from deciban.statistics.words import RARE, Vocabulary, bucket_number, buckets_of, gathered
@@ -193,16 +193,19 @@ class TextColumn:
             )  # fmt: skip
         part[:, 0] *= self.tempered(length)[:, None]
 
-    def add_doubt(self, rows: SparseRows, weight: float, out: Floats) -> None:
-        strength = weight * self.tempered(row_sums(rows))
-        doubt = np.zeros_like(out)
-        if self.family.kind != "bernoulli":
-            add_amounts_doubt(self.basis.T, self.family.alpha, rows, np.ones(1), doubt)
+    def covariance(self, rows: SparseRows) -> Floats:
+        """Of what the texts say, row by class by class; see `Family.add_covariance`."""
+        found = np.zeros((rows.shape[0], self.texts.size, self.texts.size))
+        if self.family.kind == "complement":
+            add_complement_covariance(self.counts.T, self.family.alpha, rows, 1.0, np.ones(self.texts.size), found)
+        elif self.family.kind != "bernoulli":
+            add_amounts_variance(self.basis.T, self.family.alpha, rows, 1.0, own_variance(found))
         else:
             share = (self.counts + 0.5) / (self.texts + 1.0)
             absent, there = share / (1.0 - share), (1.0 - share) / share
-            doubt += (absent.sum(axis=0) + rows.matrix() @ (there - absent)) / np.maximum(self.texts, 0.5)
-        out += strength[:, None] ** 2 * doubt
+            own = absent.sum(axis=0) + rows.matrix() @ (there - absent)
+            own_variance(found)[:] = own / np.maximum(self.texts, 0.5)
+        return found * self.tempered(row_sums(rows))[:, None, None] ** 2
 
     def estimated(self) -> Estimated:
         """P(word | class): that a word of the class is this one, or ("bernoulli") that a text has it; or its score."""

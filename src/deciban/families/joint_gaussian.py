@@ -17,9 +17,12 @@ from deciban.families.base import (
     Sampled,
     Spread,
     add_base,
+    by_pattern,
     check_amount,
     check_spread,
+    own_variance,
     refuse_infinite,
+    spread_errors,
     vary,
 )
 from deciban.families.estimates import Estimated, Parameters
@@ -132,21 +135,28 @@ class JointGaussian(OfBlocks):
             self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
-    def add_doubt(self, statistic: Scatter, cells: Numbers, weight: Floats, out: Floats) -> None:
-        """At a squared distance q in d columns the mean's share is q/n, that of the matrix (q² - 2q + d)/2n."""
+    def add_covariance(self, statistic: Scatter, cells: Numbers, weight: Floats, out: Floats) -> None:
+        """At a point that is y away from a mean in coordinates in which its matrix is 1, the mean's share is |y|²/n,
+        that of the matrix |yy' - 1|²/2n; what two classes have in common of it goes by the product of their yy' - 1.
+        """
         whole = self.estimate(statistic)
         varies = whole.whitened.columns
         rows = np.maximum(statistic.weight, 0.5)
-        shared = self.covariance.share_pooled
-        behind = 1.0 / ((1.0 - shared) / rows + shared / rows.sum())
+        errors = spread_errors(self.covariance, rows, np.ones(rows.size))
         z = (cells[:, varies] - whole.centre[varies]) / whole.unit[varies]
-        kept = np.ix_(varies, varies)
-        for c in range(rows.size):
-            inverse = np.linalg.inv(whole.covariance[whole.group[c]][kept])
-            away = np.nan_to_num(z - whole.mean[c, varies])  # a missing column is taken to lie at its mean
-            square = np.einsum("ni,ij,nj->n", away, inverse, away)
-            matrix = np.maximum(square**2 - 2.0 * square + varies.size, 0.0) / (2.0 * behind[c])
-            out[:, c] += weight[0] ** 2 * (square / rows[c] + matrix)
+        for pattern, here in by_pattern(np.isnan(z)):
+            used = varies[~pattern]
+            if not used.size:
+                continue
+            whiten = np.linalg.inv(np.linalg.cholesky(whole.covariance[:, used][:, :, used]))[whole.group]
+            away = z[np.ix_(here, ~pattern)][:, None] - whole.mean[:, used]
+            white = np.einsum("cij,ncj->nci", whiten, away)
+            products = white @ white.swapaxes(1, 2)
+            squares = own_variance(products).copy()
+            matrix = products**2 - squares[:, :, None] - squares[:, None, :] + used.size
+            own_variance(matrix)[:] = np.maximum(own_variance(matrix), 0.0)
+            out[here] += weight[0] ** 2 * errors * matrix
+            own_variance(out)[here] += weight[0] ** 2 * squares / rows
 
     def _score_anew(
         self, statistic: Scatter, shares: Floats, cells: Numbers, rows: LeftOut, again: Integers, evidence: Floats

@@ -1,6 +1,6 @@
 """The full joint distribution of a few discrete columns: one die with a side for each tuple."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,12 +19,14 @@ from deciban.families.base import (
     Readable,
     Sampled,
     Unseen,
+    by_pattern,
     cells_of,
     check_amount,
     check_unseen,
+    own_variance,
     score_anew,
 )
-from deciban.families.categorical import add_share_doubt
+from deciban.families.categorical import add_share_variance
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
@@ -117,16 +119,16 @@ class JointTable(OfBlocks):
         evidence[again] = part
         out[:, slot[0]] += evidence[:, 0]
 
-    def add_doubt(self, statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
-        """Rows with a missing member take the doubt of the shares of the others."""
+    def add_covariance(self, statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
+        """Rows with a missing member take the variance of the shares of the others."""
         whole = self.estimate(statistic)
         codes = statistic.codes(cells)
-        for pattern, rows in _by_pattern(codes < 0):
+        for pattern, rows in by_pattern(codes < 0):
             if not pattern.all():
                 table = whole.table_of(np.flatnonzero(~pattern))
                 part = np.zeros((rows.size, out.shape[1]))
-                add_share_doubt(table.counts, table.find(codes[rows]), table.alpha, weight[0], part)
-                out[rows] += part
+                add_share_variance(table.counts, table.find(codes[rows]), table.alpha, weight[0], part)
+                own_variance(out)[rows] += part
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class JointTableLikelihood:
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         codes = self.statistic.codes(cells)
         absent = self._absent(codes, cells)
-        for pattern, rows in _by_pattern(absent):
+        for pattern, rows in by_pattern(absent):
             if pattern.all():
                 continue
             table = self.table_of(np.flatnonzero(~pattern))
@@ -282,13 +284,3 @@ def _radix(sizes: Floats) -> Integers:
         for j in range(sizes.size - 2, -1, -1):
             factors[j] = factors[j + 1] * np.int64(sizes[j + 1])
     return factors
-
-
-def _by_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
-    """Each distinct row of `missing`, with the rows where it stands."""
-    if not missing.any():
-        yield missing[0] if len(missing) else np.zeros(missing.shape[1], dtype=np.bool_), np.arange(len(missing))
-        return
-    patterns, place, sizes = np.unique(missing, axis=0, return_inverse=True, return_counts=True)
-    order = np.argsort(place.ravel(), kind="stable")
-    yield from zip(patterns, np.split(order, np.cumsum(sizes)[:-1]), strict=True)

@@ -17,7 +17,13 @@ from deciban.families.base import (
     refuse_unless,
 )
 from deciban.families.estimates import Estimated, Parameters
-from deciban.families.gaussian import Normal, NormalShaped, add_normal_doubt, estimate_normal, score_normal_left_out
+from deciban.families.gaussian import (
+    Normal,
+    NormalShaped,
+    add_normal_covariance,
+    estimate_normal,
+    score_normal_left_out,
+)
 from deciban.statistics import Moments
 
 POSITIVE = "a number above 0"
@@ -61,8 +67,8 @@ class LogNormal(NormalShaped):
         score_normal_left_out(self, statistic, positive_log(cells), rows, slot, out)
         add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
-    def add_doubt(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
-        add_normal_doubt(self.estimate(statistic).normal, statistic, self, positive_log(cells), weight, out)
+    def add_covariance(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
+        add_normal_covariance(self.estimate(statistic).normal, statistic, self, positive_log(cells), weight, out)
 
 
 @dataclass(frozen=True)

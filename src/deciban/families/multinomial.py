@@ -1,8 +1,9 @@
 """Counts over a vocabulary."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -32,6 +33,7 @@ from deciban.families.base import (
     as_alpha,
     cells_of,
     check_alpha,
+    own_variance,
     refuse_stored,
     score_anew,
 )
@@ -54,13 +56,41 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     return cut if isinstance(cells, np.ndarray) else cells.holding(cut)
 
 
-def add_amounts_doubt(counts: Floats, alpha: Alpha, cells: Amounts, weight: Floats, out: Floats) -> None:
-    """The doubt of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n; `counts` are class by column."""
+def _as_words(cells: Amounts) -> tuple[Any, Floats]:
+    """The cells as a sparse matrix without missing ones, and the sum of each row."""
     words = sparse.csr_array(cells) if isinstance(cells, np.ndarray) else cells.matrix()
-    words.data = np.nan_to_num(words.data)
+    words.data = np.nan_to_num(words.data.astype(np.float64))
+    return words, np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+
+
+def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: float, out: Floats) -> None:
+    """Add to out[row, class] the variance of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n; `counts` are
+    class by column."""
+    words, length = _as_words(cells)
     added = counts + np.maximum(as_alpha(alpha), 1e-3)
-    length = np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
-    out += weight[0] ** 2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
+    out += weight**2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
+
+
+def add_complement_covariance(
+    counts: Floats, alpha: Alpha, cells: Amounts, weight: float, size: Floats, out: Floats
+) -> None:
+    """The same for the shares among all other classes: two classes have the errors of the third ones in common.
+
+    The evidence of each class is divided by its `size`, which is held fixed.
+    """
+    words, length = _as_words(cells)
+    squares, total, length = words.power(2), counts.sum(axis=0), length[:, 0]
+    others = total - counts + np.maximum(as_alpha(alpha), 1e-3)
+    sums = others.sum(axis=1)
+    for a in range(len(counts)):
+        for b in range(a + 1):
+            common = others[a] if a == b else np.maximum(total - counts[a] - counts[b], 0.0)
+            found = squares @ (common / (others[a] * others[b])) + length**2 * common.sum() / (sums[a] * sums[b])
+            found -= length * (words @ (common / others[a]) / sums[b] + words @ (common / others[b]) / sums[a])
+            found *= weight**2 / (size[a] * size[b])
+            out[:, a, b] += found
+            if a != b:
+                out[:, b, a] += found
 
 
 class OfAmounts(OfBlocks):
@@ -151,8 +181,8 @@ class Multinomial(OfAmounts):
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
         amounts_left_out(self, statistic, statistic.total, self.estimate(statistic).log_share, cells, rows, slot, out)
 
-    def add_doubt(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
-        add_amounts_doubt(statistic.total, self.alpha, cells, weight, out)
+    def add_covariance(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
+        add_amounts_variance(statistic.total, self.alpha, cells, weight[0], own_variance(out))
 
 
 @dataclass(frozen=True)
@@ -235,8 +265,11 @@ class Complement(OfAmounts):
         others = statistic.total.sum(axis=0) - statistic.total
         amounts_left_out(self, statistic, others, self.estimate(statistic).weight, cells, rows, slot, out)
 
-    def add_doubt(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
-        add_amounts_doubt(statistic.total.sum(axis=0) - statistic.total, self.alpha, cells, weight, out)
+    def add_covariance(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
+        size = np.ones(len(statistic.total))
+        if self.norm:
+            size = np.maximum(np.abs(replace(self, norm=False).estimate(statistic).weight).sum(axis=0), 1e-300)
+        add_complement_covariance(statistic.total, self.alpha, cells, weight[0], size, out)
 
 
 @dataclass(frozen=True)

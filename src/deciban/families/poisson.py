@@ -18,6 +18,7 @@ from deciban.families.base import (
     check_amount,
     check_outside,
     impossible,
+    own_variance,
     refuse_infinite,
     refuse_unless,
 )
@@ -97,13 +98,13 @@ class Poisson(OfColumns):
             out[there, slot[j]] += hits - rate
         add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
-    def add_doubt(self, statistic: Totals, cells: Numbers, weight: Floats, out: Floats) -> None:
+    def add_covariance(self, statistic: Totals, cells: Numbers, weight: Floats, out: Floats) -> None:
         """A rate r has the variance r/n."""
         rate, rows = self.estimate(statistic).rate, np.maximum(statistic.present.T + self.alpha, 0.5)
-        numbers = _counts_alone(cells)
-        for j in np.flatnonzero(weight):
+        numbers, variance = _counts_alone(cells), own_variance(out)
+        for j in np.flatnonzero((weight != 0.0) & statistic.total.any(axis=0)):
             safe = np.maximum(rate[j], 1e-3 / rows[j])
-            out += weight[j] ** 2 * np.nan_to_num((numbers[:, j, None] / safe - 1.0) ** 2 * safe / rows[j])
+            variance += weight[j] ** 2 * np.nan_to_num((numbers[:, j, None] / safe - 1.0) ** 2 * safe / rows[j])
 
 
 @dataclass(frozen=True)

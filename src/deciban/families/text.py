@@ -204,13 +204,12 @@ class Text(Spoken):
             part[again] = found
             out[:, slot[j]] += part[:, 0]
 
-    def add_doubt(self, statistic: Words, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
+    def add_covariance(self, statistic: Words, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
         for j, array in enumerate(cells):
             column = self._column(statistic, j)
             if len(column.words):
-                doubt = np.zeros_like(out)
-                column.add_doubt(column.rows(array), weight[j], doubt)
-                out += np.where(parts_of(array)[2][:, None], doubt, 0.0)
+                there = parts_of(array)[2][:, None, None]
+                out += weight[j] ** 2 * np.where(there, column.covariance(column.rows(array)), 0.0)
 
 
 def _by_frequency(total: Floats) -> Integers:

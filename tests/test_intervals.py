@@ -1,0 +1,331 @@
+"""Intervals of posteriors: how often they hold the truth, over many samples of one and the same world."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+from scipy.special import expit, logit, logsumexp
+
+from deciban import (
+    BayesClassifier,
+    Bernoulli,
+    Binned,
+    Categorical,
+    Complement,
+    Gamma,
+    Gaussian,
+    JointGaussian,
+    JointTable,
+    LogNormal,
+    Multinomial,
+    Poisson,
+    Pooled,
+    Shrunk,
+    Text,
+)
+from deciban.decisions.priors import log_prior, prior_variance
+from deciban.fit import one_blas_thread
+from deciban.intervals import log_odds_errors
+from tests import textbook
+
+Rng = np.random.Generator
+Cells = np.ndarray | list[pa.Array]
+
+
+@dataclass(frozen=True)
+class World:
+    """Classes of known distribution: how rows of given classes are drawn, and log P(point | class) of some points.
+
+    The classes of the rows are drawn too where the prior is counted.
+    """
+
+    name: str
+    family: Any
+    draw: Callable[[Rng, np.ndarray], Cells]
+    points: Cells
+    truth: np.ndarray
+    rows: int = 400
+    prior: Any = "uniform"
+    shares: tuple[float, ...] = (0.5, 0.5)
+
+
+def _numbers(*cells: Any) -> np.ndarray:
+    return np.array(cells, dtype=np.float64).reshape(len(cells), -1)
+
+
+def _normal_world(
+    name: str, family: Any, deviations: Any = (1.0, 1.0), at: Any = (-3.0, 0.3), logs: bool = False, **given: Any
+) -> World:
+    means, deviations = np.arange(len(deviations), dtype=np.float64), np.array(deviations)
+    points = _numbers(*at)
+    truth = np.nan_to_num(stats.norm.logpdf(points, means, deviations))
+
+    def draw(rng: Rng, labels: np.ndarray) -> np.ndarray:
+        drawn = rng.normal(means[labels], deviations[labels])[:, None]
+        return np.exp(drawn) if logs else drawn
+
+    return World(name, family, draw, np.exp(points) if logs else points, truth, **given)
+
+
+def _level_world(name: str, family: Any, chances: Any, as_cells: Callable[[np.ndarray], Cells], **given: Any) -> World:
+    """One column of a few levels; the points are all of them."""
+    chances = np.array(chances)
+
+    def draw(rng: Rng, labels: np.ndarray) -> Cells:
+        return as_cells((rng.random(labels.size)[:, None] > chances[labels].cumsum(axis=1)).sum(axis=1))
+
+    return World(name, family, draw, as_cells(np.arange(chances.shape[1])), np.log(chances.T), **given)
+
+
+def _joint_world(name: str, family: Any, roots: Any, **given: Any) -> World:
+    means = np.array([[0.0, 0.0, 0.0], [1.0, 0.5, 0.0]])
+    roots = np.array(roots)
+    points = _numbers([0, 0, 0], [1, 2, -1], [-1.5, 0.5, 1])
+    laws = [stats.multivariate_normal(m, r.T @ r) for m, r in zip(means, roots, strict=True)]
+
+    def draw(rng: Rng, labels: np.ndarray) -> np.ndarray:
+        noise = rng.normal(size=(labels.size, 3))
+        return means[labels] + np.einsum("nk,nkj->nj", noise, roots[labels])
+
+    return World(name, family, draw, points, np.stack([law.logpdf(points) for law in laws], axis=1), **given)
+
+
+def _words_world(name: str, family: Any, **given: Any) -> World:
+    rates = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
+    points = _numbers([1, 0, 2], [4, 1, 0])
+    shares = rates / rates.sum(axis=1, keepdims=True)
+
+    def draw(rng: Rng, labels: np.ndarray) -> np.ndarray:
+        return rng.poisson(rates[labels]).astype(np.float64)
+
+    return World(name, family, draw, points, points @ np.log(shares).T, **given)
+
+
+def _columns(codes: np.ndarray) -> list[pa.Array]:
+    return [pa.array(codes // 2), pa.array(codes % 2)]
+
+
+ROOT = [[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]]
+OTHER = [[0.7, -0.2, 0.0], [0.0, 1.5, 0.0], [0.0, 0.0, 1.2]]
+GAMMA = stats.gamma([2.0, 3.0], scale=[1.0, 1.5])
+UNEVEN = (0.5, 0.3, 0.2)
+
+WORLDS = [
+    _normal_world("gaussian", Gaussian(), (1.0, 2.0), (0.3, 2.5, -2.0)),
+    _normal_world("gaussian-small", Gaussian(), (1.0, 2.0), (0.3, 2.5), rows=100),
+    _normal_world("gaussian-counted-prior", Gaussian(), (1.0, 2.0), (0.3, 2.5), prior="empirical", shares=(0.7, 0.3)),
+    _normal_world("three", Gaussian(), (1.0, 2.0, 1.5), (0.3, 2.5), rows=600, prior="empirical", shares=UNEVEN),
+    _normal_world("pooled", Gaussian(Pooled()), (1.0, 1.0), (-3.0, 0.3, 4.0)),
+    _normal_world("pooled-three", Gaussian(Pooled()), (1.0, 1.0, 1.0), (-3.0, 1.2), rows=600),
+    _normal_world("pooled-counted-prior", Gaussian(Pooled()), prior="empirical", shares=(0.8, 0.2)),
+    _normal_world("shrunk", Gaussian(Shrunk(0.4)), at=(-3.0, 0.3, 4.0)),
+    _normal_world("log-normal", LogNormal(Pooled()), logs=True),
+    World(
+        "gamma",
+        Gamma(),
+        lambda rng, labels: rng.gamma(2.0 + labels, 1.0 + 0.5 * labels)[:, None],
+        _numbers(0.5, 1.0, 8.0),
+        GAMMA.logpdf(_numbers(0.5, 1.0, 8.0)),
+    ),
+    World(
+        "poisson",
+        Poisson(),
+        lambda rng, labels: rng.poisson(2.0 + 2.0 * labels)[:, None].astype(np.float64),
+        _numbers(0.0, 1.0, 6.0),
+        stats.poisson([2.0, 4.0]).logpmf(_numbers(0.0, 1.0, 6.0)),
+    ),
+    _level_world("bernoulli", Bernoulli(), [[0.8, 0.2], [0.5, 0.5]], lambda codes: codes[:, None].astype(np.float64)),
+    _level_world("categorical", Categorical(), [[0.3, 0.3, 0.4], [0.2, 0.6, 0.2]], lambda codes: [pa.array(codes)]),
+    _level_world(
+        "categorical-three",
+        Categorical(),
+        [[0.3, 0.3, 0.4], [0.2, 0.6, 0.2], [0.5, 0.2, 0.3]],
+        lambda codes: [pa.array(codes)],
+        rows=900, prior="smoothed", shares=UNEVEN,
+    ),
+    _words_world("multinomial", Multinomial()),
+    _joint_world("joint", JointGaussian(), [ROOT, OTHER]),
+    _joint_world("joint-pooled", JointGaussian(Pooled()), [ROOT, ROOT]),
+]  # fmt: skip
+
+SAMPLES = 1000
+
+
+def _truth(world: World) -> np.ndarray:
+    """The log-odds of every class at every point."""
+    shares = np.full(world.truth.shape[1], 1.0) if world.prior == "uniform" else np.array(world.shares)
+    joint = np.log(shares) + world.truth
+    return np.stack([joint[:, c] - logsumexp(np.delete(joint, c, axis=1), axis=1) for c in range(shares.size)], axis=1)
+
+
+def _learned(world: World, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+    """The log-odds at the points by a sample of the world, and the deviation that is claimed for them."""
+    classes, one = world.truth.shape[1], np.ones(1)
+    if world.prior == "uniform":
+        labels = np.arange(world.rows) % classes
+    else:
+        labels = rng.choice(classes, world.rows, p=world.shares)
+    weight = np.bincount(labels, minlength=classes).astype(np.float64)
+    cells = world.draw(rng, labels)
+    statistic = world.family.count(cells, labels.astype(np.int32), np.ones(world.rows), classes)
+    joint = np.zeros((len(world.truth), 1, classes))
+    joint[:] = log_prior(world.prior, np.arange(classes), weight)
+    world.family.estimate(statistic).score(world.points, one, np.zeros(1, dtype=np.int64), joint)
+    covariance = np.zeros((len(world.truth), classes, classes)) + np.diag(prior_variance(world.prior, weight))
+    world.family.add_covariance(statistic, world.points, one, covariance)
+    odds, variance = log_odds_errors(joint[:, 0], covariance)
+    return odds, np.sqrt(variance)
+
+
+def _errors(world: World, samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """The errors of the log-odds in each sample, and the deviations that were claimed for them."""
+    rng = np.random.default_rng(6)
+    with one_blas_thread():
+        odds, claimed = zip(*(_learned(world, rng) for _ in range(samples)), strict=True)
+    return np.array(odds) - _truth(world), np.array(claimed)
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_intervals_hold_the_truth_as_often_as_they_say(world: World) -> None:
+    errors, claimed = _errors(world, SAMPLES)
+    held = (np.abs(errors) <= stats.norm.ppf(0.975) * claimed).mean(axis=0)
+    assert (held >= 0.93).all(), held
+    assert (held <= 0.97).all(), held
+
+
+SCORES = [
+    _words_world("complement", Complement()),
+    _level_world("joint-table", JointTable(), [[0.3, 0.3, 0.2, 0.2], [0.1, 0.4, 0.2, 0.3]], _columns),
+    _joint_world("joint-shrunk", JointGaussian(Shrunk(0.5)), [ROOT, ROOT], prior="empirical", shares=(0.3, 0.7)),
+    _normal_world("binned", Binned(bins=4), at=(0.1, 0.6)),
+    World(
+        "complement-three",
+        Complement(),
+        lambda rng, labels: rng.poisson(np.array([[3.0, 2, 1], [1, 2, 3], [2, 2, 2]])[labels]).astype(np.float64),
+        _numbers([1, 0, 2], [4, 1, 0]),
+        np.zeros((2, 3)),
+        rows=600,
+    ),
+    *(
+        World(
+            f"text-{kind}",
+            Text(kind=kind),
+            lambda rng, labels: [
+                pa.array(["aa " * a + "bb " * b + "cc " * c for a, b, c in _word_counts(rng, labels)])
+            ],
+            [pa.array(["aa cc cc", "aa aa aa bb"])],
+            np.zeros((2, 2)),
+        )
+        for kind in ("multinomial", "bernoulli", "complement")
+    ),
+]
+
+
+def _word_counts(rng: Rng, labels: np.ndarray) -> Any:
+    return rng.poisson(np.array([[1.5, 1.0, 0.5], [0.5, 1.0, 1.5]])[labels]).tolist()
+
+
+@pytest.mark.parametrize("world", SCORES, ids=lambda world: world.name)
+def test_what_is_claimed_is_the_spread_over_samples(world: World) -> None:
+    """Also where there is no true posterior to hold: scores, and densities by bins."""
+    errors, claimed = _errors(world, 250)
+    np.testing.assert_allclose(np.median(claimed, axis=0), errors.std(axis=0), rtol=0.15)
+
+
+def test_the_intervals_of_a_classifier_are_those_of_its_parts() -> None:
+    """Each column adds its errors, weighed, to those of the prior; two columns more than one."""
+    rng = np.random.default_rng(4)
+    labels = rng.choice(2, 300, p=[0.7, 0.3])
+    first, second = rng.normal(labels, 1.0), rng.poisson(1.0 + labels)
+    table, points = pa.table({"a": first, "b": second}), pa.table({"a": [-1.0, 2.5], "b": [0, 3]})
+    clf = textbook({"a": Gaussian(Pooled()), "b": Poisson()}).fit(table, labels)
+    counts = np.bincount(labels).astype(np.float64)
+    covariance = np.zeros((2, 2, 2)) + np.diag(1.0 / counts)
+    for family, cells, at in ((Gaussian(Pooled()), first, [-1.0, 2.5]), (Poisson(), second.astype(float), [0.0, 3.0])):
+        statistic = family.count(cells[:, None], labels.astype(np.int32), np.ones(300), 2)
+        family.add_covariance(statistic, _numbers(*at), np.ones(1), covariance)
+    odds, variance = log_odds_errors(clf.log_joint(points), covariance)
+    low, high = clf.predict_interval(points, level=0.9)
+    width = stats.norm.ppf(0.95) * np.sqrt(variance)
+    np.testing.assert_allclose(low, expit(odds - width), rtol=1e-9)
+    np.testing.assert_allclose(high, expit(odds + width), rtol=1e-9)
+
+
+def test_a_missing_row_has_the_interval_of_the_prior() -> None:
+    """Of 400 rows in two equal classes the log-odds are known to sqrt(1/200 + 1/200)."""
+    x, y = np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % 2
+    low, high = textbook(Gaussian()).fit(x, y).predict_interval([[np.nan]])
+    expected = expit([-1.959964 * 0.1, 1.959964 * 0.1])
+    np.testing.assert_allclose([low[0], high[0]], [expected[:1].repeat(2), expected[1:].repeat(2)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("prior", ["uniform", [0.3, 0.7], {0: 0.3, 1: 0.7}])
+def test_a_prior_that_is_given_has_no_error(prior: Any) -> None:
+    x, y = np.random.default_rng(0).normal(size=(40, 1)), np.arange(40) % 2
+    clf = textbook(Gaussian(), prior=prior).fit(x, y)
+    low, high = clf.predict_interval([[np.nan]])
+    np.testing.assert_allclose(low, clf.predict_proba([[np.nan]]), rtol=1e-12)
+    np.testing.assert_allclose(high, low, rtol=1e-12)
+
+
+def test_an_error_that_all_classes_share_is_one_error() -> None:
+    """x = -3 between N(0, 1) and N(1, 1): the log-odds are (x - 1/2) / v, so a pooled v of 400 rows is worth 3.5
+    sqrt(2 / 400); each mean (x - mean) / sqrt(200)."""
+    rng = np.random.default_rng(2)
+    y = np.arange(400) % 2
+    x = np.concatenate([rng.normal(size=(200, 2))])
+    x = ((x - x.mean(axis=0)) / x.std(axis=0) + [0.0, 1.0]).ravel()[:, None]  # moments as they are in truth
+    clf = textbook(Gaussian(Pooled()), prior="uniform").fit(x, y)
+    low, high = clf.predict_interval([[-3.0]])
+    deviation = (logit(high) - logit(low)) / (2.0 * 1.959964)
+    assert deviation[0, 0] == pytest.approx(np.sqrt(3.5**2 * 2 / 400 + 9 / 200 + 16 / 200), rel=1e-6)
+
+
+def test_a_missing_member_of_a_block_is_left_out() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(200, 3)) @ np.array(ROOT)
+    y = np.arange(200) % 2
+    block = textbook(JointGaussian(Pooled())).fit(x, y).predict_interval([[0.5, np.nan, -1.0]])
+    pair = textbook(JointGaussian(Pooled())).fit(x[:, [0, 2]], y).predict_interval([[0.5, -1.0]])
+    np.testing.assert_allclose(block, pair, rtol=1e-9)
+
+
+def test_rows_in_pieces_have_the_same_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    clf = textbook(Gaussian()).fit(x, np.arange(50) % 3)
+    whole = clf.predict_interval(x)
+    monkeypatch.setattr("deciban.intervals.MOST_CELLS", 70)
+    np.testing.assert_array_equal(clf.predict_interval(x), whole)
+
+
+def test_certain_and_impossible_rows_have_intervals_too() -> None:
+    x = np.array([[0.0], [1.0], [1000.0], [1001.0]])
+    low, high = textbook(Gaussian()).fit(x, list("aabb")).predict_interval([[0.5], [1e130], [-1e130]])
+    assert np.isfinite([low, high]).all()
+    clf = textbook(Bernoulli(alpha=0.0)).fit([[0], [0], [0]], list("aab"))
+    low, high = clf.predict_interval([[1]])  # no class can have this row: the prior stands for the posterior
+    assert (low[0] < [2 / 3, 1 / 3]).all()
+    assert (high[0] > [2 / 3, 1 / 3]).all()
+    one = textbook(Gaussian()).fit(x, ["a"] * 4).predict_interval(x)
+    np.testing.assert_array_equal(one, np.ones((2, 4, 1)))
+
+
+@pytest.mark.parametrize("tune", [None, "auto"])
+def test_intervals_hold_the_posterior_and_widen_where_data_are_few(tune: Any) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(2000, 2)) + (np.arange(2000) % 2)[:, None]
+    y = np.arange(2000) % 2
+    many, few = (BayesClassifier(tune=tune).fit(x[:n], y[:n]) for n in (2000, 60))
+    for clf in (many, few):
+        low, high = clf.predict_interval(x[:50])
+        posterior = clf.predict_proba(x[:50])
+        assert (low <= posterior).all()
+        assert (posterior <= high).all()
+    narrow, wide = (np.subtract(*clf.predict_interval(x[:50])[::-1]).mean() for clf in (many, few))
+    assert wide > 3.0 * narrow
+    with pytest.raises(ValueError, match="level"):
+        many.predict_interval(x, level=95)
