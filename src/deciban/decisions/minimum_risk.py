@@ -4,16 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import make_scorer
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Floats
 from deciban.data.labels import encode_labels
+from deciban.data.open import open_table
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import Decisions, decided, incurred
+from deciban.decisions.policy import Decisions, costs_of, decided, incurred
 from deciban.errors import DataError, UsageError
 
 
@@ -23,8 +25,10 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
     estimator: the classifier. loss: whatever `Loss.of` takes; None is zero-one. reject: what it costs to leave a row
     undecided, or None. `predict` gives decisions, `score` the *negative* mean cost, so that GridSearchCV lowers costs.
 
-    Costs that differ from row to row are named in the loss and given to `predict`, `decide` and `score` as `costs`: a
-    mapping from such a name to an array. `set_predict_request(costs=True)` routes them in pipelines.
+    Costs that differ from row to row are named in the loss. They are columns of X, or are given to `predict`, `decide`
+    and `score` as `costs`: a table or a mapping with such names, or an array where the loss has one name. With
+    scikit-learn's metadata routing, `set_score_request(costs=True)` has cross-validation cut them like X, if they are
+    a table or an array; `set_predict_request(costs=True)` hands them on in pipelines.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
@@ -41,8 +45,11 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.reject = reject
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: N803
+        """Fit the estimator, with the metadata that it asks for; without metadata routing, with all that are given."""
         if not hasattr(self.estimator, "predict_proba"):
             raise UsageError(f"{self.estimator!r} has no predict_proba; wrap it in CalibratedClassifierCV first")
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
         self.estimator_ = clone(self.estimator).fit(X, y, **fit_params)
         self.classes_ = np.asarray(self.estimator_.classes_)
         self.loss_ = self._fitting_loss()
@@ -66,32 +73,36 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         loss = loss.fitting(list(self.classes_))
         return loss if self.reject is None else loss.with_reject(self.reject)
 
-    def decide(self, X: Any, costs: Mapping[str, Any] | None = None) -> Decisions:  # noqa: N803
+    def decide(self, X: Any, costs: Any = None) -> Decisions:  # noqa: N803
         """The decisions with their risks."""
         check_is_fitted(self)
-        return decided(self.predict_proba(X), self.loss_, _columns(costs))
+        return decided(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
 
-    def predict(self, X: Any, costs: Mapping[str, Any] | None = None) -> Any:  # noqa: N803
+    def predict(self, X: Any, costs: Any = None) -> Any:  # noqa: N803
+        """The decision of least expected cost for each row."""
         return self.decide(X, costs).decision
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The probabilities that the estimator gives the classes."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, costs: Mapping[str, Any] | None = None) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None) -> float:  # noqa: N803
         """Minus the mean cost of the decisions."""
         decisions = self.decide(X, costs)
-        spent = incurred(decisions, _places(y, self.classes_, len(decisions)), _columns(costs))
+        truths = _places(y, self.classes_, len(decisions))
+        spent = incurred(decisions, truths, _finder(self.loss_, costs, X))
         return -float(np.average(spent, weights=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        """What this classifier asks for itself, and what goes to the estimator's `fit`."""
+        router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router.add(estimator=self.estimator, method_mapping=mapping)
 
 
-def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None) -> float:
-    """What decisions cost on average, given the truth."""
+def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None, costs: Any = None) -> float:
+    """What decisions cost on average, given the truth; `costs` are those that the loss names, as for MinimumRisk."""
     given = Loss.of(loss)
     truths, decided = list(np.asarray(y_true)), list(np.asarray(y_pred, dtype=object))
     if len(truths) != len(decided):
@@ -103,14 +114,18 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None)
                 f"{occurring.size} classes occur, the loss has {given.costs.shape[1]} columns; name its classes"
             )
         given = given.fitting(list(occurring))
-    matrix = given.fitting(given.classes or ()).matrix
-    rows = [given.place("decision", label) for label in decided]
-    spent = matrix[rows, [given.place("class", label) for label in truths]]
+    given = given.fitting(given.classes or ())
+    table = costs_of(given, len(truths), _finder(given, costs))
+    places = [given.place("decision", label) for label in decided], [given.place("class", label) for label in truths]
+    spent = table[np.arange(len(truths)) if len(table) > 1 else 0, *places]
     return float(np.average(spent, weights=sample_weight))
 
 
 def cost_scorer(loss: Any) -> Any:
-    """A scorer for scikit-learn's searches: minus the mean cost of what an estimator predicts."""
+    """A scorer for scikit-learn's searches: minus the mean cost of what an estimator predicts.
+
+    `cost_scorer(loss).set_score_request(costs=True)` takes the costs of each row, by scikit-learn's metadata routing.
+    """
     return make_scorer(mean_cost, greater_is_better=False, loss=Loss.of(loss))
 
 
@@ -125,10 +140,21 @@ def _places(y: Any, classes: Any, rows: int) -> Any:
     return np.array(found, dtype=np.int64)[labels.codes]
 
 
-def _columns(costs: Mapping[str, Any] | None) -> Callable[[str], Any]:
+def _finder(loss: Loss, costs: Any, rows: Any = None) -> Callable[[str], Any]:
+    """A way to the costs that a loss names: in `costs`, or else in the columns of the rows themselves."""
+    named = {cell for cell in loss.costs.flat if isinstance(cell, str)}
+
     def column(name: str) -> Any:
-        if costs is None or name not in costs:
-            raise DataError(f"the loss names the costs {name!r}; give them: costs={{{name!r}: …}}")
-        return costs[name]
+        if isinstance(costs, Mapping) and name in costs:
+            return costs[name]
+        if costs is not None and len(named) == 1 and np.ndim(costs) == 1 and not isinstance(costs, Mapping):
+            return costs
+        holder = rows if costs is None else costs
+        table = open_table(holder) if holder is not None and not isinstance(holder, Mapping) else None
+        if table is None or table.names is None or name not in table.names:
+            raise DataError(
+                f"the loss names the costs {name!r}; give them: costs={{{name!r}: …}}, or a column of X of this name"
+            )
+        return table.numbers([table.names.index(name)])[:, 0]
 
     return column
