@@ -232,14 +232,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         model = self._known().model
         return np.asarray(model.classes[self._scored(X, most_probable, model=model)])
 
-    def predicted(self, X: Any, *, probabilities: bool = False) -> Iterator[pa.Table]:  # noqa: N803
+    def predicted(
+        self, X: Any, *, probabilities: bool = False, observe: Callable[[Table], None] | None = None  # noqa: N803
+    ) -> Iterator[pa.Table]:  # fmt: skip
         """Tables of the rows of X, piece by piece, with what is predicted beside: `predicted` and its `probability`.
 
-        probabilities: also those of every class. Memory does not grow with a file.
+        probabilities: also those of every class. observe: is called with each piece as the model reads it. Memory does
+        not grow with a file.
         """
         model = self._known().model
 
         def beside(table: Table, first_row: int) -> pa.Table:
+            if observe is not None:
+                observe(table)
             posterior, best = self._posterior_and_best(model, table, first_row)
             added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
             if probabilities:
@@ -416,11 +421,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return self._decided(self._open(X), self._loss(loss, reject))
 
-    def decided(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Iterator[pa.Table]:  # noqa: N803
-        """Tables of the rows of X, piece by piece, with the decision beside, its risk, and the next best one."""
+    def decided(
+        self, X: Any, loss: Any = None, *, reject: float | None = None, observe: Callable[[Table], None] | None = None  # noqa: N803
+    ) -> Iterator[pa.Table]:  # fmt: skip
+        """Tables of the rows of X, piece by piece, with the decision beside, its risk, and the next best one.
+
+        observe: is called with each piece as the model reads it.
+        """
         fitting = self._loss(loss, reject)
 
         def beside(table: Table, first_row: int) -> pa.Table:
+            if observe is not None:
+                observe(table)
             found = self._decided(table, fitting, first_row)
             chosen = {"decision": found.decision, "risk": found.risk}
             return with_columns(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})

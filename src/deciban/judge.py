@@ -15,6 +15,7 @@ from deciban.data.drawing import lots
 from deciban.data.examples import Labelled, LabelledStream
 from deciban.data.labels import LabelArray, encode_labels
 from deciban.data.stream import Stream
+from deciban.data.tables import Table
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, DecibanError
 from deciban.fit import batches, count, in_order
@@ -234,13 +235,14 @@ def judge(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = Non
 
 
 def judge_and_recognise(
-    clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None
+    clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any, observe: Callable[[Table], None]
 ) -> tuple[Judgement, bool]:
     """What a classifier says of rows, and whether they are just what it has learned: all of it, or a set of rows that
-    was learned at once. In one pass."""
+    was learned at once. In one pass, in which each piece is shown to `observe`."""
     recount = _Recount(clf)
 
     def posterior(piece: Labelled) -> Floats:
+        observe(piece.table)
         recount.add(piece)
         return clf.predict_proba(piece.table)
 

@@ -107,10 +107,12 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
 
 def _judged(clf: "BayesClassifier", rows: "LabelledStream", loss: Any) -> tuple[str, "Judgement", "Judgement | None"]:
     """How rows were judged and what was found; if the model has learned them, also what that would be as new rows."""
+    from deciban.cli.scoring import unknown_cells
     from deciban.errors import DataError
     from deciban.judge import judge_and_recognise, judge_left_out
 
-    found, learned = judge_and_recognise(clf, rows, loss)
+    with unknown_cells(clf) as observe:
+        found, learned = judge_and_recognise(clf, rows, loss, observe)
     if not learned:
         return "rows that are taken as new", found, None
     try:

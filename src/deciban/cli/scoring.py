@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from deciban.cli.common import (
     clean,
     common,
     complain,
+    flush,
     loaded,
     missing_columns,
     opened,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deciban.classifier import BayesClassifier
+    from deciban.data.tables import Table
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet file; standard output "
                       "(CSV, or JSON lines with --json) unless given.")  # fmt: skip
@@ -57,8 +59,9 @@ def predict(model: str, table: tuple[str, ...], output: str | None, as_json: boo
     clf = loaded(model)
     scan = opened(table, options, output)
     missing_columns(clf, scan)
-    tables = clf.predicted(scan, probabilities=options["probabilities"])
-    _write(output, tables, scan.names, as_json, options)
+    with unknown_cells(clf) as observe:
+        tables = clf.predicted(scan, probabilities=options["probabilities"], observe=observe)
+        _write(output, tables, scan.names, as_json, options)
 
 
 @click.command(epilog="""\b
@@ -87,8 +90,21 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
     scan = opened(table, options, output)
     missing_columns(clf, scan)
     loss = costs(options["costs"], clf, scan.names)
-    tables = clf.decided(scan, loss, reject=options["reject"])
-    _write(output, tables, scan.names, as_json, options)
+    with unknown_cells(clf) as observe:
+        tables = clf.decided(scan, loss, reject=options["reject"], observe=observe)
+        _write(output, tables, scan.names, as_json, options)
+
+
+@contextmanager
+def unknown_cells(clf: "BayesClassifier") -> Iterator[Callable[["Table"], None]]:
+    """Afterwards, say how many of the cells were missing or held values never seen."""
+    from deciban.unknown_cells import UnknownCells
+
+    found = UnknownCells(clf.model_)
+    yield found.add
+    if str(found):
+        flush()
+        complain("note", f"{found}, which is no evidence")
 
 
 def costs(path: str | None, clf: "BayesClassifier | None" = None, columns: Sequence[str] | None = None) -> Any:
