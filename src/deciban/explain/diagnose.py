@@ -5,11 +5,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, ndtr
+from scipy.special import gammainc, ndtr
 
 from deciban.arrays import Codes, Floats
 from deciban.data.labels import LabelArray
+from deciban.data.schema import Schema
 from deciban.data.tables import Table
+from deciban.explain.independence import chance_of, grouped
 from deciban.families.gamma import GammaLikelihood
 from deciban.families.gaussian import Normal
 from deciban.families.log_normal import LogNormalLikelihood
@@ -38,7 +40,8 @@ FEW_ROWS = 10
 class Dependence:
     """Two columns that depend on each other within the classes.
 
-    bits: their conditional mutual information given the class. p: the chance of as much, were they independent.
+    bits: their conditional mutual information given the class.
+    p: the chance of as much in any of the pairs that were tested, were all independent.
     share: how much of the smaller entropy that is; 1 where one column tells the other.
     cost: the leave-one-out bits a row that are lost by multiplying their shares instead of counting pairs.
     """
@@ -154,7 +157,7 @@ def diagnose(
 ) -> Diagnosis:
     """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
     rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS)
-    dependences, tested = _dependences(rows, model)
+    dependences, tested = dependences_of(rows, model.schema)
     share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
     small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < FEW_ROWS)
     heard = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
@@ -162,24 +165,24 @@ def diagnose(
     return Diagnosis(before, after, dependences, tested, misfits, small, heard)
 
 
-def _dependences(rows: Rows, model: Model) -> tuple[tuple[Dependence, ...], int]:
-    """The pairs of columns that depend on each other given the class, by a G-test that accounts for their number."""
-    coded: dict[int, tuple[Codes, tuple[float, ...] | None, int]] = {}
-    for column in range(model.schema.width):
+def dependences_of(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], int]:
+    """The pairs of columns that depend on each other given the class, by a test that accounts for their number."""
+    coded: dict[int, tuple[Codes, int, Codes]] = {}
+    for column in range(schema.width):
         if len(coded) < MOST_COLUMNS and (found := few_levels(rows, column, LEVELS)) is not None:
-            coded[column] = found
+            codes, cuts, size = found
+            coded[column] = codes, size, grouped(codes, size, cuts is not None, rows)
     pairs = list(combinations(coded, 2))
     found_pairs = []
     for a, b in pairs:
-        (codes_a, _, size_a), (codes_b, _, size_b) = coded[a], coded[b]
-        counts = _counted(codes_a, size_a, codes_b, size_b, rows)
-        information, freedom, entropy = _conditional_information(counts)
-        p = float(gammaincc(freedom / 2.0, counts.sum() * information)) if freedom > 0 else 1.0
-        if p * len(pairs) < SIGNIFICANCE:
-            names = model.schema.column_name(a), model.schema.column_name(b)
+        (codes_a, size_a, groups_a), (codes_b, size_b, groups_b) = coded[a], coded[b]
+        p = chance_of(_counted(groups_a, size_a, groups_b, size_b, rows)) * len(pairs)
+        if p < SIGNIFICANCE:
+            counts = _counted(codes_a, size_a, codes_b, size_b, rows)
+            information, entropy = _conditional_information(counts)
+            names = schema.column_name(a), schema.column_name(b)
             share = information / entropy if entropy > 0.0 else 0.0
-            cost = _cost(counts, codes_a, codes_b, rows)
-            found_pairs.append(Dependence(names, information * BITS, p * len(pairs), share, cost))
+            found_pairs.append(Dependence(names, information * BITS, p, share, _cost(counts, codes_a, codes_b, rows)))
     return tuple(sorted(found_pairs, key=lambda pair: -pair.bits)), len(pairs)
 
 
@@ -191,11 +194,9 @@ def _counted(a: Codes, size_a: int, b: Codes, size_b: int, rows: Rows) -> Floats
     return counts.reshape(rows.classes, size_a, size_b).astype(np.float64)
 
 
-def _conditional_information(counts: Floats) -> tuple[float, float, float]:
-    """The mutual information given the class in nats, its degrees of freedom, and the smaller conditional entropy."""
+def _conditional_information(counts: Floats) -> tuple[float, float]:
+    """The mutual information given the class in nats, and the smaller conditional entropy."""
     total = counts.sum()
-    if not total > 0.0:
-        return 0.0, 0.0, 0.0
     by_a, by_b, by_class = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
 
     def entropy(of: Floats) -> float:
@@ -204,8 +205,7 @@ def _conditional_information(counts: Floats) -> tuple[float, float, float]:
 
     given_a, given_b = entropy(by_a) - entropy(by_class), entropy(by_b) - entropy(by_class)
     information = given_a + given_b - (entropy(counts) - entropy(by_class))
-    freedom = float((np.maximum((by_a > 0).sum(axis=1) - 1, 0) * np.maximum((by_b > 0).sum(axis=1) - 1, 0)).sum())
-    return max(information, 0.0), freedom, min(given_a, given_b)
+    return max(information, 0.0), min(given_a, given_b)
 
 
 def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:

@@ -1,0 +1,65 @@
+"""Whether two columns are independent within the classes, told apart from chance in small tables too."""
+
+import numpy as np
+from scipy.special import gammaincc
+
+from deciban.arrays import Codes, Flags, Floats, Integers
+from deciban.tune.rows import Rows
+
+# Levels with fewer rows in a class are put together: about rarer ones the distribution of chi-square says too little.
+FEWEST_ROWS = 10.0
+
+
+def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
+    """The codes of a column, levels that are rare in a class put together there: neighbours, or the rarest first.
+
+    That looks at one column alone, so it cannot make two of them look dependent.
+    """
+    result = codes.copy()
+    for label in range(rows.classes):
+        here = (rows.labels == label) & (codes >= 0)
+        held = np.bincount(codes[here], rows.weights[here], size)
+        result[here] = _groups(held, np.arange(size) if ordered else np.argsort(held, kind="stable"))[codes[here]]
+    return result
+
+
+def _groups(held: Floats, order: Integers) -> Codes:
+    """A group for each level, of neighbours in this order, each with FEWEST_ROWS or more."""
+    group, last, total = np.zeros(held.size, dtype=np.int32), 0, 0.0
+    for level in order:
+        if total >= FEWEST_ROWS:
+            last, total = last + 1, 0.0
+        group[level] = last
+        total += held[level]
+    return np.minimum(group, last - 1 if last and total < FEWEST_ROWS else last)
+
+
+def chance_of(counts: Floats) -> float:
+    """The chance of counts (class by level by level) that depend as much, were the columns independent in each class.
+
+    Pearson's chi-square, added up over classes. Its mean and variance are the exact ones of all tables with the same
+    sums (Haldane 1940, Dawson 1954), which in small tables are not those of the degrees of freedom; the gamma
+    distribution that has them says the chance.
+    """
+    total = counts.sum(axis=(1, 2))
+    by_a, by_b = counts.sum(axis=2), counts.sum(axis=1)
+    levels_a, levels_b = (by_a > 0.0).sum(axis=1), (by_b > 0.0).sum(axis=1)
+    told = (levels_a > 1) & (levels_b > 1) & (total > 3.0)
+    if not told.any():
+        return 1.0
+    n, by_a, by_b = total[told], by_a[told], by_b[told]
+    expected = by_a[:, :, None] * by_b[:, None, :] / n[:, None, None]
+    square = np.divide((counts[told] - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0.0)
+    (free_a, uneven_a), (free_b, uneven_b) = _freedom(by_a, n), _freedom(by_b, n)
+    mean = n / (n - 1.0) * (levels_a[told] - 1) * (levels_b[told] - 1)
+    variance = 2.0 * n / (n - 3.0) * (free_a - uneven_a) * (free_b - uneven_b) + n**2 / (n - 1.0) * uneven_a * uneven_b
+    scale = variance.sum() / mean.sum()
+    return float(gammaincc(mean.sum() / scale, square.sum() / scale)) if scale > 0.0 else 1.0
+
+
+def _freedom(held: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Of the sums of levels, class by level: Dawson's v and w, what they are free to do and how uneven they are."""
+    there: Flags = held > 0.0
+    levels = there.sum(axis=1)
+    inverse = np.divide(1.0, held, out=np.zeros_like(held), where=there).sum(axis=1)
+    return (n - levels) * (levels - 1) / (n - 1.0), (n * inverse - levels**2) / (n - 2.0)
