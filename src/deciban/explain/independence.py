@@ -18,7 +18,7 @@ def grouped(codes: Codes, size: int, ordered: bool, rows: Rows) -> Codes:
     result = codes.copy()
     for label in range(rows.classes):
         here = (rows.labels == label) & (codes >= 0)
-        held = np.bincount(codes[here], rows.weights[here], size)
+        held = np.bincount(codes[here], rows.weights[here], size).astype(np.float64)
         result[here] = _groups(held, np.arange(size) if ordered else np.argsort(held, kind="stable"))[codes[here]]
     return result
 
