@@ -190,7 +190,7 @@ def test_explanations_add_up_to_the_log_odds(deciban: Deciban, model: str) -> No
     for one in json.loads(deciban("explain", model, "base.csv", "--rows", "20", "--json").out):
         for_, against = (clf.classes_.tolist().index(one[key]) for key in ("predicted", "against"))
         odds = logs[one["row"] - 1, for_] - logs[one["row"] - 1, against]
-        total = math.fsum(decibans for _, decibans in one["decibans"])
+        total = math.fsum(term["decibans"] for term in one["evidence"])
         assert total == pytest.approx(one["sum"])
         assert total == pytest.approx(10 / math.log(10) * odds, abs=1e-9)
     assert deciban("explain", model, "base.csv", "--row", "3").out.startswith("row 3\n")

@@ -1,6 +1,7 @@
 """predict, explain, decide, words, sample: what a model says of rows, and of words."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -145,10 +146,12 @@ def _write(
     dropped = set() if kept is None else set(names).difference(kept)
     rows = 0
     if output is None:
+        people = sys.stdout.isatty() and not as_json
         with to_stream(_Screen() if sys.stdout.isatty() else sys.stdout.buffer, "json" if as_json else "csv",
                        safe=not options["raw"]) as write:  # fmt: skip
             for table in tables:
-                write(_without(table, dropped))
+                shown = _without(table, dropped)
+                write(_in_six_digits(shown, names) if people else shown)
         return
     with written(output, safe=not options["raw"]) as write:
         for table in tables:
@@ -162,6 +165,17 @@ def _write(
 
 def _without(table: "pa.Table", names: set[str]) -> "pa.Table":
     return table.select([name for name in table.column_names if name not in names]) if names else table
+
+
+def _in_six_digits(table: "pa.Table", names: Sequence[str]) -> "pa.Table":
+    """A table for people to look at: numbers that were found, beside the columns `names` that were given, rounded."""
+    import pyarrow as pa
+
+    for place, name in enumerate(table.column_names):
+        if name not in names and pa.types.is_floating(table.schema.field(place).type):
+            rounded = [None if value is None else float(f"{value:.6g}") for value in table.column(place).to_pylist()]
+            table = table.set_column(place, name, pa.array(rounded, pa.float64()))
+    return table
 
 
 class _Screen:
@@ -202,12 +216,18 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     with scan.naming():
         found = clf.explain(shown.slice(0, len(wanted)))
     if as_json:
-        return say_json([{"row": number + 1, **found.reasons(k)} for k, number in enumerate(wanted)])
+        return say_json(
+            [
+                {"row": number + 1, **found.reasons(k), **({"steps": found.steps(k)} if options["steps"] else {})}
+                for k, number in enumerate(wanted)
+            ]
+        )
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40) if sys.stdout.isatty() else 100
     for k, number in enumerate(wanted):
         if k:
             say()
         click.secho(f"row {number + 1}", bold=True)
-        say(found.calculation(k) if options["steps"] else found.summary(k))
+        say(found.calculation(k, width) if options["steps"] else found.summary(k, width))
     if not row and shown.num_rows > rows:
         complain("note", f"shown: the first {counted(rows, 'row')}; --rows or --row shows others")
     return None

@@ -1,21 +1,27 @@
 """The calculation behind a prediction, step by step, as text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from deciban.arrays import decoded_cells
+from deciban.arrays import Floats, decoded_cells
 from deciban.data.tables import Table, is_text
 from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
 from deciban.model import Evidence, Model
-from deciban.text_tables import aligned
+from deciban.text_tables import aligned, as_written, counted, digits, shortened, width_of
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MOST_CLASSES = 4
 
-# Characters of a cell that are shown.
+# Characters of a cell and of the name of a class that are shown, and of a line unless more or less is asked for.
 MOST_CELL = 40
+MOST_NAME = 16
+WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -33,68 +39,86 @@ class Steps:
     def __str__(self) -> str:
         return "\n\n".join(self.calculation(row) for row in range(self.table.rows))
 
-    def calculation(self, row: int) -> str:
-        """The calculation as in a lecture, and the evidence in decibans."""
-        evidence = self.evidence
-        log_joint, log_posterior = evidence.log_joint[row], evidence.log_posterior[row]
-        order = np.argsort(-log_posterior, kind="stable")
+    @cached_property
+    def _blocks(self) -> tuple["Block", ...]:
+        return tuple(Block.of(self.model, b) for b in range(len(self.evidence.blocks)))
+
+    def calculation(self, row: int, width: int = WIDTH) -> str:
+        """The calculation as in a lecture, and the evidence in decibans; lines are folded or cut to `width`."""
+        evidence, steps = self.evidence, self.steps(row)
+        order = np.argsort(-evidence.log_posterior[row], kind="stable")
         shown = np.sort(order[:MOST_CLASSES])
         names = [str(label) for label in evidence.classes]
-        lines = [("", *(names[c] for c in shown)), ("prior", *(_number(evidence.log_prior[c]) for c in shown))]
-        one, blocks, cells = self._cells(row)
-        read = [part.family.read(one, part.columns) for part in self.model.schema.parts]
-        for b, (part, place) in enumerate(blocks):
-            found = []
-            for c in shown:
-                steps = self.model.likelihoods[part].working(read[part], 0, place, int(c))
-                value = _number(evidence.values[row, b, c])
-                found.append("1 (missing or never seen: no evidence)" if steps is None else f"{steps} = {value}")
-            weight = evidence.weights[b]
-            lines.append((cells[b] + ("" if weight == 1.0 else f"  (weight {weight:.3g})"), *found))
-        if evidence.bias.any():
-            lines.append(("bias", *(f"× {_number(evidence.bias[c])}" for c in shown)))
-        lines.append(("joint", *(_number(log_joint[c]) for c in shown)))
-        lines.append(("posterior", *(f"{np.exp(log_posterior[c]):.4f}" for c in shown)))
-        text = aligned(lines)
+        labels = self._labels(row)
+        text = _beside(steps, labels, [names[c] for c in shown])
+        if max(map(width_of, text.splitlines())) > width:
+            text = _below(steps, labels, [names[c] for c in shown], width)
         if evidence.impossible[row]:
             text += "\nevery class gives this row probability 0: the posterior is the prior"
-        hidden = len(names) - len(shown)
-        if hidden:
+        if hidden := len(names) - len(shown):
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
         if len(order) > 1 and not evidence.impossible[row]:
-            text += "\n" + self._decibans(row)
+            text += "\n" + self._decibans(row, width)
         return text
 
-    def summary(self, row: int) -> str:
+    def steps(self, row: int) -> dict[str, Any]:
+        """The calculation for programs: prior, log likelihood of each block and how it was found, joint, posterior."""
+        evidence = self.evidence
+        names = [str(label) for label in evidence.classes]
+
+        def by_class(values: Floats) -> dict[str, float]:
+            return dict(zip(names, values.tolist(), strict=True))
+
+        one = self.table.slice(row, row + 1)
+        read = [part.family.read(one, part.columns) for part in self.model.schema.parts]
+        blocks = []
+        for b, block in enumerate(self._blocks):
+            likelihood = self.model.likelihoods[block.part]
+            how = [likelihood.working(read[block.part], 0, block.place, c) for c in range(len(names))]
+            blocks.append(
+                {
+                    **block.as_dict(one),
+                    "weight": float(evidence.weights[b]),
+                    "working": dict(zip(names, how, strict=True)),
+                    "log_likelihood": by_class(evidence.values[row, b]),
+                }
+            )
+        return {
+            "prior": by_class(np.exp(evidence.log_prior)),
+            "blocks": blocks,
+            "log_bias": by_class(evidence.bias),
+            "log_joint": by_class(evidence.log_joint[row]),
+            "posterior": by_class(np.exp(evidence.log_posterior[row])),
+        }
+
+    def summary(self, row: int, width: int = WIDTH) -> str:
         """What is predicted, and the evidence for it in decibans."""
         found = self.reasons(row)
         chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MOST_CLASSES]
-        text = f"predicted: {found['predicted']} (" + ", ".join(f"P({name}) = {p:.4f}" for name, p in chances) + ")"
-        return text if found["against"] is None else f"{text}\n{self._decibans(row, short=True)}"
+        text = f"predicted: {found['predicted']} (" + ", ".join(f"P({name}) = {digits(p)}" for name, p in chances) + ")"
+        text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+        return text if found["against"] is None else f"{text}\n{self._decibans(row, width, short=True)}"
 
     def reasons(self, row: int) -> dict[str, Any]:
-        """What is predicted, the posterior of each class, and the evidence against the next best: terms of a sum."""
+        """What is predicted, the posterior of each class, and the evidence against the next best: terms of a sum.
+
+        evidence: the prior, the bias where there is one, and each block with its columns, their values in this row and
+        its weight; what each says is in decibans, the most telling first. words: what the texts say, word by word.
+        """
         evidence = self.evidence
         posterior = evidence.log_posterior[row]
         order = np.argsort(-posterior, kind="stable")
         labels = evidence.classes.tolist()
         chances = {str(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
-        found = {"predicted": labels[order[0]], "posterior": chances, "against": None, "decibans": []}
+        found: dict[str, Any] = {"predicted": labels[order[0]], "posterior": chances, "against": None, "evidence": []}
         if len(order) == 1 or evidence.impossible[row]:
             return found
-        best, other = order[:2]
-        with np.errstate(invalid="ignore"):
-            terms = [("prior", evidence.log_prior[best] - evidence.log_prior[other])]
-            if evidence.bias.any():
-                terms.append(("bias", evidence.bias[best] - evidence.bias[other]))
-            each = evidence.weighted[row, :, best] - evidence.weighted[row, :, other]
-        terms += list(zip(self._cells(row)[2], each, strict=True))
-        shown = sorted(terms, key=lambda term: -abs(np.nan_to_num(term[1])))
-        found["decibans"] = [(name, float(DECIBANS * value)) for name, value in shown]
+        terms = self._terms(row)
+        found["evidence"] = [{**block, "decibans": value} for block, _, value in terms]
         if texts := self.words(row):
-            found["words"] = {text.column: [(word.word, word.decibans) for word in text.words] for text in texts}
-        return {**found, "against": labels[other], "sum": float(DECIBANS * sum(value for _, value in terms))}
+            found["words"] = {text.column: text.terms for text in texts}
+        return {**found, "against": labels[order[1]], "sum": sum(value for _, _, value in terms)}
 
     def words(self, row: int = 0) -> list[SpokenText]:
         """What the texts of a row say for the best class against the next, word by word; empty where there are none."""
@@ -103,46 +127,140 @@ class Steps:
             return []
         return list(spoken_texts(self.model, self.table.slice(row, row + 1), int(order[0]), int(order[1])))
 
-    def _cells(self, row: int) -> tuple[Table, list[tuple[int, int]], list[str]]:
-        """The row alone, where its blocks are in the model, and each block as people write it."""
-        one = self.table.slice(row, row + 1)
-        blocks = [self.model.schema.locate(b) for b in range(len(self.evidence.blocks))]
-        return one, blocks, [_cell(one, self.model, *block) for block in blocks]
+    def _terms(self, row: int) -> list[tuple[dict[str, Any], str, float]]:
+        """What each block is, as people write it, and what it says for the best class against the next, in decibans."""
+        evidence, one = self.evidence, self.table.slice(row, row + 1)
+        best, other = np.argsort(-evidence.log_posterior[row], kind="stable")[:2]
+        alone: list[tuple[str, Floats]] = [("prior", evidence.log_prior)]
+        if evidence.bias.any():
+            alone.append(("bias", evidence.bias))
+        terms = []
+        with np.errstate(invalid="ignore"):
+            for name, values in alone:
+                what: dict[str, Any] = {"block": name, "columns": [], "values": [], "weight": 1.0}
+                terms.append((what, name, float(DECIBANS * (values[best] - values[other]))))
+            each = DECIBANS * (evidence.weighted[row, :, best] - evidence.weighted[row, :, other])
+        for b, (block, label) in enumerate(zip(self._blocks, self._labels(row), strict=True)):
+            terms.append(({**block.as_dict(one), "weight": float(evidence.weights[b])}, label, float(each[b])))
+        return sorted(terms, key=lambda term: -abs(np.nan_to_num(term[2])))
 
-    def _decibans(self, row: int, short: bool = False) -> str:
-        """The evidence for the best class against the next, as terms of a sum; `short`: without those that are 0."""
-        found = self.reasons(row)
-        terms = [term for term in found["decibans"] if not short or term[1] != 0.0]
-        lines = [(name, f"{value:+.2f}") for name, value in terms]
-        if silent := len(found["decibans"]) - len(terms):
-            lines.append((f"{silent} others", "+0.00"))
+    def _labels(self, row: int) -> list[str]:
+        """Each block of a row as people write it, no two alike: with the family where need be."""
+        one = self.table.slice(row, row + 1)
+        labels = [block.label(one) for block in self._blocks]
+        labels = [
+            label if labels.count(label) == 1 else f"{label} as {block.family}"
+            for label, block in zip(labels, self._blocks, strict=True)
+        ]
+        return [label if labels.count(label) == 1 else f"{label} ({b + 1})" for b, label in enumerate(labels)]
+
+    def _decibans(self, row: int, width: int, short: bool = False) -> str:
+        """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
+        found, terms = self.reasons(row), self._terms(row)
+        shown = [(label, value) for block, label, value in terms if not short or value != 0.0 or not block["columns"]]
+        lines = [(shortened(label, width - 12), f"{value:+.2f}") for label, value in shown]
+        if silent := len(terms) - len(shown):
+            lines.append((counted(silent, "other"), "+0.00"))
         lines.append(("sum", f"{found['sum']:+.2f}"))
         text = f"evidence for {found['predicted']} against {found['against']}, in decibans:\n" + aligned(lines)
         return "\n".join([text, *map(str, self.words(row))])
 
 
-def _cell(row: Table, model: Model, part: int, block: int) -> str:
-    """A block of a row as people write it: outlook = sunny."""
-    columns = model.schema.parts[part].columns
-    if not model.schema.parts[part].family.joint:
-        columns = columns[block : block + 1]
-    if len(columns) > 4:
-        return f"{len(columns)} columns as {model.schema.parts[part].family}"
-    return ", ".join(f"{model.schema.column_name(column)} = {_value(row, column)}" for column in columns)
+@dataclass(frozen=True)
+class Block:
+    """A block of a model: its place, its family, and its columns with their names."""
+
+    part: int
+    place: int
+    name: str
+    family: str
+    columns: tuple[int, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: Model, block: int) -> "Block":
+        part, place = model.schema.locate(block)
+        here = model.schema.parts[part]
+        columns = here.columns if here.family.joint else here.columns[place : place + 1]
+        names = tuple(model.schema.column_name(column) for column in columns)
+        return cls(part, place, model.schema.block_names[block], str(here.family), columns, names)
+
+    def as_dict(self, row: Table) -> dict[str, Any]:
+        """The block for programs, with the values that its columns have in a row."""
+        values = [_cell(row, column) for column in self.columns]
+        return {"block": self.name, "columns": list(self.names), "values": values}
+
+    def label(self, row: Table) -> str:
+        """The block of a row as people write it: outlook = sunny."""
+        if len(self.columns) > 4:
+            return f"{len(self.columns)} columns as {self.family}"
+        cells = (_cell(row, column) for column in self.columns)
+        return ", ".join(f"{name} = {_written(value)}" for name, value in zip(self.names, cells, strict=True))
 
 
-def _value(row: Table, column: int) -> str:
+def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) -> str:
+    """The calculation as a table, how each likelihood was found beside it."""
+    lines = [("", *names), ("prior", *(f"{steps['prior'][name]:.4g}" for name in names))]
+    for block, label in zip(steps["blocks"], labels, strict=True):
+        found = []
+        for name in names:
+            how, value = block["working"][name], _number(block["log_likelihood"][name])
+            found.append(value if how is None else f"{how} = {value}")
+        lines.append((label + _remark(block), *found))
+    return aligned([*lines, *_product(steps, names)])
+
+
+def _below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], width: int) -> str:
+    """The same where that is too wide: the numbers as a table, how they were found below each line."""
+    short = [shortened(name, MOST_NAME) for name in names]
+    room = max(width - sum(2 + max(width_of(name), 10) for name in short), 20)
+    lines: list[tuple[str, ...]] = [("", *short), ("prior", *(f"{steps['prior'][name]:.4g}" for name in names))]
+    below: dict[int, list[str]] = {}
+    for block, label in zip(steps["blocks"], labels, strict=True):
+        numbers = [_number(block["log_likelihood"][name]) for name in names]
+        remark = _remark(block)
+        lines.append((shortened(label, room - len(remark)) + remark, *numbers))
+        how = [(name, block["working"][name]) for name in names if block["working"][name] is not None]
+        below[len(lines) - 1] = [shortened(f"    {name}: {found}", width) for name, found in how]
+    lines += _product(steps, names)
+    table = aligned(lines).splitlines()
+    return "\n".join(line for k, row in enumerate(table) for line in (row, *below.get(k, ())))
+
+
+def _remark(block: dict[str, Any]) -> str:
+    """What is to be said of a block: that its cell is missing or was never seen, or what its evidence weighs."""
+    if all(how is None for how in block["working"].values()):
+        return "  (no evidence)"
+    return "" if block["weight"] == 1.0 else f"  (weight {block['weight']:.3g})"
+
+
+def _product(steps: dict[str, Any], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The last lines: what all is multiplied to, and the shares of it."""
+    lines: list[tuple[str, ...]] = []
+    if any(steps["log_bias"].values()):
+        lines.append(("bias", *(f"× {_number(steps['log_bias'][name])}" for name in names)))
+    lines.append(("joint", *(_number(steps["log_joint"][name]) for name in names)))
+    return [*lines, ("posterior", *(digits(steps["posterior"][name]) for name in names))]
+
+
+def _cell(row: Table, column: int) -> Any:
+    """The value of a cell, None where it is missing."""
     cells = row.values([column])
     if isinstance(cells, list):
-        value = decoded_cells(cells[0])[0] if is_text(cells[0].type) else cells[0][0].as_py()
+        kind = cells[0].type
+        value = decoded_cells(cells[0])[0] if is_text(kind) else cells[0][0].as_py()
+        if pa.types.is_float16(kind) or pa.types.is_float32(kind):
+            value = None if value is None else float(str(np.float32(value)))
     else:
-        value = cells[0, 0].item()
-    if value is None or value != value:
+        value = cells[0, 0].item() if cells.dtype != np.float32 else float(str(cells[0, 0]))
+    return None if value is None or value != value else value
+
+
+def _written(value: Any) -> str:
+    """A cell as people write it."""
+    if value is None:
         return "missing"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    text = str(value).replace("\n", "\\n")
-    return text if len(text) <= MOST_CELL else text[: MOST_CELL - 1] + "…"
+    return as_written(value) if isinstance(value, float) else shortened(str(value).replace("\n", "\\n"), MOST_CELL)
 
 
 def _number(log_value: float) -> str:

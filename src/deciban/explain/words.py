@@ -12,12 +12,17 @@ from deciban.data.tables import Table
 from deciban.families.heard_words import TextColumn, TextLikelihood, shown
 from deciban.families.tokens import prepared
 from deciban.model import Model
+from deciban.text_tables import aligned, amount, counted
 
 DECIBANS = 10.0 / np.log(10.0)
 
 # Words that are named and marked, and the characters of a text that are shown.
 MOST_WORDS = 12
 MOST_CHARACTERS = 1_000
+
+# Absent words that are named, and what each of them says at least.
+MOST_ABSENT = 6
+LEAST_ABSENT = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,20 +39,36 @@ class SpokenWord:
 
 @dataclass(frozen=True)
 class SpokenText:
-    """What a text says for one class against another, word by word; the words and `rest` add up to all of it.
+    """What a text says for one class against another, word by word: all terms of a sum.
 
-    rest: what is said by the words that are absent (only where absence counts).
+    words: those in the text, the most telling first. Where absence is evidence too (`Text(kind="bernoulli")`), absent:
+        the absent words that say most by that; others_absent, rest: how many more are absent, and what all these say.
     """
 
     column: str
     text: str
     words: tuple[SpokenWord, ...]
+    absent: tuple[SpokenWord, ...]
+    others_absent: int
     rest: float
     column_words: TextColumn
 
     @property
     def decibans(self) -> float:
-        return sum(word.decibans for word in self.words) + self.rest
+        return sum(value for _, value in self.terms)
+
+    @property
+    def terms(self) -> list[tuple[str, float]]:
+        """What adds up to all that the text says; absent words are in brackets."""
+        terms = [(word.word, word.decibans) for word in self.words]
+        terms += [(f"(no {word.word})", word.decibans) for word in self.absent]
+        if self.others_absent:
+            terms.append((f"({self._others_absent})", self.rest))
+        return terms
+
+    @property
+    def _others_absent(self) -> str:
+        return counted(self.others_absent, "other absent word" if self.absent else "absent word")
 
     @property
     def marked(self) -> str:
@@ -85,12 +106,15 @@ class SpokenText:
                 lines.append(f"  {name + ':':8} {', '.join(some)}")
         if others := [word for word in self.words if word not in spoken]:
             more = sum(word.decibans for word in others)
-            lines.append(f"  {len(others)} other words {more:+.1f}")
-        if self.rest:
-            lines.append(f"  the words that are absent {self.rest:+.1f}")
+            lines.append(f"  {counted(len(others), 'other word')} {more:+.1f}")
+        absent = [str(word) for word in self.absent]
+        if self.others_absent:
+            absent.append(f"{self._others_absent} {self.rest:+.1f}")
+        if absent:
+            lines.append(f"  absent:  {', '.join(absent)}")
         if self.column_words.family.analyzer == "word" and self.column_words.family.tokenizer is None:
             lines.append(f"  {self.marked}")
-        return "\n".join([f"{self.column}, {len(self.words)} known words {self.decibans:+.1f}:", *lines])
+        return "\n".join([f"{self.column}, {counted(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
 
 
 def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple[str, int, int]]:
@@ -127,13 +151,22 @@ def spoken_texts(model: Model, row: Table, best: int, other: int) -> Iterator[Sp
             mine = likelihood.columns[j]
             if weight == 0.0 or cells[j].null_count or not len(mine.words):
                 continue
-            words, amounts, each, rest = mine.terms(cells[j])
-            said = DECIBANS * weight * (each[:, best] - each[:, other])
-            order = np.argsort(-np.abs(said), kind="stable")
-            spoken = tuple(SpokenWord(words[k], float(amounts[k]), float(said[k])) for k in order)
-            left = float(DECIBANS * weight * (rest[best] - rest[other]))
+            terms = mine.terms(cells[j])
+            said, unsaid = (
+                DECIBANS * weight * (each[:, best] - each[:, other]) for each in (terms.said, terms.said_absent)
+            )
+            order, missed = (np.argsort(-np.abs(each), kind="stable") for each in (said, unsaid))
+            spoken = [
+                SpokenWord(shown(mine.words[terms.words[k]]), float(terms.amounts[k]), float(said[k])) for k in order
+            ]
+            telling = [k for k in missed[:MOST_ABSENT] if abs(unsaid[k]) >= LEAST_ABSENT]
+            absent = [SpokenWord(shown(mine.words[terms.absent[k]]), 0.0, float(unsaid[k])) for k in telling]
+            others = missed[len(absent) :]
             text = decoded_cells(cells[j])[0] or ""
-            yield SpokenText(model.schema.column_name(column), text, spoken, left, mine)
+            yield SpokenText(
+                model.schema.column_name(column), text, tuple(spoken), tuple(absent), others.size,
+                float(unsaid[others].sum()), mine,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,10 +183,9 @@ class TopWords(list[TopWord]):
     """Words that tell a class, the most telling first; print them."""
 
     def __str__(self) -> str:
-        width = max([4, *(len(word.word) for word in self)])
-        lines = [f"{'word':{width}}  decibans  in class  elsewhere"]
-        lines += [f"{w.word:{width}}  {w.decibans:+8.1f}  {w.count:8.6g}  {w.elsewhere:9.6g}" for w in self]
-        return "\n".join(lines)
+        lines = [("word", "decibans", "in class", "elsewhere")]
+        lines += [(w.word, f"{w.decibans:+.1f}", amount(w.count), amount(w.elsewhere)) for w in self]
+        return aligned(lines, right=[1, 2, 3])
 
 
 def top_words(column: TextColumn, label: int, most: int) -> TopWords:

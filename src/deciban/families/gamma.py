@@ -28,6 +28,7 @@ from deciban.families.base import (
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
 from deciban.statistics import Moments, Several
+from deciban.text_tables import as_written, digits
 
 # The least log(mean) - mean(log): cells that differ by a few units of their last digit.
 NARROWEST = 1e-30
@@ -259,4 +260,4 @@ class GammaLikelihood:
         if not self.slope[column].any():
             return "constant"
         shape, scale = self.shape[column, label], self.scale[column, label]
-        return f"Gamma({cells[row, column]:.6g}; shape {shape:.6g}, scale {scale:.6g})"
+        return f"Gamma({as_written(cells[row, column])}; shape {digits(shape)}, scale {digits(scale)})"

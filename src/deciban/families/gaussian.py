@@ -26,6 +26,7 @@ from deciban.families.base import (
 )
 from deciban.families.estimates import Estimated, Parameters
 from deciban.statistics import Moments
+from deciban.text_tables import as_written, digits
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,9 +191,12 @@ class Normal:
         return Parameters.of_columns([classes + (1 if self.shared else classes)] * columns, numbers=columns)
 
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
-        if np.isnan(cells[row, column]):
-            return None
+        return None if np.isnan(cells[row, column]) else self.at(as_written(cells[row, column]), column, label)
+
+    def at(self, x: str, column: int, label: int) -> str:
+        """The density at x, as it is written."""
         if not self.variance[column, label] > 0.0:
             return "constant"
         mean = self.centre[column] + self.mean[column, label]
-        return f"N({cells[row, column]:.6g}; mean {mean:.6g}, sd {self.variance[column, label] ** 0.5:.6g})"
+        deviation = self.variance[column, label] ** 0.5
+        return f"N({x}; mean {digits(mean)}, sd {digits(deviation)})"

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,20 @@ def row_sums(rows: SparseRows) -> Floats:
     """The sum of what is stored in each row."""
     row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     return np.bincount(row, rows.stored, rows.shape[0]).astype(np.float64)
+
+
+class TextTerms(NamedTuple):
+    """The evidence of a text as a sum over words, which are numbers in the vocabulary.
+
+    words: those in the text that are known, with how much there is of each and what it says for each class. absent:
+    those that are not in it, where that is evidence too.
+    """
+
+    words: Integers
+    amounts: Floats
+    said: Floats
+    absent: Integers
+    said_absent: Floats
 
 
 @dataclass(frozen=True)
@@ -226,24 +240,19 @@ class TextColumn:
             return classes * words
         return words * (classes - 1) if self.family.kind == "lift" else classes * max(words - 1, 0)
 
-    def terms(self, text: pa.Array) -> tuple[list[str], Floats, Floats, Floats]:
-        """Of one text: its known words, how much of each there is, what each says for each class, and what is left.
-
-        The terms and what is left (of "bernoulli": that all other words are absent) add up to the evidence.
-        """
+    def terms(self, text: pa.Array) -> "TextTerms":
+        """What one text says for each class, word by word."""
         rows = self.rows(text)
         classes = self.texts.size
         factor = float(self.tempered(row_sums(rows))[0])
-        indices = rows.indices[: rows.indptr[1]]
+        indices = rows.indices[: rows.indptr[1]].astype(np.int64)
         amounts = rows.data[: rows.indptr[1]]
-        rest = np.zeros(classes)
         if self.family.kind != "bernoulli":
             each = self.slope[indices, :classes] * amounts[:, None]
-        else:
-            absent = np.ones(len(self.words), dtype=np.bool_)
-            absent[indices] = False
-            each, rest = self.exchange.one[indices], self.exchange.zero[absent].sum(axis=0)
-        return [shown(self.words[k]) for k in indices], amounts, factor * each, factor * rest
+            return TextTerms(indices, amounts, factor * each, np.zeros(0, dtype=np.int64), np.zeros((0, classes)))
+        absent = np.delete(np.arange(len(self.words)), indices)
+        one, zero = self.exchange.one[indices], self.exchange.zero[absent]
+        return TextTerms(indices, amounts, factor * one, absent, factor * zero)
 
 
 def shown(word: str) -> str:

@@ -27,6 +27,7 @@ from deciban.families.base import (
 )
 from deciban.families.estimates import Estimated, Parameters
 from deciban.statistics import Scatter
+from deciban.text_tables import as_written, digits
 
 # A direction with less than this share of the columns' variances has none: what is there is rounding.
 NO_VARIANCE = 1e-12
@@ -422,8 +423,8 @@ class JointNormal:
         mean = self.centre + np.where(np.isfinite(self.unit), self.mean[label], 0.0) * np.where(
             np.isfinite(self.unit), self.unit, 0.0
         )
-        point = ", ".join("missing" if np.isnan(value) else f"{value:.4g}" for value in cells[row])
-        return f"N(({point}); mean ({', '.join(f'{value:.4g}' for value in mean)}), its covariance)"
+        point = ", ".join("missing" if np.isnan(value) else as_written(value) for value in cells[row])
+        return f"N(({point}); mean ({', '.join(map(digits, mean))}), its covariance)"
 
 
 @dataclass(frozen=True)

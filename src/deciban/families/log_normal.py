@@ -25,6 +25,7 @@ from deciban.families.gaussian import (
     score_normal_left_out,
 )
 from deciban.statistics import Moments
+from deciban.text_tables import as_written
 
 POSITIVE = "a number above 0"
 POSITIVE_REMEDY = "use Gaussian() or Binned() for this column, or leave the cell empty"
@@ -101,5 +102,7 @@ class LogNormalLikelihood:
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if cells[row, column] <= 0:
             return "outside the support" if self.outside == "refuse" else None
-        inner = self.normal.working(positive_log(cells), row, column, label)
-        return inner and f"log-normal: {inner} / {cells[row, column]:.6g}"
+        if np.isnan(cells[row, column]):
+            return None
+        x = as_written(cells[row, column])
+        return f"{self.normal.at(f'log {x}', column, label)} / {x}"

@@ -40,6 +40,7 @@ from deciban.families.base import (
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw_counts, fraction, smoothed
 from deciban.statistics import Totals
+from deciban.text_tables import digits
 
 Amounts = Numbers | SparseRows
 
@@ -225,13 +226,13 @@ class MultinomialLikelihood:
 
     def _fraction(self, totals: Floats, word: int) -> str:
         if isinstance(self.alpha, tuple):
-            return f"({totals[word]:g} + {self.alpha[word]:g})/({totals.sum():g} + {sum(self.alpha):g})"
+            return f"({digits(totals[word])} + {self.alpha[word]:g})/({digits(totals.sum())} + {sum(self.alpha):g})"
         return fraction(totals[word], totals.sum(), self.alpha, totals.size)
 
     def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
         one = np.nan_to_num(dense_row(cells, row))
         totals = self.statistic.total[label]
-        words = [f"[{self._fraction(totals, j)}]^{one[j]:g}" for j in np.flatnonzero(one)[:4]]
+        words = [f"[{self._fraction(totals, j)}]^{digits(one[j])}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
         return "orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
 

@@ -26,6 +26,7 @@ from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw_counts
 from deciban.statistics import Totals
 from deciban.statistics.moments import refuse_too_large
+from deciban.text_tables import as_written, digits
 
 
 def _whole(numbers: Numbers) -> Flags:
@@ -138,4 +139,4 @@ class PoissonLikelihood:
     def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and not _whole(cells[row, column])):
             return None
-        return f"Poisson({cells[row, column]:g}; mean {self.rate[column, label]:.6g})"
+        return f"Poisson({as_written(cells[row, column])}; mean {digits(self.rate[column, label])})"

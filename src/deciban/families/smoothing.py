@@ -3,6 +3,7 @@
 import numpy as np
 
 from deciban.arrays import Floats, Integers, Numbers
+from deciban.text_tables import digits
 
 # Whole numbers beyond are not told apart by a double; a Poisson distribution is then normal to its last digit.
 LARGEST_RATE = 2.0**53
@@ -52,5 +53,5 @@ def draw_counts(rates: Floats, rng: np.random.Generator) -> list[Numbers]:
 def fraction(count: float, total: float, alpha: float, levels: int) -> str:
     """(count + alpha) / (total + alpha * levels), as it is written."""
     if alpha == 0.0:
-        return f"{count:g}/{total:g}"
-    return f"({count:g} + {alpha:g})/({total:g} + {alpha:g}·{levels})"
+        return f"{digits(count)}/{digits(total)}"
+    return f"({digits(count)} + {alpha:g})/({digits(total)} + {alpha:g}·{levels})"

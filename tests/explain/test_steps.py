@@ -1,0 +1,180 @@
+"""Explanations add up, say each thing once and as people write it, and fit the screen; programs get all of it."""
+
+import json
+import math
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import BernoulliNB
+
+from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, JointTable, Text
+from deciban.data.schema import Part
+from deciban.data.tables import Frame
+from deciban.datasets import messages, weather
+from deciban.explain.steps import Steps
+from deciban.model import Counts, estimate
+from deciban.text_tables import width_of
+from tests import textbook
+from tests.cli.conftest import Deciban, deciban, model, model_bytes  # noqa: F401 - fixtures
+
+RNG = np.random.default_rng(5)
+Y = np.arange(60) % 2
+WIDE = {f"measure_number_{j}": RNG.normal(Y, 1.0).round(3) for j in range(6)}
+
+
+def test_absent_words_are_terms_too() -> None:
+    """Against scikit-learn: what each word says by being there or not."""
+    mails = messages()
+    texts, labels = mails["text"].to_pylist(), mails["label"].to_pylist()
+    clf = textbook(Text(kind="bernoulli")).fit(texts, labels)
+    words = CountVectorizer(token_pattern=r"\w\w+")
+    oracle = BernoulliNB().fit(words.fit_transform(texts), labels)
+    new = "Claim your free lunch today, call me"
+    steps = clf.explain([new])
+    found, present = steps.reasons(0), words.transform([new]).toarray()[0] > 0
+    best, other = (clf.classes_.tolist().index(found[name]) for name in ("predicted", "against"))
+    one = oracle.feature_log_prob_
+    said = 10 / np.log(10) * np.where(present, one, np.log1p(-np.exp(one)))
+    expected = dict(zip(words.get_feature_names_out(), said[best] - said[other], strict=True))
+    terms = dict(found["words"]["x0"])
+    assert math.fsum(terms.values()) == pytest.approx(math.fsum(expected.values()), abs=1e-9)
+    assert math.fsum(terms.values()) == pytest.approx(found["evidence"][0]["decibans"], abs=1e-9)
+    for name, value in terms.items():
+        if not name.endswith("absent words)"):
+            assert value == pytest.approx(expected[name.removeprefix("(no ").removesuffix(")")], abs=1e-9)
+    others = len(expected) - len(terms) + 1
+    assert list(terms)[-1] == f"({others} other absent words)"
+    spoken = steps.words(0)[0]
+    assert {word.word for word in spoken.words} == {
+        name for name, there in zip(expected, present, strict=True) if there
+    }
+    assert f"{others} other absent words {spoken.rest:+.1f}" in steps.summary(0)
+    assert f"{spoken.absent[0].word} {spoken.absent[0].decibans:+.1f}" in steps.summary(0)
+    nothing = clf.explain(["zzz"])
+    assert math.fsum(dict(nothing.reasons(0)["words"]["x0"]).values()) == pytest.approx(nothing.words(0)[0].decibans)
+
+
+def test_the_prior_is_always_shown_and_one_is_singular() -> None:
+    even = {"a": ["x", "x", "y", "y"] * 5, "b": ["p", "p", "q", "q"] * 5, "c": ["s"] * 20}
+    text = (
+        textbook().fit(even, ["one", "one", "two", "two"] * 5).explain({"a": ["x"], "b": [None], "c": ["s"]}).summary(0)
+    )
+    assert "prior     +0.00\n" in text
+    assert "2 others  +0.00\n" in text
+    text = (
+        textbook().fit(even, ["one", "one", "two", "two"] * 5).explain({"a": ["x"], "b": ["p"], "c": ["s"]}).summary(0)
+    )
+    assert "1 other  +0.00\n" in text
+    assert "others" not in text
+
+
+def test_blocks_of_the_same_columns_have_different_labels() -> None:
+    clf = BayesClassifier().fit(WIDE, Y)
+    two = textbook({("a", "b"): JointTable()}).fit({"a": Y % 2, "b": Y % 3}, Y)
+    assert "a = 1, b = 0" in str(two.explain({"a": [1], "b": [0]}))
+    for steps in (clf.explain(WIDE), two.explain({"a": [1], "b": [0]})):
+        labels = steps._labels(0)
+        assert len(set(labels)) == len(labels)
+
+
+def test_a_column_that_speaks_twice_is_told_by_its_family() -> None:
+    """As tuning may have it: joint blocks of the same columns, by different families and by one."""
+    table = pa.table({"a": RNG.normal(Y, 1.0), "b": RNG.normal(Y, 1.0)})
+    base = textbook(JointGaussian()).fit(table, Y)
+    schema = base.counts_.schema
+    part = schema.parts[0]
+    more = (part, Part(JointTable(cuts=((0.0,), (0.0,))), (0, 1), ("", ""), beside=True))
+    wide = replace(schema, parts=(*more, replace(more[1], family=JointTable(alpha=0.5, cuts=((0.0,), (0.0,))))))
+    counts = Counts.empty(wide, np.array([0, 1]))
+    cells = [p.family.read(Frame(table), p.columns) for p in wide.parts]
+    statistics = tuple(
+        p.family.count(c, Y.astype(np.int32), np.ones(60), 2) for p, c in zip(wide.parts, cells, strict=True)
+    )
+    counts = replace(counts, statistics=statistics, class_weight=np.array([30.0, 30.0]))
+    steps = Steps.of(estimate(counts, np.log([0.5, 0.5])), Frame(table.slice(0, 1)))
+    labels = [term[1] for term in steps._terms(0)]
+    assert len(set(labels)) == 4
+    assert sum(" as JointGaussian()" in label for label in labels) == 1
+
+
+def test_values_are_shown_as_people_write_them() -> None:
+    table = {"price": RNG.normal(1242486 + 1000 * Y, 300.0).round(), "share": RNG.normal(Y, 0.3)}
+    clf = textbook().fit(table, Y)
+    new = {"price": [1242486.0], "share": [0.1 + 0.2]}
+    text = str(clf.explain(new))
+    assert "price = 1242486 " in text
+    assert "N(1242486; mean 124" in text
+    assert "share = 0.3 " in text
+    assert "e+06" not in text
+    narrow = textbook().fit(pa.table({"x": pa.array(RNG.normal(Y), pa.float32())}), Y)
+    assert "x = 0.1 " in str(narrow.explain(pa.table({"x": pa.array([0.1], pa.float32())})))
+    many = textbook(Categorical()).fit({"a": ["u", "v"] * 1_300_000}, [0, 1] * 1_300_000)
+    assert "(1300000 + 1)/(1300000 + 1·2)" in str(many.explain({"a": ["u"]}))
+
+
+@pytest.mark.parametrize("width", [70, 80, 100, 400])
+def test_the_calculation_fits_the_screen(width: int) -> None:
+    columns = {tuple(WIDE)[:4]: JointGaussian(), **{name: Gaussian() for name in tuple(WIDE)[4:]}}
+    clf = textbook(columns).fit(WIDE, np.array(["benign_finding", "malignant_finding"])[Y])
+    steps = clf.explain({name: cells[:1] for name, cells in WIDE.items()})
+    text = steps.calculation(0, width)
+    assert max(map(width_of, text.splitlines())) <= width
+    last = tuple(WIDE)[5]
+    mean = np.mean([cell for cell, label in zip(WIDE[last], Y, strict=True) if label == 0])
+    assert f"mean {mean:.6g}" in text  # nothing of a single column is lost
+    assert ("    benign_finding: N(" in text) == (width < 400)
+    assert max(map(width_of, steps.summary(0, width).splitlines())) <= width
+
+
+def test_programs_get_columns_values_and_steps(deciban: Deciban, model: str) -> None:  # noqa: F811
+    Path("new.csv").write_text("age,town\n45.5,Ulm\n,Bern\n")
+    first, second = json.loads(deciban("explain", model, "new.csv", "--json", "--steps").out)
+    terms = {term["block"]: term for term in first["evidence"]}
+    assert terms["age"] == {
+        "block": "age", "columns": ["age"], "values": [45.5], "weight": 1.0, "decibans": terms["age"]["decibans"],
+    }  # fmt: skip
+    assert terms["town"]["values"] == ["Ulm"]
+    assert (terms["prior"]["columns"], terms["prior"]["values"]) == ([], [])
+    assert [None] in [term["values"] for term in second["evidence"]]
+    steps = first["steps"]
+    rows = [line.split(",") for line in Path("base.csv").read_text().splitlines()[1:]]
+    ages = {label: np.array([float(age) for age, _, kind in rows if kind == label]) for label in ("no", "yes")}
+    age = next(block for block in steps["blocks"] if block["block"] == "age")
+    for label, cells in ages.items():
+        assert steps["prior"][label] == pytest.approx(len(cells) / len(rows))
+        oracle = stats.norm(cells.mean(), cells.std()).logpdf(45.5)
+        assert age["log_likelihood"][label] == pytest.approx(oracle)
+        assert age["working"][label].startswith("N(45.5; mean ")
+        whole = math.log(steps["prior"][label]) + sum(b["log_likelihood"][label] for b in steps["blocks"])
+        assert steps["log_joint"][label] == pytest.approx(whole)
+    assert steps["posterior"] == first["posterior"]
+    assert "steps" not in json.loads(deciban("explain", model, "new.csv", "--json").out)[0]
+
+
+def test_people_get_six_digits_and_files_all(deciban: Deciban, model: str) -> None:  # noqa: F811
+    Path("new.csv").write_text("age,town\n45.123456789,Ulm\n")
+    full = deciban("predict", model, "new.csv").out.splitlines()[1].split(",")
+    assert len(full[-1]) > 12
+    command = [str(Path(sys.executable).parent / "deciban"), "predict", model, "new.csv"]
+    leader, follower = pty.openpty()
+    subprocess.run(command, stdout=follower, check=True)
+    shown = b""
+    while b"\n45." not in shown or not shown.endswith(b"\n"):
+        shown += os.read(leader, 4096)
+    assert shown.decode().split()[1].split(",") == [*full[:-1], f"{float(full[-1]):.6g}"]
+    assert f"P({full[2]}) = {float(full[-1]):.6g}" in deciban("explain", model, "new.csv").out
+
+
+def test_the_lecture_stays_a_table() -> None:
+    text = str(textbook(alpha=0).fit(weather(), "play").explain([{"outlook": "sunny", "wind": "strong"}]))
+    assert "outlook = sunny                       3/5 = 0.6  2/9 = 0.2222\n" in text
+    assert "temperature = missing  (no evidence)  1          1\n" in text
