@@ -18,6 +18,7 @@ from deciban import (
     JointGaussian,
     JointTable,
     Multinomial,
+    Poisson,
     Pooled,
     Uniform,
 )
@@ -356,3 +357,20 @@ def test_weights_by_name_and_by_array() -> None:
     given = textbook().fit(MIXED, "label", sample_weight=weights)
     np.testing.assert_array_equal(named.predict_proba(MIXED), given.predict_proba(MIXED))
     assert "w" not in named.schema_.names
+
+
+@pytest.mark.parametrize("family", [None, Gaussian(), Poisson(), Categorical()], ids=str)
+def test_columns_of_true_and_false_are_drawn_as_such(family) -> None:
+    flags = np.arange(40) % 4 == 0
+    columns = None if family is None else {"flag": family}
+    table, _ = textbook(columns).fit({"flag": flags, "x": np.arange(40.0)}, np.arange(40) % 2).sample(400, 0)
+    assert table["flag"].type == pa.bool_()
+    assert 0.1 < np.mean(table["flag"].to_numpy()) < 0.5
+
+
+def test_an_array_of_true_and_false_is_drawn_as_such() -> None:
+    flags = np.stack([np.arange(40) % 4 == 0, np.arange(40) % 3 == 0], axis=1)
+    drawn, _ = textbook().fit(flags, np.arange(40) % 2).sample(400, 0)
+    assert drawn.dtype == np.bool_
+    assert 0.1 < drawn[:, 0].mean() < 0.45
+    assert textbook(Bernoulli()).fit(flags.astype(int), np.arange(40) % 2).sample(4, 0)[0].dtype.kind == "i"

@@ -355,13 +355,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
         place = None if label is None else self._place_of(label)
         columns, labels = model.sample(int(rows), random_state, place, length)
-        if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
-            return np.stack(columns, axis=1), model.classes[labels]
         names = [model.schema.column_name(column) for column in range(model.schema.width)]
         types = model.schema.types or ("",) * len(names)
+        if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
+            matrix = np.stack(columns, axis=1)
+            return matrix > 0.5 if set(types) == {"bool"} else matrix, model.classes[labels]
         cells = [
             from_numbers(column, kind)
-            if isinstance(column, np.ndarray) and column.dtype.kind == "f"
+            if isinstance(column, np.ndarray) and (column.dtype.kind == "f" or kind == "bool")
             else pa.array(column)
             for column, kind in zip(columns, types, strict=True)
         ]

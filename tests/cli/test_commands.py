@@ -208,6 +208,13 @@ def test_samples(deciban: Deciban, model: str) -> None:
     assert deciban("sample", model, "--rows", "50", "--seed", "2").out != answer.out
 
 
+def test_true_and_false_are_drawn_as_such(deciban: Deciban) -> None:
+    lines = [f"{'true' if k % 3 else 'false'},{k},{'yn'[k % 2]}" for k in range(30)]
+    Path("flags.csv").write_text("\n".join(["flag,x,kind", *lines]) + "\n")
+    assert deciban("fit", "flags.csv", "--target", "kind", "--output", "flags.dcb").code == 0
+    assert {row["flag"] for row in records(deciban("sample", "flags.dcb", "--rows", "50").out)} == {"true", "false"}
+
+
 # judging
 
 

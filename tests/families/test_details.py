@@ -163,3 +163,23 @@ def test_cuts_go_to_the_columns_they_are_given_for_whatever_the_order_of_the_tab
     other = textbook(family).fit({"q": q, "p": p}, [0, 1] * 10)
     rows = [{"p": 0.45, "q": 1.0}, {"p": 0.7, "q": -1.0}]
     np.testing.assert_array_equal(one.predict_proba(rows), other.predict_proba(rows))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_an_event_where_there_never_was_one_is_rare_and_says_nothing(alpha: float) -> None:
+    """The rate of a column of nothing but zeros is that of n rows and one event more, in every class."""
+    x = np.column_stack([np.zeros(8), [1, 2, 1, 2, 5, 6, 4, 5]])
+    y = np.array([0, 0, 0, 0, 0, 1, 1, 1])
+    clf, other = textbook(Poisson(alpha=alpha)).fit(x, y), textbook(Poisson(alpha=alpha)).fit(x[:, 1:], y)
+    for event in (0.0, 1.0, 3.0):
+        found = clf.log_density([[event, 2.0]]) - other.log_density([[2.0]])
+        np.testing.assert_allclose(found, stats.poisson.logpmf(event, 1 / 9), rtol=1e-9)
+        np.testing.assert_allclose(clf.predict_proba([[event, 2.0]]), other.predict_proba([[2.0]]), rtol=1e-12)
+
+
+def test_the_only_event_of_a_column_is_left_out_as_if_there_had_been_none() -> None:
+    x = np.column_stack([[0.0, 0, 3, 0, 0, 0], [1.0, 2, 1, 5, 6, 4]])
+    y = np.array([0, 0, 0, 1, 1, 1])
+    found = textbook(Poisson()).fit(x, y).leave_one_out().posterior[2]
+    expected = textbook(Poisson()).fit(np.delete(x, 2, axis=0), np.delete(y, 2)).predict_proba(x[2:3])[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

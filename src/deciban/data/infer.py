@@ -96,7 +96,7 @@ def settle(
         order = np.arange(len(members)) if ordered else np.argsort(members, kind="stable")
         alone = family.absorbs and not isinstance(spec, Mapping)
         parts.append(Part(family, tuple(members[k] for k in order), tuple(whys[k] for k in order), alone))
-    types = table.types if isinstance(table, Frame) else None
+    types = table.types if isinstance(table, Frame | Matrix) else None
     return Schema(names, table.width, tuple(parts), types, tuple(looks_like) if any(looks_like) else None)
 
 

@@ -62,6 +62,11 @@ class Matrix:
     def rows(self) -> int:
         return int(self.array.shape[0])
 
+    @property
+    def types(self) -> tuple[str, ...] | None:
+        """What the columns are if not numbers."""
+        return ("bool",) * self.width if self.array.dtype.kind == "b" else None
+
     def slice(self, start: int, stop: int) -> "Matrix":
         return self if start == 0 and stop == self.rows else Matrix(self.array[start:stop])
 
@@ -247,7 +252,7 @@ def from_numbers(numbers: Floats, kind: str) -> pa.Array:
     """Numbers as cells of the type that they were read from."""
     array = pa.array(numbers, from_pandas=True)
     if kind == "bool":
-        return array.cast(pa.bool_())
+        return pc.greater(array, 0.5)
     if kind.startswith(("int", "uint")):
         return pc.round(array).cast(pa.int64())
     if kind.startswith("date"):

@@ -25,6 +25,7 @@ from deciban.families.base import (
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw_counts
 from deciban.statistics import Totals
+from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
 from deciban.text_tables import as_written, digits
 
@@ -45,7 +46,8 @@ class Poisson(OfColumns):
     """A Poisson distribution for each class and column, for cells 0, 1, 2, ...
 
     alpha: how many rows at the column's overall mean are added to each class (0: maximum likelihood, where a class
-    that never saw an event gives it probability 0).
+    that never saw an event gives it probability 0). A column that never saw an event in n rows has the rate 1/(n+1) in
+    every class, as if the next row had one: it says nothing about the class, and an event there is rare, not certain.
     outside: what a cell that is no such count does; as for LogNormal.
     """
 
@@ -75,12 +77,19 @@ class Poisson(OfColumns):
         return Totals.count(cells, labels, weights, classes)
 
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
-        present, total = statistic.present.sum(axis=0), statistic.total.sum(axis=0)
-        overall = np.divide(total, present, out=np.zeros_like(total), where=present > 0.0)
-        top, bottom = statistic.total + self.alpha * overall, statistic.present + self.alpha
-        rate = np.divide(top, bottom, out=np.tile(overall, (len(top), 1)), where=bottom > 0.0)
-        speaks = overall[:, None] > 0.0  # a column that was always 0 says nothing
-        return PoissonLikelihood(rate.T.copy(), np.where(speaks, log(rate.T), 0.0), self.outside)
+        rate = self._rates(statistic.total, statistic.present, axis=0).T
+        return PoissonLikelihood(
+            rate.copy(), np.where(statistic.present.any(axis=0)[:, None], log(rate), 0.0), self.outside
+        )
+
+    def _rates(self, total: Floats, present: Floats, axis: int) -> Floats:
+        """The rate of each class, which stand along `axis`."""
+        every, rows = total.sum(axis=axis, keepdims=True), present.sum(axis=axis, keepdims=True)
+        overall = np.divide(every, rows, out=np.zeros_like(rows), where=rows > 0.0)
+        top, bottom = total + self.alpha * overall, present + self.alpha
+        rate = np.divide(top, bottom, out=np.zeros_like(top) + overall, where=bottom > 0.0)
+        never = (every == 0.0) & (rows > 0.0)
+        return np.where(never, 1.0 / (1.0 + rows), rate)
 
     def score_left_out(self, statistic: Totals, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         own = np.arange(len(statistic.total)) == rows.labels[:, None]
@@ -90,12 +99,12 @@ class Poisson(OfColumns):
             there = np.flatnonzero(~np.isnan(x))
             x, taken = x[there, None], rows.taken[there, None]
             gone = own[there] * taken
-            total, present = statistic.total[:, j] - gone * x, statistic.present[:, j] - gone
-            weight = present.sum(axis=1, keepdims=True)
-            overall = np.divide(total.sum(axis=1, keepdims=True), weight, out=np.zeros_like(weight), where=weight > 0)
-            top, bottom = total + self.alpha * overall, present + self.alpha
-            rate = np.divide(top, bottom, out=np.tile(overall, top.shape[1]), where=bottom > 0.0)
-            hits = np.multiply(x, log(rate), out=np.zeros_like(rate), where=(x > 0.0) & (overall > 0.0))
+            whole, present = statistic.total[:, j], statistic.present[:, j] - gone
+            total = whole - gone * x
+            total = np.where(total > FUZZ * whole, total, 0.0)
+            rate = self._rates(total, present, axis=1)
+            known = present.any(axis=1, keepdims=True)
+            hits = np.multiply(x, log(rate), out=np.zeros_like(rate), where=(x > 0.0) & known)
             out[there, slot[j]] += hits - rate
         add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
