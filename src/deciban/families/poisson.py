@@ -78,9 +78,8 @@ class Poisson(OfColumns):
 
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
         rate = self._rates(statistic.total, statistic.present, axis=0).T
-        return PoissonLikelihood(
-            rate.copy(), np.where(statistic.present.any(axis=0)[:, None], log(rate), 0.0), self.outside
-        )
+        known = statistic.present.sum(axis=0)[:, None] > 0.0
+        return PoissonLikelihood(rate.copy(), np.where(known, log(rate), 0.0), self.outside)
 
     def _rates(self, total: Floats, present: Floats, axis: int) -> Floats:
         """The rate of each class, which stand along `axis`."""
@@ -89,7 +88,7 @@ class Poisson(OfColumns):
         top, bottom = total + self.alpha * overall, present + self.alpha
         rate = np.divide(top, bottom, out=np.zeros_like(top) + overall, where=bottom > 0.0)
         never = (every == 0.0) & (rows > 0.0)
-        return np.where(never, 1.0 / (1.0 + rows), rate)
+        return np.asarray(np.where(never, 1.0 / (1.0 + rows), rate))
 
     def score_left_out(self, statistic: Totals, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         own = np.arange(len(statistic.total)) == rows.labels[:, None]
