@@ -43,7 +43,8 @@ class Dependence:
     bits: their conditional mutual information given the class.
     p: the chance of as much in any of the pairs that were tested, were all independent.
     share: how much of the smaller entropy that is; 1 where one column tells the other.
-    cost: the leave-one-out bits a row that are lost by multiplying their shares instead of counting pairs.
+    cost: the leave-one-out bits a row that are lost by multiplying their shares instead of counting pairs; 0 where
+        nothing is lost, because the classes depend alike on both, or because there are too few rows of each pair.
     """
 
     columns: tuple[str, str]
@@ -140,15 +141,20 @@ class Diagnosis:
         for found in self.dependences[:8]:
             names = " and ".join(found.columns)
             note = "  redundant" if found.redundant else ""
-            lines.append(f"  {names:{width}}  {found.bits:11.4f}  {found.cost:18.4f}{note}")
+            cost = f"{found.cost:.4f}" if found.cost > 0.0 else "none"
+            lines.append(f"  {names:{width}}  {found.bits:11.4f}  {cost:>18}{note}")
         if len(self.dependences) > 8:
             lines.append(f"  ({len(self.dependences) - 8} more)")
         lines.append("  remedy: " + self._remedy())
         return lines
 
     def _remedy(self) -> str:
-        if self.after.given_tuning:
+        if self.after.given_tuning and self.saved_bits > 0.0:
             return f"done: weights and joint blocks save {self.saved_bits:.4f} bits a row"
+        if self.after.given_tuning:
+            return "tuned, which saves nothing on these rows; plain Bayes does as well"
+        if not any(found.cost > 0.0 for found in self.dependences):
+            return "none is needed: to multiply their shares loses nothing against counting pairs"
         return "tune='auto' weighs and joins them; or drop a redundant one, or form a block"
 
 
@@ -209,7 +215,8 @@ def _conditional_information(counts: Floats) -> tuple[float, float]:
 
 
 def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
-    """Leave-one-out bits a row that the product of shares loses against the shares of pairs, both smoothed by 1/2."""
+    """Leave-one-out bits a row that the product of shares loses against the shares of pairs, both smoothed by 1/2; 0
+    where it loses none."""
     there = np.flatnonzero((a >= 0) & (b >= 0))
     labels, left = rows.labels[there], np.minimum(rows.weights[there], 1.0)[:, None]
     own = np.arange(rows.classes) == labels[:, None]
@@ -228,7 +235,7 @@ def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
         highest = score.max(axis=1, keepdims=True)
         heap = np.log(np.exp(score - highest).sum(axis=1)) + highest[:, 0]
         losses.append(np.average(heap - score[np.arange(there.size), labels], weights=weight))
-    return float((losses[0] - losses[1]) * BITS)
+    return max(float((losses[0] - losses[1]) * BITS), 0.0)
 
 
 def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:

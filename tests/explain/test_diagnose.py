@@ -1,0 +1,27 @@
+"""A diagnosis speaks of losses where there are any."""
+
+import numpy as np
+
+from tests import textbook
+
+RNG = np.random.default_rng(11)
+
+
+def test_a_dependence_that_loses_nothing_costs_nothing() -> None:
+    """Two columns that depend alike in both classes and say nothing of these: their pairs only add noise."""
+    x = RNG.normal(size=200)
+    table = {"x": x, "y": x + RNG.normal(0.0, 0.7, 200), "z": RNG.normal(size=200)}
+    found = textbook().fit(table, RNG.integers(0, 2, 200)).diagnose()
+    assert [pair.columns for pair in found.dependences] == [("x", "y")]
+    assert found.dependences[0].cost == 0.0
+    assert "none" in str(found).split("x and y")[1].splitlines()[0]
+    assert "remedy: none is needed" in str(found)
+    assert "-0." not in str(found)
+
+
+def test_a_dependence_that_differs_between_classes_costs_what_pairs_would_save() -> None:
+    """Of two fair signs whose product is the class the product of shares knows nothing, their pairs all: one bit."""
+    signs = RNG.integers(0, 2, (4000, 2))
+    found = textbook().fit({"a": signs[:, 0], "b": signs[:, 1]}, signs[:, 0] ^ signs[:, 1]).diagnose()
+    assert abs(found.dependences[0].cost - 1.0) < 0.01
+    assert f"{found.dependences[0].cost:.4f}" in str(found)
