@@ -1,7 +1,9 @@
 """The command line speaks of its options, in numbers and names as people write them."""
 
+import csv
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +116,23 @@ def test_wide_characters_stand_in_columns(deciban: Deciban) -> None:
     lines = deciban("inspect", "m.dcb").out.splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("class"))
     assert lines[at + 1 : at + 3] == ["no     5", "はい   5"]
+
+
+def test_a_terminal_shows_six_digits_and_files_have_all(
+    deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("new.csv").write_text("age,town\n41.123456789,Ulm\n38.5,Bern\n")
+    piped = deciban("predict", model, "new.csv", "-p").out
+    drawn = deciban("sample", model, "--seed", "1").out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    shown = deciban("predict", model, "new.csv", "-p").out
+    sampled = deciban("sample", model, "--seed", "1").out
+    assert shown.splitlines()[1].startswith("41.123456789,")
+    for exact, seen in ((piped, shown), (drawn, sampled)):
+        for line, other in zip(
+            list(csv.DictReader(exact.splitlines())), csv.DictReader(seen.splitlines()), strict=True
+        ):
+            for name, cell in line.items():
+                if name not in ("town", "kind", "predicted") and not (name == "age" and exact is piped):
+                    assert other[name] == repr(float(f"{float(cell):.6g}")).removesuffix(".0")
+    assert max(len(cell) for line in csv.reader(piped.splitlines()) for cell in line) > 15

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from deciban.cli.common import (
 from deciban.cli.option_values import names_in
 from deciban.cli.outputs import check_output
 from deciban.errors import DataError, LossError
-from deciban.text_tables import counted
+from deciban.text_tables import counted, digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,7 +151,7 @@ def _write(
                        safe=not options["raw"]) as write:  # fmt: skip
             for table in tables:
                 shown = _without(table, dropped)
-                write(_in_six_digits(shown, names) if people else shown)
+                write(_in_six_digits(shown, options.get("as_read", names)) if people else shown)
         return
     with written(output, safe=not options["raw"]) as write:
         for table in tables:
@@ -163,19 +163,21 @@ def _write(
         say(f"{output}: {counted(rows, 'row')}")
 
 
-def _without(table: "pa.Table", names: set[str]) -> "pa.Table":
-    return table.select([name for name in table.column_names if name not in names]) if names else table
-
-
-def _in_six_digits(table: "pa.Table", names: Sequence[str]) -> "pa.Table":
-    """A table for people to look at: numbers that were found, beside the columns `names` that were given, rounded."""
+def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":
+    """A table as people read it: numbers of ours, but not those that are passed on, are rounded to six digits."""
     import pyarrow as pa
 
-    for place, name in enumerate(table.column_names):
-        if name not in names and pa.types.is_floating(table.schema.field(place).type):
-            rounded = [None if value is None else float(f"{value:.6g}") for value in table.column(place).to_pylist()]
-            table = table.set_column(place, name, pa.array(rounded, pa.float64()))
-    return table
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_floating(column.type) and name not in as_read:
+            rounded = [None if cell is None else float(digits(cell)) for cell in column.to_pylist()]
+            column = pa.chunked_array([pa.array(rounded, column.type)])
+        columns.append(column)
+    return pa.table(columns, names=table.column_names)
+
+
+def _without(table: "pa.Table", names: set[str]) -> "pa.Table":
+    return table.select([name for name in table.column_names if name not in names]) if names else table
 
 
 class _Screen:
@@ -287,7 +289,11 @@ def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
     raw: bool,
 ) -> None:  # fmt: skip
-    """Draw rows from the model: what it thinks the world looks like."""
+    """Draw rows from the model: what plain Bayes thinks the world looks like.
+
+    Each column is drawn by its own family. A Gaussian one knows no bounds and draws fares below 0 as well; a fit with
+    --family fare=Binned (or LogNormal, Gamma; Poisson for counts) draws none.
+    """
     check_output(output, (model,))
     import pyarrow as pa
 
@@ -296,4 +302,4 @@ def sample(
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
     table = drawn.append_column(clf.target_ or "class", pa.array(labels.tolist()))
-    _write(output, [table], table.column_names, as_json, {"keep": None, "raw": raw})
+    _write(output, [table], table.column_names, as_json, {"keep": None, "raw": raw, "as_read": ()})
