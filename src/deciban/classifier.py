@@ -687,7 +687,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 known = known if declared is None else known.declaring(_declared(declared))
                 counted = self._counted(schema, everything)
                 _refuse_other_labels(examples, counted, known)
-                if counted.adds_nothing_to(known) and known.classes.size == before.counts.classes.size:
+                if not counted.rows and not counted.unlabelled and known.classes.size == before.counts.classes.size:
                     return before
                 return self._changed(known + counted, before)
             said = self.tune is None and self.columns is not None and not isinstance(self.columns, Mapping)

@@ -63,8 +63,9 @@ class Counts:
 
     def adds_nothing_to(self, other: "Counts") -> bool:
         """Whether no row here has a weight, and no class is declared that `other` does not have."""
-        known = not self.declared or all(label in other.classes.tolist() for label in self.classes.tolist())
-        return not self.class_weight.any() and known
+        if self.class_weight.any():
+            return False
+        return not self.declared or set(self.classes.tolist()) <= set(other.classes.tolist())
 
     def __sub__(self, other: "Counts") -> "Counts":
         """The counts without the rows of `other`, which must have been counted before."""
