@@ -1,5 +1,6 @@
 """The calculation behind a prediction, step by step, as text."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats, decoded_cells
+from deciban.arrays import Flags, Floats, Integers, decoded_cells
 from deciban.data.tables import Table, is_text
 from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
 from deciban.model import Evidence, Model
@@ -43,22 +44,42 @@ class Steps:
     def _blocks(self) -> tuple["Block", ...]:
         return tuple(Block.of(self.model, b) for b in range(len(self.evidence.blocks)))
 
+    @cached_property
+    def _log_posterior(self) -> Floats:
+        return self.evidence.log_posterior
+
+    @cached_property
+    def _log_joint(self) -> Floats:
+        return self.evidence.log_joint
+
+    @cached_property
+    def _impossible(self) -> Flags:
+        return self.evidence.impossible
+
+    @cached_property
+    def _weighted(self) -> Floats:
+        return self.evidence.weighted
+
+    def _order(self, row: int) -> Integers:
+        """The classes, the most probable first."""
+        return np.argsort(-self._log_posterior[row], kind="stable")
+
     def calculation(self, row: int, width: int = WIDTH) -> str:
         """The calculation as in a lecture, and the evidence in decibans; lines are folded or cut to `width`."""
         evidence, steps = self.evidence, self.steps(row)
-        order = np.argsort(-evidence.log_posterior[row], kind="stable")
+        order = self._order(row)
         shown = np.sort(order[:MOST_CLASSES])
         names = [str(label) for label in evidence.classes]
         labels = self._labels(row)
         text = _beside(steps, labels, [names[c] for c in shown])
         if max(map(width_of, text.splitlines())) > width:
             text = _below(steps, labels, [names[c] for c in shown], width)
-        if evidence.impossible[row]:
+        if self._impossible[row]:
             text += "\nevery class gives this row probability 0: the posterior is the prior"
         if hidden := len(names) - len(shown):
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
-        if len(order) > 1 and not evidence.impossible[row]:
+        if len(order) > 1 and not self._impossible[row]:
             text += "\n" + self._decibans(row, width)
         return text
 
@@ -88,8 +109,8 @@ class Steps:
             "prior": by_class(np.exp(evidence.log_prior)),
             "blocks": blocks,
             "log_bias": by_class(evidence.bias),
-            "log_joint": by_class(evidence.log_joint[row]),
-            "posterior": by_class(np.exp(evidence.log_posterior[row])),
+            "log_joint": by_class(self._log_joint[row]),
+            "posterior": by_class(np.exp(self._log_posterior[row])),
         }
 
     def summary(self, row: int, width: int = WIDTH) -> str:
@@ -107,12 +128,11 @@ class Steps:
         its weight; what each says is in decibans, the most telling first. words: what the texts say, word by word.
         """
         evidence = self.evidence
-        posterior = evidence.log_posterior[row]
-        order = np.argsort(-posterior, kind="stable")
+        posterior, order = self._log_posterior[row], self._order(row)
         labels = evidence.classes.tolist()
         chances = {str(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
         found: dict[str, Any] = {"predicted": labels[order[0]], "posterior": chances, "against": None, "evidence": []}
-        if len(order) == 1 or evidence.impossible[row]:
+        if len(order) == 1 or self._impossible[row]:
             return found
         terms = self._terms(row)
         found["evidence"] = [{**block, "decibans": value} for block, _, value in terms]
@@ -122,15 +142,15 @@ class Steps:
 
     def words(self, row: int = 0) -> list[SpokenText]:
         """What the texts of a row say for the best class against the next, word by word; empty where there are none."""
-        order = np.argsort(-self.evidence.log_posterior[row], kind="stable")
-        if order.size == 1 or self.evidence.impossible[row]:
+        order = self._order(row)
+        if order.size == 1 or self._impossible[row]:
             return []
         return list(spoken_texts(self.model, self.table.slice(row, row + 1), int(order[0]), int(order[1])))
 
     def _terms(self, row: int) -> list[tuple[dict[str, Any], str, float]]:
         """What each block is, as people write it, and what it says for the best class against the next, in decibans."""
         evidence, one = self.evidence, self.table.slice(row, row + 1)
-        best, other = np.argsort(-evidence.log_posterior[row], kind="stable")[:2]
+        best, other = self._order(row)[:2]
         alone: list[tuple[str, Floats]] = [("prior", evidence.log_prior)]
         if evidence.bias.any():
             alone.append(("bias", evidence.bias))
@@ -139,7 +159,7 @@ class Steps:
             for name, values in alone:
                 what: dict[str, Any] = {"block": name, "columns": [], "values": [], "weight": 1.0}
                 terms.append((what, name, float(DECIBANS * (values[best] - values[other]))))
-            each = DECIBANS * (evidence.weighted[row, :, best] - evidence.weighted[row, :, other])
+            each = DECIBANS * (self._weighted[row, :, best] - self._weighted[row, :, other])
         for b, (block, label) in enumerate(zip(self._blocks, self._labels(row), strict=True)):
             terms.append(({**block.as_dict(one), "weight": float(evidence.weights[b])}, label, float(each[b])))
         return sorted(terms, key=lambda term: -abs(np.nan_to_num(term[2])))
@@ -148,11 +168,13 @@ class Steps:
         """Each block of a row as people write it, no two alike: with the family where need be."""
         one = self.table.slice(row, row + 1)
         labels = [block.label(one) for block in self._blocks]
+        times = Counter(labels)
         labels = [
-            label if labels.count(label) == 1 else f"{label} as {block.family}"
+            label if times[label] == 1 else f"{label} as {block.family}"
             for label, block in zip(labels, self._blocks, strict=True)
         ]
-        return [label if labels.count(label) == 1 else f"{label} ({b + 1})" for b, label in enumerate(labels)]
+        times = Counter(labels)
+        return [label if times[label] == 1 else f"{label} ({b + 1})" for b, label in enumerate(labels)]
 
     def _decibans(self, row: int, width: int, short: bool = False) -> str:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
