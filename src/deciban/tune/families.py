@@ -44,6 +44,8 @@ class Choice:
             return "the only family that suits it"
         family, loss = self.others[0]
         name = str(family).replace(", outside='ignore'", "").replace("outside='ignore'", "").removesuffix("()")
+        if loss < self.loss:  # by less than a change has to gain
+            return f"kept, log-loss {self.loss:.4f} alone: {name} {loss:.4f} gains too little"
         return f"best of {len(self.others) + 1} tried: log-loss {self.loss:.4f} alone, next {name} {loss:.4f}"
 
     def __str__(self) -> str:
