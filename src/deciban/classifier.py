@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_random_state
 
 from deciban.arrays import Codes, Floats, Integers
 from deciban.data.examples import Examples, Labelled, LabelledStream
-from deciban.data.infer import ColumnSpec, Defaults, extended, settle
+from deciban.data.infer import ColumnSpec, Defaults, check_columns, extended, settle
 from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
 from deciban.data.open import open_rows, open_table
 from deciban.data.schema import Schema, listed
@@ -26,7 +26,7 @@ from deciban.data.write import refuse_inputs, written
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, Decisions, decided, incurred, risks
-from deciban.decisions.priors import prior_of, prior_variance
+from deciban.decisions.priors import check_prior, prior_of, prior_variance
 from deciban.decisions.ratio import Threshold
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.errors import DataError, ForgetError, ModelFileError, UsageError
@@ -690,6 +690,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 if not counted.rows and not counted.unlabelled and known.classes.size == before.counts.classes.size:
                     return before
                 return self._changed(known + counted, before)
+            if examples.names is not None:
+                check_columns(examples.names, self.columns, partly)
+            if isinstance(examples, LabelledStream) and declared is None:
+                check_prior(self.prior, examples.first_classes() if isinstance(self.prior, Mapping) else None)
             said = self.tune is None and self.columns is not None and not isinstance(self.columns, Mapping)
             sample, everything = examples.glance() if said else examples.sample()
             if isinstance(examples, LabelledStream) and not sample.table.rows:
@@ -724,6 +728,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _check_parameters(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
+        check_prior(self.prior)
         if self.tune not in ("auto", None):
             raise UsageError(f"tune={self.tune!r}: choose 'auto', or None for plain Bayes")
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):

@@ -386,6 +386,35 @@ def test_the_output_is_checked_before_any_work(deciban: Deciban) -> None:
         assert (answer.code, words in answer.err) == (5, True)
 
 
+def test_what_can_be_known_is_checked_before_the_table_is_read(
+    deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is broken in the middle, which is not found out; standard input is not even opened."""
+    monkeypatch.setattr(sys, "stdin", None)
+    Path("long.csv").write_text("\n".join([HEADER, *rows(1_000) * 150, "40,Ulm", *rows(10)]))
+    Path("costs.csv").write_text(COSTS.replace("yes", "yse"))
+    fit, predict, decide = ["fit", "-t", "kind", "-o", "x.dcb"], ["predict", model], ["decide", model]
+    for command, words, code in (
+        ([*fit, "-", "--prior", "foo"], "--prior foo: choose empirical", 2),
+        ([*fit, "-", "--prior", "yes=0.5,no=0.6"], "the prior sums to 1.1", 2),
+        ([*fit, "-", "--prior", "yes=0.5,no=x"], "give a number for each class", 2),
+        ([*fit, "long.csv", "--prior", "yes=0.4,nein=0.6"], "'no' has none", 2),
+        ([*fit, "-", "--family", "age=Gauss"], "--family age=Gauss", 2),
+        ([*fit, "-", "--alpha", "-1"], "alpha", 2),
+        ([*fit, "long.csv", "--family", "aeg=Gaussian"], "there is no column 'aeg'; did you mean 'age'", 2),
+        ([*fit, "long.csv", "--family", "town,kind=JointTable"], "there is no column 'kind'", 2),
+        ([*fit, "long.csv", "--weight", "w"], "no column 'w'", 3),
+        ([*predict, "-", "-o", "x.txt"], "x.txt: the name does not say what to write", 2),
+        ([*predict, "long.csv", "--keep", "id", "-o", "x.csv"], "--keep id: there is no such column", 2),
+        ([*decide, "-", "--costs", "costs.csv", "-o", "x.csv"], "costs.csv", 3),
+        ([*decide, "-", "--costs", "not.csv", "-o", "x.csv"], "not.csv: there is no such file", 5),
+        (["evaluate", model, "-", "--costs", "costs.csv"], "costs.csv", 3),
+    ):  # fmt: skip
+        answer = deciban(*command)
+        assert (answer.code, words in answer.err) == (code, True), (command, answer.err)
+    assert sorted(os.listdir()) == ["base.csv", "costs.csv", "long.csv", "m.dcb"]
+
+
 def test_files_without_permission_are_refused(
     model: str, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

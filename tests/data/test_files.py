@@ -94,15 +94,22 @@ def test_many_columns_have_the_memory_they_need(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["select * from 'days.csv'", "select d.* from 'days.csv' d join \"days.csv\" using (day)"]
+    "query",
+    [
+        "select * from 'days.csv'",
+        "select d.* from 'days.csv' d join \"days.csv\" using (day)",
+        "select days.* from './days.csv' join 'more.csv' on days.day = more.day -- and that is all",
+        "with t as (select *, 'ü' as sign from days.csv) select day, sun, play from t where sign in ('ü', 'days.csv')",
+    ],
 )
 def test_yes_and_no_stay_text_in_files_that_a_query_names(
     query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in files that are named alone; true and false are booleans in both."""
     monkeypatch.chdir(tmp_path)
-    lines = (f"{day},{str(day % 3 == 0).lower()},{'yes' if day % 2 else 'no'}" for day in range(18))
-    Path("days.csv").write_text("\n".join(["day,sun,play", *lines]) + "\n")
+    lines = tuple(f"{day},{str(day % 3 == 0).lower()},{'yes' if day % 2 else 'no'}" for day in range(18))
+    for name in ("days.csv", "more.csv"):
+        Path(name).write_text("\n".join(["day,sun,play", *lines]) + "\n")
     alone, asked = scan("days.csv").table(), scan(f"sql: {query}").table()
     assert asked.sort_by("day").to_pylist() == alone.sort_by("day").to_pylist()
     assert set(asked["play"].to_pylist()) == {"yes", "no"}

@@ -161,14 +161,14 @@ def missing_columns(clf: "BayesClassifier", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
     there = set(scan.names)
     if absent := [name for name in clf.schema_.names or () if name not in there]:
-        complain("warning", f"{scan.name} has no {_few(absent)}: taken as missing, which is no evidence")
+        complain("warning", f"{scan.name} has no {few(absent)}: taken as missing, which is no evidence")
 
 
 def new_columns(clf: "BayesClassifier", rows: "LabelledStream", name: str, what: str) -> None:
     """Say which columns of a table are new to the model, and what becomes of them."""
     known = set(clf.schema_.names or ())
     if fresh := [column for column in rows.names if column not in known]:
-        complain("warning", f"{name} has {_few(fresh)}, new to the model: {what}")
+        complain("warning", f"{name} has {few(fresh)}, new to the model: {what}")
 
 
 def new_classes(clf: "BayesClassifier", shard: "BayesClassifier", name: str) -> None:
@@ -189,5 +189,6 @@ def new_classes(clf: "BayesClassifier", shard: "BayesClassifier", name: str) -> 
         complain("warning", f"{name} has {what} new to the model: {shown}; `deciban forget` takes the rows back")
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """The first of some names."""
     return ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")

@@ -91,14 +91,18 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
         check_model_output(output, table, "give another name, or --force to replace it")
     from deciban.classifier import BayesClassifier
 
-    scan = opened(table, options, output)
+    families_of(options["family"])
     clf = BayesClassifier(
-        families_of(options["family"], [name for name in scan.names if name != target]),
         prior=prior_of(options["prior"]),
         alpha=options["alpha"],
         unseen=options["unseen"],
         threads=options["threads"],
         tune=None if options["plain"] else "auto",
+    )
+    clf._check_parameters()  # before a table is opened, which may be long or come by standard input
+    scan = opened(table, options, output)
+    clf.columns = families_of(
+        options["family"], [name for name in scan.names if name not in (target, options["weight"])]
     )
     clf.fit(scan, target, options["weight"])
     clf.save(output)

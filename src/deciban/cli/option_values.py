@@ -14,6 +14,8 @@ from deciban.cli.common import pair
 # What stands before the first sign of equality that is not within quotes, and what behind.
 NAMES_AND_VALUE = re.compile(r"""((?:"[^"]*"|[^"=])*)=(.*)""", re.DOTALL)
 
+PRIORS = ("empirical", "smoothed", "uniform")
+
 
 def names_in(text: str, known: Sequence[str] = ()) -> list[str]:
     """The names of a list such as `id,name`; a name with a comma stands in quotes, or alone if it is a `known` one.
@@ -29,8 +31,11 @@ def names_in(text: str, known: Sequence[str] = ()) -> list[str]:
 
 def prior_of(text: str) -> Any:
     """The name of a prior, or the probability of each class."""
-    if "=" not in text:
+    if text in PRIORS:
         return text
+    if "=" not in text:
+        known = ", ".join(PRIORS)
+        raise click.UsageError(f"--prior {text}: choose {known}, or give probabilities: 'ill=0.01,well=0.99'")
     shares = dict(pair(part, "--prior", "CLASS=PROBABILITY,…") for part in names_in(text))
     try:
         return {name: float(share) for name, share in shares.items()}
@@ -38,16 +43,19 @@ def prior_of(text: str) -> Any:
         raise click.UsageError(f"--prior {text}: give a number for each class") from None
 
 
-def families_of(texts: Sequence[str], columns: Sequence[str]) -> dict[Any, Any] | None:
-    """{"a": Gaussian(), ("b", "c"): JointGaussian()} of "a=Gaussian" and "b,c=JointGaussian"; `columns` there are."""
+def families_of(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
+    """{"a": Gaussian(), ("b", "c"): JointGaussian()} of "a=Gaussian" and "b,c=JointGaussian".
+
+    columns: those that can be learned; as long as they are not known, any may be named.
+    """
     found: dict[Any, Any] = {}
     for text in texts:
         parts = NAMES_AND_VALUE.fullmatch(text)
-        named = names_in(parts[1], columns) if parts is not None else []
+        named = names_in(parts[1], columns or ()) if parts is not None else []
         if parts is None or not named:
             raise click.UsageError(f"--family {text}: write it as COLUMN=FAMILY")
         for name in named:
-            if name not in columns:
+            if columns is not None and name not in columns:
                 raise click.UsageError(f"--family {text}: there is no column {name!r}{_near(name, columns)}")
         found[tuple(named) if len(named) > 1 else named[0]] = _family(parts[2], text)
     return found or None

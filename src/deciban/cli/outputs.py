@@ -17,6 +17,15 @@ def check_output(path: str | None, inputs: Iterable[str]) -> None:
     refuse_inputs(path, inputs)
 
 
+def check_table_output(path: str | None, inputs: Iterable[str]) -> None:
+    """Refuse also a name that does not say what to write."""
+    from deciban.data.write import kind_of_file
+
+    if path is not None:
+        kind_of_file(path)
+    check_output(path, inputs)
+
+
 def check_model_output(path: str, inputs: Iterable[str], remedy: str = "give another name") -> None:
     """Refuse also to replace a file that is no model: it would be lost."""
     from deciban.store.layout import is_model

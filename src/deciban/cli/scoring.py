@@ -24,7 +24,7 @@ from deciban.cli.common import (
     say_json,
 )
 from deciban.cli.option_values import names_in
-from deciban.cli.outputs import check_output
+from deciban.cli.outputs import check_table_output
 from deciban.errors import DataError, LossError
 from deciban.text_tables import counted, digits
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from deciban.classifier import BayesClassifier
     from deciban.data.tables import Table
+    from deciban.decisions.loss import Loss
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet file; standard output "
                       "(CSV, or JSON lines with --json) unless given.")  # fmt: skip
@@ -56,7 +57,7 @@ Examples:
 @common
 def predict(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Write the rows of TABLE with their most probable class and its probability."""
-    check_output(output, (model, *table))
+    check_table_output(output, (model, *table))
     clf = loaded(model)
     scan = opened(table, options, output)
     missing_columns(clf, scan)
@@ -86,11 +87,13 @@ costs.csv names the true classes in its first line and the decisions in its firs
 @common
 def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
-    check_output(output, (model, *table, *filter(None, [options["costs"]])))
+    check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
     clf = loaded(model)
+    loss = costs(options["costs"], clf, of_columns=True)
     scan = opened(table, options, output)
     missing_columns(clf, scan)
-    loss = costs(options["costs"], clf, scan.names)
+    if loss is not None:
+        _refuse_cost(options["costs"], loss, "neither a number nor a column of the table", scan.names)
     with unknown_cells(clf) as observe:
         tables = clf.decided(scan, loss, reject=options["reject"], observe=observe)
         _write(output, tables, scan.names, as_json, options)
@@ -108,8 +111,8 @@ def unknown_cells(clf: "BayesClassifier") -> Iterator[Callable[["Table"], None]]
         complain("note", f"{found}, which is no evidence")
 
 
-def costs(path: str | None, clf: "BayesClassifier | None" = None, columns: Sequence[str] | None = None) -> Any:
-    """The costs in a file: they fit the classes of the model, if there is one, and name none but these columns."""
+def costs(path: str | None, clf: "BayesClassifier | None" = None, *, of_columns: bool = False) -> Any:
+    """The costs in a file: they fit the classes of the model, if there is one; they may be names `of_columns`."""
     from deciban.decisions.loss import Loss
 
     if path is None:
@@ -118,11 +121,15 @@ def costs(path: str | None, clf: "BayesClassifier | None" = None, columns: Seque
         raise FileNotFoundError(f"{path}: there is no such file; check the name")
     with about_costs(path):
         loss = Loss.from_csv(path)
-        named = [cell for cell in loss.costs.flat if isinstance(cell, str) and cell not in (columns or ())]
-        if named:
-            known = "no number" if columns is None else "neither a number nor a column of the table"
-            raise LossError(f"a cost is {named[0]!r}, which is {known}; correct it")
+        if not of_columns:
+            _refuse_cost(path, loss, "no number")
         return loss if clf is None else loss.fitting(list(clf.classes_))
+
+
+def _refuse_cost(path: str, loss: "Loss", what: str, columns: Sequence[str] = ()) -> None:
+    """Refuse costs that are names, but for those of these columns."""
+    if named := [cell for cell in loss.costs.flat if isinstance(cell, str) and cell not in columns]:
+        raise DataError(f"{path}: a cost is {named[0]!r}, which is {what}; correct it")
 
 
 @contextmanager
@@ -294,7 +301,7 @@ def sample(
     Each column is drawn by its own family. A Gaussian one knows no bounds and draws fares below 0 as well; a fit with
     --family fare=Binned (or LogNormal, Gamma; Poisson for counts) draws none.
     """
-    check_output(output, (model,))
+    check_table_output(output, (model,))
     import pyarrow as pa
 
     clf = loaded(model)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deciban.arrays import Floats
 from deciban.data.drawing import drawn
-from deciban.data.labels import Labels, check_weights, encode_labels
+from deciban.data.labels import LabelArray, Labels, check_weights, encode_labels
 from deciban.data.schema import listed
 from deciban.data.stream import Source, Stream, fewer_long_rows
 from deciban.data.tables import Frame, Table
@@ -22,6 +22,10 @@ from deciban.progress import progress
 # What columns are is inferred, and tuning is done, on no more rows and cells than these.
 SAMPLE_ROWS = 1 << 14
 SAMPLE_CELLS = 1 << 24
+
+
+# The rows that are looked at before all are read, to see what cannot be meant.
+FIRST_ROWS = 1_000
 
 
 class Examples(Protocol):
@@ -167,6 +171,10 @@ class LabelledStream:
     @property
     def ignored(self) -> tuple[str, ...]:
         return self.stream.ignored if isinstance(self.stream, Source) else ()
+
+    def first_classes(self) -> LabelArray | None:
+        """The classes of the first rows, if they can be seen without reading many."""
+        return self._labelled(self.stream.head(FIRST_ROWS)).labels.classes if isinstance(self.stream, Source) else None
 
     def pieces(self) -> Iterator[Labelled]:
         first = 1

@@ -75,7 +75,7 @@ def settle(
     `partly`: the user may also speak of columns that are not there (yet). weights: of the rows, none of them 0.
     """
     names = table.names
-    given = _given(table, spec, partly)
+    given = _given(names, table.width, spec, partly)
     taken = {column for columns, _ in given for column in columns}
     groups: dict[Any, tuple[Family, list[int], list[str]]] = {}
     for k, (columns, family) in enumerate(given):
@@ -104,17 +104,22 @@ def _members(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _given(table: Table, spec: ColumnSpec, partly: bool) -> list[tuple[list[int], Family]]:
+def check_columns(names: tuple[str, ...], spec: ColumnSpec, partly: bool) -> None:
+    """A UsageError where the user speaks of columns that are not there, or of what is no family."""
+    _given(names, len(names), spec, partly)
+
+
+def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool) -> list[tuple[list[int], Family]]:
     """The columns the user speaks of, as positions, with their families."""
     if spec is None:
         return []
     if not isinstance(spec, Mapping):
         _check_family(spec, "columns=")
-        return [(list(range(table.width)), spec)]
-    names = table.names if table.names is not None else tuple(f"x{j}" for j in range(table.width))
+        return [(list(range(width)), spec)]
+    names = known if known is not None else tuple(f"x{j}" for j in range(width))
     place: dict[Any, int] = {name: j for j, name in enumerate(names)}
-    if table.names is None:
-        place.update({j: j for j in range(table.width)})
+    if known is None:
+        place.update({j: j for j in range(width)})
     given, seen = [], set()
     for key, family in spec.items():
         _check_family(family, f"columns[{key!r}]")

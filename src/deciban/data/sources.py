@@ -46,8 +46,9 @@ PLAIN = {
 # What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
 
-# Text and names in SQL.
-IN_QUOTES = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|\$\$(.*?)\$\$""", re.DOTALL)
+# Text and names in SQL; a table there.
+IN_QUOTES = re.compile(r"""\$\$(.*?)\$\$|'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w/]+\.[\w.]+""", re.DOTALL)
+NAME_IN_SQL = re.compile(rb"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w.]+""")
 
 # The rows that the types of CSV columns are first read off from; fewer where there are many columns.
 HEAD_ROWS = 20_000
@@ -171,8 +172,8 @@ def _query(source: str) -> Scan:
 
 def _files_in(query: str) -> Iterator[str]:
     """The files that are named in a query, be it as tables, in calls or in lists; globs too."""
-    for quote in IN_QUOTES.findall(query):
-        text = next(filter(None, quote), "").replace("''", "'").replace('""', '"')
+    for found in IN_QUOTES.finditer(query):
+        text = found[1] if found[1] is not None else _bare(found[0])
         yield from filter(os.path.isfile, (text, *glob.iglob(os.path.expanduser(text), recursive=True)))
 
 
@@ -184,40 +185,59 @@ def _with_words(query: str) -> str:
     import duckdb
 
     connection = connect()
+    text = query.encode()
     try:
         with suppress(duckdb.Error):  # DuckDB will say what is wrong with the query when it is described
             ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-            names = sorted(set(_tables_in(json.loads(parsed))))
-            files = [name for name in names if name.lower().endswith(CSV_IN_SQL)]
-            called = [name.lower() for name in files]  # as SQL knows names
-            read = (_reading_words(connection, name) for name in files if called.count(name.lower()) == 1)
-            if shown := ", ".join(one for one in read if one is not None):
-                return f"WITH {shown} SELECT * FROM ({query}\n)"
+            for table in sorted(_tables_in(json.loads(parsed)), key=lambda table: -table["query_location"]):
+                name = ".".join(filter(None, (table["schema_name"], table["table_name"])))
+                start = table["query_location"]
+                found = NAME_IN_SQL.match(text, start)
+                if found is None or _bare(found[0].decode()) != name or not name.lower().endswith(CSV_IN_SQL):
+                    continue
+                if (call := _reading_words(connection, name)) is not None:
+                    called = "" if table["alias"] else f" AS {quoted(_called_in_sql(name))}"
+                    text = text[:start] + f"{call}{called}".encode() + text[found.end() :]
     finally:
         connection.close()
-    return query
+    return text.decode()
 
 
-def _tables_in(parsed: Any) -> Iterator[str]:
-    """What a query, taken apart by DuckDB, calls the tables that it reads from."""
+def _tables_in(parsed: Any) -> Iterator[dict[str, Any]]:
+    """The tables that a query reads from, which DuckDB has taken apart."""
     if isinstance(parsed, dict) and parsed.get("type") == "BASE_TABLE":
-        yield parsed["table_name"]
+        yield parsed
     for item in parsed.values() if isinstance(parsed, dict) else parsed if isinstance(parsed, list) else ():
         yield from _tables_in(item)
 
 
+def _bare(token: str) -> str:
+    """A name or text in SQL without its quotes."""
+    quote = token[0]
+    return token[1:-1].replace(2 * quote, quote) if quote in "'\"" else token
+
+
+def _called_in_sql(name: str) -> str:
+    """What DuckDB calls a table that is a file, if the query gives it no name."""
+    return name if any(mark in name for mark in "*?[") else os.path.basename(name).split(".")[0]
+
+
 def _reading_words(connection: Any, name: str) -> str | None:
-    """What is to be read for a CSV file that is named in a query; None where DuckDB's booleans are true and false."""
+    """The call that reads a CSV file; None where what DuckDB takes for booleans is true and false."""
     found = connection.sql(f"SELECT * FROM read_csv({literal(name)})")
     flags = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "BOOLEAN"]
     if not flags:
         return None
-    text = "types={" + ", ".join(f"{literal(flag)}: 'VARCHAR'" for flag in flags) + "}"
     shown = ", ".join(map(quoted, flags))
-    cells = connection.sql(f"SELECT {shown} FROM read_csv({literal(name)}, {text}) LIMIT {HEAD_ROWS}").to_arrow_table()
+    call = _as_text(name, flags)
+    cells = connection.sql(f"SELECT {shown} FROM {call} LIMIT {HEAD_ROWS}").to_arrow_table()
     words = [flag for flag in flags if text_type(cells[flag]) == "VARCHAR"]
-    text = "types={" + ", ".join(f"{literal(flag)}: 'VARCHAR'" for flag in words) + "}"
-    return f"{quoted(name)} AS NOT MATERIALIZED (SELECT * FROM read_csv({literal(name)}, {text}))" if words else None
+    return _as_text(name, words) if words else None
+
+
+def _as_text(name: str, columns: Sequence[str]) -> str:
+    types = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in columns)
+    return f"read_csv({literal(name)}, types={{{types}}})"
 
 
 def _described(query: str, name: str, called: Mapping[str, str] = NOTHING, json_files: int = 0) -> dict[str, str]:

@@ -53,6 +53,16 @@ def prior_of(prior: Any, counts: Counts) -> Floats:
     return log_prior(prior if counts.class_weight.any() else "empirical", counts.classes, counts.class_weight)
 
 
+def check_prior(prior: Any, classes: LabelArray | None = None) -> None:
+    """A UsageError where it can be no prior, whatever the classes are; `classes` are some of them."""
+    prior = _by_name(prior)
+    if not isinstance(prior, Empirical | Uniform):
+        named = _by_class(prior)
+        _checked(prior if named is None else list(named.values()))
+        if classes is not None and named is not None:
+            _refuse_nameless(named, classes)
+
+
 def prior_variance(prior: Any, weight: Floats) -> Floats:
     """The variance of the log prior of each class that comes from counting a sample, as far as it matters to odds.
 
@@ -74,28 +84,47 @@ def _by_name(prior: Any) -> Any:
     return named[prior]
 
 
-def _given(prior: Any, classes: LabelArray) -> Floats:
+def _by_class(prior: Any) -> Mapping[Any, Any] | None:
     if hasattr(prior, "to_dict"):  # a pandas Series speaks by its index
         prior = prior.to_dict()
-    if isinstance(prior, Mapping):
-        known = {label: k for k, label in enumerate(classes.tolist())}
-        unknown = [label for label in prior if label not in known]
-        absent = [label for label in known if label not in prior]
-        if unknown or absent:
+    return prior if isinstance(prior, Mapping) else None
+
+
+def _refuse_nameless(prior: Mapping[Any, Any], classes: LabelArray) -> None:
+    if absent := [label for label in classes.tolist() if label not in prior]:
+        raise UsageError(
+            f"the prior does not name the classes of the model: {absent[0]!r} has none; "
+            f"give one probability for each of {classes.tolist()}"
+        )
+
+
+def _given(prior: Any, classes: LabelArray) -> Floats:
+    named = _by_class(prior)
+    if named is not None:
+        known = classes.tolist()
+        if unknown := [label for label in named if label not in set(known)]:
             raise UsageError(
-                "the prior does not name the classes of the model: "
-                + (f"{unknown[0]!r} is none of them; " if unknown else f"{absent[0]!r} has none; ")
-                + f"give one probability for each of {list(known)}"
+                f"the prior does not name the classes of the model: {unknown[0]!r} is none of them; "
+                f"give one probability for each of {known}"
             )
-        prior = [prior[label] for label in known]
+        _refuse_nameless(named, classes)
+        prior = [named[label] for label in known]
+    elif np.size(prior) != classes.size:
+        raise UsageError(f"the prior has {np.size(prior)} probabilities for {classes.size} classes; give one for each")
+    shares = _checked(prior)
+    return np.asarray(shares / shares.sum())
+
+
+def _checked(prior: Any) -> Floats:
+    """Probabilities that sum to 1."""
     try:
         shares = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UsageError(f"prior={prior!r} is not a list of probabilities ({error})") from error
-    if shares.shape != classes.shape:
-        raise UsageError(f"the prior has {shares.size} probabilities for {classes.size} classes; give one for each")
+    if shares.ndim != 1:
+        raise UsageError(f"prior={prior!r} is not a list of probabilities; give one for each class")
     if not (np.isfinite(shares).all() and (shares >= 0.0).all()):
         raise UsageError(f"the prior {shares.tolist()} has a negative or infinite entry; probabilities are at least 0")
     if abs(shares.sum() - 1.0) > 1e-9:
         raise UsageError(f"the prior sums to {shares.sum():.12g}; the probabilities of all classes sum to 1")
-    return np.asarray(shares / shares.sum())
+    return np.asarray(shares)
