@@ -1,7 +1,7 @@
 """Intervals of posteriors: how often they hold the truth, over many samples of one and the same world."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -234,6 +234,14 @@ def test_what_is_claimed_is_the_spread_over_samples(world: World) -> None:
     """Also where there is no true posterior to hold: scores, and densities by bins."""
     errors, claimed = _errors(world, 250)
     np.testing.assert_allclose(np.median(claimed, axis=0), errors.std(axis=0), rtol=0.15)
+
+
+def test_texts_of_length_one_claim_no_less_than_their_spread_and_not_twice_as_much() -> None:
+    world = next(world for world in SCORES if world.name == "text-multinomial")
+    errors, claimed = _errors(replace(world, family=Text(normalize=True)), 150)
+    ratio = np.median(claimed, axis=0) / errors.std(axis=0)
+    assert (ratio > 0.9).all(), ratio
+    assert (ratio < 2.0).all(), ratio
 
 
 def test_the_intervals_of_a_classifier_are_those_of_its_parts() -> None:

@@ -7,6 +7,7 @@ from scipy.special import digamma
 from sklearn.datasets import load_digits
 
 from deciban import BayesClassifier, Gamma, Gaussian, JointGaussian, LogNormal, Pooled, Shrunk
+from deciban.errors import ForgetError
 from tests import textbook
 
 X = np.array([[0.0], [1.0], [2.0], [9.0]])
@@ -81,3 +82,19 @@ def test_a_class_that_never_varied_is_left_out_as_it_is_learned(family) -> None:
         others = np.arange(y.size) != i
         expected = textbook(family).fit(x[others], y[others]).predict_proba(x[i : i + 1])[0]
         np.testing.assert_allclose(found[i], expected, rtol=1e-7, atol=1e-12, err_msg=f"row {i}")
+
+
+@pytest.mark.parametrize("outlier", [1e2, 1e3, 1e4])
+@pytest.mark.parametrize("spread", [1.0, 1e-2, 1e-4])
+def test_the_spread_that_forgetting_leaves_is_known_or_refused(outlier: float, spread: float) -> None:
+    """There is no floor below which it would not matter, however wide the other classes are."""
+    rng = np.random.default_rng(0)
+    cells = np.concatenate([[outlier], 5.0 + spread * rng.normal(size=30), 1e5 * rng.normal(size=30)])[:, None]
+    labels = np.repeat([0, 1], [31, 30])
+    clf = textbook(Gaussian()).fit(cells, labels)
+    try:
+        clf.forget(cells[:1], labels[:1])
+    except ForgetError:
+        assert spread <= 1e-4 * outlier
+    else:
+        assert clf.model_.likelihoods[0].variance[0, 0] == pytest.approx(cells[1:31].var(), rel=4e-9)

@@ -219,6 +219,8 @@ class TextColumn:
             absent, there = share / (1.0 - share), (1.0 - share) / share
             own = absent.sum(axis=0) + rows.matrix() @ (there - absent)
             own_variance(found)[:] = own / np.maximum(self.texts, 0.5)
+        if self.family.normalize and self.family.kind != "bernoulli":  # amounts of about this size were added, not ones
+            found *= self.texts.sum() / max(float(self.sums.sum()), 1e-300)
         return found * self.tempered(row_sums(rows))[:, None, None] ** 2
 
     def estimated(self) -> Estimated:
