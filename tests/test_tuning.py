@@ -125,7 +125,7 @@ def test_columns_get_the_family_that_fits_them() -> None:
     losses = [loss for choice in clf.tuning_.choices for _, loss in choice.others]
     assert len(losses) > 15
     assert "before" in str(clf.tuning_.choices[0])
-    assert "before" in str(clf.schema_)
+    assert "next" in str(clf.schema_)
 
 
 def test_families_that_were_given_are_kept() -> None:

@@ -20,6 +20,7 @@ from deciban.cli.common import (
     say,
     say_json,
 )
+from deciban.cli.wording import in_options
 from deciban.text_tables import aligned, amount
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bo
                 "misfits": [vars(one) for one in found.misfits],
             }
         )
-    say(found)
+    say(in_options(str(found)))
     return None
 
 

@@ -16,6 +16,7 @@ from deciban.data.text_types import LEADING_ZERO, NUMBER
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base import Unseen
+from deciban.text_tables import counted
 
 # Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
 MOST_CODES = 10
@@ -174,7 +175,7 @@ def _inferred(
 def _of_integers(cells: np.ndarray, times: float, defaults: Defaults) -> Inferred:
     """What whole numbers are that stand there so many times, which are more than the cells if rows have weights."""
     values = np.unique(cells)
-    why = f"{values.size} distinct integers in {cells.size} rows"
+    why = f"{counted(values.size, 'distinct integer')} in {counted(cells.size, 'row')}"
     if values.size == cells.size >= FEWEST_NAMES and _like_names(values):
         return Inferred(Gaussian(), f"{why}, which looks like an identifier", "identifier")
     if values.size <= min(MOST_CODES, times // 2):
@@ -244,7 +245,7 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults) -> Inferred | 
         if (found := _as_text(array, defaults)) is not None:
             return found
         distinct = pc.count_distinct(array.cast(pa.string())).as_py()
-        why = f"text, {distinct} distinct in {len(array)} rows"
+        why = f"text, {distinct:,} distinct in {counted(len(array), 'row')}"
         if distinct >= FEWEST_NAMES and (numbers := _as_numbers(array)) is not None:
             return Inferred(categorical, why + numbers, "numbers")
         if distinct == len(array) >= FEWEST_NAMES:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from deciban.families.gaussian import Normal
 from deciban.families.log_normal import LogNormalLikelihood
 from deciban.leave_one_out import Calibration, LeaveOneOut
 from deciban.model import Model
+from deciban.text_tables import aligned, counted
 from deciban.tune.blocks import few_levels
 from deciban.tune.rows import Rows
 
@@ -123,7 +125,7 @@ class Diagnosis:
                 )
             lines.append("  remedy: another family (Binned, LogNormal, Gamma); tune='auto' chooses by log-loss")
         if self.small_classes:
-            few = ", ".join(f"{label} ({rows:g} rows)" for label, rows in self.small_classes[:8])
+            few = ", ".join(f"{label} ({counted(rows, 'row')})" for label, rows in self.small_classes[:8])
             lines += ["", f"few rows: {few}", "  remedy: more rows, stronger smoothing, Pooled() variances"]
         idle = [name for name, weight in self.weights if weight == 0.0]
         if idle:
@@ -134,15 +136,13 @@ class Diagnosis:
         if not self.pairs_tested:
             return ["no two columns to compare"]
         if not self.dependences:
-            return [f"no dependence between columns within the classes ({self.pairs_tested} pairs tested)"]
-        width = max(len(" and ".join(found.columns)) for found in self.dependences[:8])
-        lines = [f"columns that depend on each other within the classes ({self.pairs_tested} pairs tested):"]
-        lines.append(f"  {'':{width}}  mutual bits  cost in bits a row")
+            return [f"no dependence between columns within the classes ({counted(self.pairs_tested, 'pair')} tested)"]
+        lines = [f"columns that depend on each other within the classes ({counted(self.pairs_tested, 'pair')} tested):"]
+        table = [("", "mutual bits", "cost in bits a row", "")]
         for found in self.dependences[:8]:
-            names = " and ".join(found.columns)
-            note = "  redundant" if found.redundant else ""
             cost = f"{found.cost:.4f}" if found.cost > 0.0 else "none"
-            lines.append(f"  {names:{width}}  {found.bits:11.4f}  {cost:>18}{note}")
+            table.append((" and ".join(found.columns), f"{found.bits:.4f}", cost, "redundant" * found.redundant))
+        lines.append(indent(aligned(table, right=[1, 2]), "  "))
         if len(self.dependences) > 8:
             lines.append(f"  ({len(self.dependences) - 8} more)")
         lines.append("  remedy: " + self._remedy())

@@ -151,7 +151,7 @@ def tuned(
     blocks = len(base.block_names)
     present = rows.of_classes_present()
     if present.classes < 2 or rows.total < FEWEST_ROWS:
-        few = "one class" if present.classes == 1 else f"{rows.total:g} rows"
+        few = "one class" if present.classes == 1 else counted(rows.total, "row")
         return _untuned(count(base), f"plain Bayes: {few} cannot be tuned on")
     if blocks > MOST_BLOCKS:
         counts = count(base)
@@ -182,7 +182,8 @@ def retuned(
     rows = rows.among(labels.classes, counts)
     if classes < 2 or rows.total < FEWEST_ROWS:
         raise DataError(
-            f"{rows.labels.size} rows of {classes} classes are too few to tune on; give at least {FEWEST_ROWS}"
+            f"{counted(rows.labels.size, 'row')} of {counted(classes, 'class')} are too few to tune on; "
+            f"give at least {FEWEST_ROWS}"
         )
     if len(tuning.schema.block_names) > MOST_BLOCKS:
         return with_shared_weight(tuning, rows, counts.heard(tuning.schema), learned)
