@@ -1,11 +1,11 @@
 """deciban: Bayes decision theory as one working system."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from deciban.version import __version__ as __version__
 
+TYPE_CHECKING = False  # what type checkers take for true: typing takes its time, in which a signal is not yet caught
 if TYPE_CHECKING:
+    from typing import Any
+
     from deciban.classifier import BayesClassifier, load
     from deciban.data.sources import scan
     from deciban.decisions.bayes_error import bayes_error
@@ -107,10 +107,12 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Names are imported on first use: scikit-learn and Arrow take a second that not every program needs."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'families')}"), name)
 
 

@@ -1,5 +1,5 @@
 """`python -m deciban` is the command `deciban`."""
 
-from deciban.cli import main
+from deciban.command import main
 
 main()

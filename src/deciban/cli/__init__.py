@@ -1,9 +1,7 @@
 """The command `deciban`. Nothing heavy is imported before a command needs it: --help answers at once."""
 
 import os
-import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -11,13 +9,15 @@ from typing import Any
 
 import click
 
-from deciban.cli import judging, learning, scoring, theorem, tour
+from deciban import ending
+from deciban.cli import judging, learning, scoring, streams, theorem, tour
 from deciban.cli.common import complain, flush
 from deciban.cli.wording import in_options
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
 from deciban.version import __version__
 
-# What the exit codes mean: 0 fine, 2 usage, 3 data, 4 model file, 5 input and output, 130 interrupted; 1 is a fault.
+# What the exit codes mean: 0 fine, 2 usage, 3 data, 4 model file, 5 input and output, 130 interrupted, 143 terminated,
+# 129 hung up; 1 is a fault.
 CODES = {UsageError: 2, DataError: 3, ModelFileError: 4, DecibanError: 3, OSError: 5, MemoryError: 3}
 
 EPILOG = """\b
@@ -29,7 +29,8 @@ Examples:
   deciban evaluate wine.csv --target kind --folds 5        how good it is
   deciban bayes --prior 0.05 --sensitivity 0.9 --false-positive 0.08
 \b
-Exit codes: 0 fine, 2 usage, 3 data, 4 model file, 5 input or output, 130 interrupted.
+Exit codes: 0 fine, 2 usage, 3 data, 4 model file, 5 input or output, 130 interrupted,
+143 terminated.
 """
 
 
@@ -74,18 +75,9 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without tidying up
-    sys.unraisablehook = once_more
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
-
-
-def once_more(problem: "sys.UnraisableHookArgs") -> None:
-    """Repeat a signal that came where nothing can be raised, such as while LLVM compiles."""
-    number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(problem.exc_type)
-    if number is None:
-        sys.__unraisablehook__(problem)
-    else:
-        threading.Timer(0.05, signal.raise_signal, (number,)).start()
+    ending.catch_signals()
+    streams.prepare()
+    ending.leave(run(sys.argv[1:] if arguments is None else arguments))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -95,6 +87,8 @@ def run(arguments: Sequence[str]) -> int:
         warnings.showwarning = lambda message, *rest, **more: complain("warning", in_options(str(message)))
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
+            if streams.Nowhere.lost and not ending.written:
+                raise OSError("standard output is closed, and what was to be said is lost; give --output, or open it")
             return result if isinstance(result, int) else 0
         except click.exceptions.Exit as done:
             return done.exit_code

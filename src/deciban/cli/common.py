@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Characters that a terminal would obey: all controls but the end of a line and the tabulator, and changes of direction.
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Characters that a terminal would obey: all controls but the end of a line and the tabulator, and changes of direction;
+# and halves of characters, which stand for bytes in the name of a file that are no text.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 TABLE = click.argument("table", nargs=-1, required=True)
 TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name "

@@ -16,6 +16,7 @@ from deciban.cli.common import (
     common,
     complain,
     flush,
+    heading,
     loaded,
     missing_columns,
     opened,
@@ -235,7 +236,7 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     for k, number in enumerate(wanted):
         if k:
             say()
-        click.secho(f"row {number + 1}", bold=True)
+        heading(f"row {number + 1}")
         say(found.calculation(k, width) if options["steps"] else found.summary(k, width))
     if not row and shown.num_rows > rows:
         complain("note", f"shown: the first {counted(rows, 'row')}; --rows or --row shows others")
@@ -264,7 +265,7 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
     for k, (one, some) in enumerate(found.items()):
         if k:
             say()
-        click.secho(one, bold=True)
+        heading(one)
         say(str(some))
     return None
 

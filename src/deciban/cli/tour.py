@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from deciban import ending
 from deciban.cli.common import common, heading, say, say_json
 
 DAY = "outlook,temperature,humidity,wind\nsunny,cool,high,strong\n"
@@ -77,6 +78,7 @@ def demo(files: str | None, as_json: bool) -> None:
     tour: list[dict[str, Any]] = []
     before = os.getcwd()
     with tempfile.TemporaryDirectory(prefix="deciban-") as folder:
+        ending.remove_in_the_end(folder)
         write_tables(Path(folder))
         os.chdir(folder)
         try:

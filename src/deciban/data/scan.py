@@ -5,7 +5,6 @@ a guess from the first rows must not change later ones. Numbers are read as doub
 whole numbers is 3.5.
 """
 
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from deciban.data.dialect import Quotes, quotes_in
 from deciban.data.drawing import drawn
 from deciban.data.quick import PIECE, STRANGE, Quick, bytes_of, pieces
 from deciban.data.stream import Source, fewer_long_rows
+from deciban.data.temporary import spill_folder
 from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
 from deciban.errors import DataError
 from deciban.progress import Advance
@@ -311,7 +311,7 @@ def connect(
     config: dict[str, Any] = {
         "memory_limit": f"{MEMORY + columns + int(HELD_ROWS * row_size / 1e6) + JSON_MEMORY * json_files}MB",
         "threads": CORES if parsing else max(1, CORES // 2),
-        "temp_directory": tempfile.gettempdir(),
+        "temp_directory": spill_folder(),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "python_enable_replacements": False,

@@ -2,14 +2,12 @@
 
 import codecs
 import glob
-import io
 import json
 import os
 import re
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,9 +18,11 @@ from deciban.arrays import repeated
 from deciban.data.complaints import NOTHING, told
 from deciban.data.dialect import Look, look
 from deciban.data.documents import documents_in, is_mail, mail_files
+from deciban.data.line_ends import LineEnds
 from deciban.data.quick import SHORT, ShortParquet, csv_of_text, in_named_folders, json_of_text
 from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal, quoted
 from deciban.data.stream import STANDARD_INPUT, Source
+from deciban.data.temporary import Temporary, temporary
 from deciban.data.text_types import TYPES, text_type
 from deciban.errors import DataError, UsageError
 
@@ -272,10 +272,10 @@ def _files(name: str, given: Sequence[str], options: Mapping[str, Any], missing:
         with told(shown):
             found = look(path, shown, **options)
         if found.kind != "parquet" and (found.encoding != "utf-8" or found.mixed_ends):
-            temporary = _recoded(path, shown, found)
-            kept.append(temporary)
-            called[temporary.name] = shown
-            paths[place] = Path(temporary.name)
+            copy = _recoded(path, shown, found)
+            kept.append(copy)
+            called[copy.name] = shown
+            paths[place] = Path(copy.name)
             found = replace(found, compression=None, encoding="utf-8", mixed_ends=False)
         looks.append(found)
     if len({found.kind for found in looks}) > 1:
@@ -311,41 +311,43 @@ def _paths(source: str) -> list[str]:
     return [str(path)]
 
 
-def _spooled(path: str) -> Any:
+def _spooled(path: str) -> Temporary:
     """Standard input or a pipe as a file on disk, so that it can be read twice."""
     if path != STANDARD_INPUT and not stat.S_ISFIFO(os.stat(path).st_mode) and not stat.S_ISCHR(os.stat(path).st_mode):
         raise DataError(f"{path}: this is no file; give a file, a folder or a pipe")
-    temporary = tempfile.NamedTemporaryFile(prefix="deciban-", suffix=".table")  # noqa: SIM115 - open as long as it is needed
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise DataError("standard input is closed; give a file, or something that is read through a pipe")
+    copy = temporary()
     if path == STANDARD_INPUT:
-        shutil.copyfileobj(sys.stdin.buffer, temporary, 1 << 20)
+        shutil.copyfileobj(sys.stdin.buffer, copy.file, 1 << 20)
     else:
         with open(path, "rb") as pipe:
-            shutil.copyfileobj(pipe, temporary, 1 << 20)
-    temporary.flush()
-    return temporary
+            shutil.copyfileobj(pipe, copy.file, 1 << 20)
+    copy.file.flush()
+    return copy
 
 
-def _recoded(path: Path, name: str, found: Look) -> Any:
-    """The file as UTF-8 with lines that all end alike."""
+def _recoded(path: Path, name: str, found: Look) -> Temporary:
+    """The file as UTF-8 with lines that all end alike; line breaks within quotes stay as they are."""
     import pyarrow as pa
 
-    temporary = tempfile.NamedTemporaryFile(prefix="deciban-", suffix=".table")  # noqa: SIM115
+    copy = temporary()
     encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
+    decoder, ends = codecs.getincrementaldecoder(encoding)(), LineEnds(found.delimiter if found.kind == "csv" else None)
     line = 1
     with pa.input_stream(str(path), compression=found.compression) as stream:
         while block := stream.read(1 << 20):
             try:
-                text = decoder.decode(block)
+                text = ends.unified(decoder.decode(block))
             except UnicodeDecodeError as problem:
                 raise DataError(
                     f"{name}, after line {line}: {problem.reason} for {encoding}; give its encoding"
                 ) from None
             line += text.count("\n")
-            temporary.write(text.encode())
-        temporary.write(decoder.decode(b"", final=True).encode())
-    temporary.flush()
-    return temporary
+            copy.file.write(text.encode())
+        copy.file.write(ends.unified(decoder.decode(b"", final=True), final=True).encode())
+    copy.file.flush()
+    return copy
 
 
 def _parquet(

@@ -15,10 +15,12 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban import ending
 from deciban.arrays import with_each
 from deciban.data.complaints import interrupts
 from deciban.data.scan import connect
 from deciban.data.stream import STANDARD_INPUT
+from deciban.data.sweeping import lock, sweep
 from deciban.data.tables import plain_type
 from deciban.errors import DataError, UsageError
 
@@ -26,9 +28,11 @@ Write = Callable[[pa.Table], None]
 
 KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
 
-# A spreadsheet takes text that starts like this for a formula; a number may start with a sign.
-FORMULA = r"^[=@\t\r]|^[+\-]."
-NUMBER = r"^[+\-]?[0-9]*[.,]?[0-9]+([eE][+\-]?[0-9]+)?$"
+# A spreadsheet takes text that starts like this for a formula, behind blanks and line breaks too, which it may drop; a
+# number may start with a sign. The wide signs are those of East Asian keyboards.
+BLANK = r"[\x00-\x20\x7f\x{85}\x{a0}\x{200b}\x{2028}\x{2029}\x{3000}\x{feff}]"
+FORMULA = rf"(?s)^{BLANK}*[=@＝＠]|^[\t\r]|^{BLANK}*[+\-＋－]."
+NUMBER = rf"^{BLANK}*[+\-]?[0-9]*[.,]?[0-9]+([eE][+\-]?[0-9]+)?{BLANK}*$"
 
 
 def kind_of_file(path: str | os.PathLike[str]) -> str:
@@ -82,20 +86,28 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             _named(problem, path)
             raise
         return
+    sweep(target.parent)
     beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # no other thread has it
+    ending.remove_in_the_end(str(beside))
     try:
         with open(beside, "xb") as file:
+            lock(file)
             if target.exists():
                 os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)
+            if sys.platform != "win32":  # while it is locked, so that nobody sweeps it away
+                os.replace(beside, target)
+        if sys.platform == "win32":
+            os.replace(beside, target)
     except BaseException as problem:
         with suppress(OSError):
             beside.unlink()
+        ending.finished(str(beside))
         _named(problem, path)
         raise
+    ending.finished(str(beside), os.fspath(path))
     with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
         folder = os.open(target.parent, os.O_RDONLY)
         try:

@@ -1,0 +1,39 @@
+"""Line ends of CSV files."""
+
+import re
+
+INSIDE = re.compile(r'(?:[^"]+|"")*')
+
+
+class LineEnds:
+    """Makes all line ends of a CSV text that comes in pieces line feeds, but those within quotes, which are data.
+
+    Without a delimiter it is another kind of text, in which there are none within quotes.
+    """
+
+    def __init__(self, delimiter: str | None) -> None:
+        self._opening = re.compile("(?!)" if delimiter is None else rf'(?<=[\r\n{re.escape(delimiter)}])"')
+        self._quoted = False
+        self._before = "\n"  # what stood before the piece: a quote opens only at the start of a cell
+        self._held = ""
+
+    def unified(self, text: str, final: bool = False) -> str:
+        """The next piece, except for an end of it that only what follows can tell."""
+        text = self._before + self._held + text
+        kept = text if final else text[: max(len(text.rstrip('\r"')), 1)]
+        self._held = text[len(kept) :]
+        found, at = [], 1
+        while at < len(kept):
+            if self._quoted:
+                match = INSIDE.match(kept, at)
+                stop = match.end() if match else at
+                found.append(kept[at : stop + 1])  # with the quote that closes it
+                self._quoted = stop == len(kept)
+            else:
+                opening = self._opening.search(kept, at)
+                stop = len(kept) if opening is None else opening.start()
+                found.append(kept[at:stop].replace("\r\n", "\n").replace("\r", "\n") + kept[stop : stop + 1])
+                self._quoted = opening is not None
+            at = stop + 1
+        self._before = kept[-1]
+        return "".join(found)
