@@ -56,6 +56,17 @@ def test_nothing_is_the_identity(kind) -> None:
 
 
 @each_kind
+def test_a_fit_that_fails_changes_nothing(kind) -> None:
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    clf = kind().fit(frame, Y)
+    before = clf.predict_proba(frame)
+    with pytest.raises(ValueError, match="every label is missing"):
+        clf.fit(X[:9, :2], [None] * 9)
+    np.testing.assert_array_equal(clf.predict_proba(frame), before)
+    assert clf.feature_names_in_.tolist() == list("abcd")
+
+
+@each_kind
 def test_what_does_not_fit_together_is_refused(kind) -> None:
     clf = kind().fit(X, Y)
     other = {"alpha": 0.5, "priors": [0.2, 0.3, 0.5], "solver": "eigen"}

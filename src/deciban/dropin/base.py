@@ -76,7 +76,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from the rows of X alone."""
-        return self._learn(None, X, y, None, sample_weight, whole=True)
+        return self._become(copy.copy(self)._learn(None, X, y, None, sample_weight, whole=True))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
         """Learn from the rows of X too: just what `fit` would have learned from all rows together."""
@@ -86,7 +86,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         if before is not None and classes is not None and not np.array_equal(before.classes, np.sort(classes)):
             known = before.classes.tolist()
             raise UsageError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known}")
-        return self._learn(before, X, y, classes, sample_weight)
+        return self._become(copy.copy(self)._learn(before, X, y, classes, sample_weight))
 
     def __add__(self, other: object) -> Self:
         """A classifier that has learned the rows of both, which have the same parameters; neither is changed."""
@@ -175,6 +175,11 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         except AttributeError:
             name = type(self).__name__
             raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.") from None
+
+    def _become(self, learned: Self) -> Self:
+        """Take over what a copy has learned, all at once: had it failed, nothing would have changed."""
+        self.__dict__ = learned.__dict__
+        return self
 
     def _learn(
         self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False  # noqa: N803
