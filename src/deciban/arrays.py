@@ -192,6 +192,11 @@ def summed(table: Floats, place: Integers, size: int) -> Floats:
     return np.ascontiguousarray(result.T)
 
 
+def summed_cells(place: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
+    """The values added up at their places among `size`."""
+    return np.bincount(place, values, size).astype(np.float64, copy=False)
+
+
 def log(values: Floats) -> Floats:
     """Natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):

@@ -16,8 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
 from deciban.families.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
-from deciban.kernels.words import longer
-from deciban.statistics.words import Vocabulary
+from deciban.statistics.words import Index, Vocabulary, counted_words
 
 TEXTS = (
     "Die Straße ist heiß; DIE STRASSE, DIE STRAẞE! Über Größe_und_Maß, Donaudampfschifffahrts\u00adgesellschaft",
@@ -151,18 +150,18 @@ LABELLED = st.lists(st.tuples(st.one_of(st.none(), UNICODE, st.text("aΣσ é", 
 
 @settings(max_examples=200, deadline=None)
 @given(LABELLED, st.sampled_from([{}, {"lowercase": False}, {"shortest": 1}, {"ngram_range": (1, 2)}]))
-def test_counted_as_they_are_found_or_afterwards(rows: list[tuple[str | None, int]], options: dict[str, Any]) -> None:
+def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], options: dict[str, Any]) -> None:
     """Of texts in any order of their classes, some of them in Greek, and of no texts."""
     tokens, texts = Text(**options).tokens, pa.array([text for text, _ in rows], pa.string())
     labels = np.array([label for _, label in rows], dtype=np.int32)
     order = np.argsort(labels, kind="stable")
-    found, index = tokens.counted(texts, (order, labels, np.full(labels.size, 0.5)), 4)
-    words, (numbers, counts, ends) = index.words, found
+    words, numbers, firsts = learned(tokens, texts)
+    found = counted_words(numbers, None, firsts, (order, labels, np.full(labels.size, 0.5)), len(words), 4)
     expected: Counter[tuple[str, int]] = Counter()
     for text, label in rows:
         expected.update((word, label) for word in (tokens.words(text) if text else []))
-    classes = np.repeat(np.arange(4), np.diff(ends))
-    cells = zip(numbers, classes, counts, strict=True)
+    classes = np.repeat(np.arange(4), np.diff(found.indptr))
+    cells = zip(found.indices, classes, found.data, strict=True)
     assert {(words[number], label): 2.0 * count for number, label, count in cells} == expected
     assert sorted(words.array.to_pylist()) == sorted({word for word, _ in expected})
 
@@ -213,16 +212,43 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
 
 def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """U+FDFA becomes four words: there is room for all of them wherever it comes."""
-    monkeypatch.setattr("deciban.kernels.texts.longer", longer.py_func)  # type: ignore[attr-defined]
+    for name in ("_decoded", "_long_decoded", "put_character"):
+        monkeypatch.setattr(kernels.texts, name, getattr(kernels.texts, name).py_func)
     folded, pool = folding(True, True, True)
     for groups in range(50, 75):
         data = np.frombuffer(("a " * groups + "\ufdfa \ufdfa").encode(), dtype=np.uint8)
-        places = np.array([0, data.size])
+        places, texts, state = np.array([0, data.size]), np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
+        room = [np.zeros(data.size + 64, dtype=kind) for kind in (np.uint8, np.int64, np.int64, np.int64)]
         # as Python, which checks that arrays are not left
-        plain = kernels.find_characters.py_func(data, places, np.ones(1, dtype=np.bool_), folded, pool, True)  # type: ignore[attr-defined]
-        assert plain[3][plain[4][-1]] == plain[1][: plain[3][plain[4][-1]]].size
+        while not kernels.find_characters.py_func(  # type: ignore[attr-defined]
+            data, places, np.ones(1, dtype=np.bool_), folded, pool, True, *room, texts, state
+        ):
+            room = [np.concatenate([array, np.zeros(16, dtype=array.dtype)]) for array in room]
+        assert texts[1] == groups + 8
+    monkeypatch.undo()
     same({"analyzer": "char_wb", "strip_accents": True}, ["a " * n + "\ufdfa \ufdfa b" for n in range(50, 75)])
     same({"strip_accents": True, "shortest": 1}, ["\ufdfa" * 500, "½" * 500, "ﷺ " * 500])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ngram_range": (1, 2)}, {"analyzer": "char_wb", "ngram_range": (2, 3)}], ids=str
+)
+def test_words_do_not_depend_on_how_much_room_there_is_at_first(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels stop where room is short, also within a text, and go on when there is more."""
+    some = [f"word{k} {'long' * (k % 9)} über{k % 7} \ufdfa" for k in range(300)]
+    texts = pa.array([*some, "x" * 700, None, "zz " * 900])
+    tokens = Text(strip_accents=True, **options).tokens
+    expected = learned(tokens, texts)
+    small = Index(np.zeros((16, 4), dtype=np.uint64), np.empty(16, dtype=np.uint8), np.zeros(1, dtype=np.int64), 0)
+    monkeypatch.setattr(Index, "empty", classmethod(lambda cls, size: small))
+    tiny = [np.zeros(8, dtype=kind) for kind in (np.uint8, np.int64, np.int64)]
+    monkeypatch.setattr("deciban.families.tokens.room", lambda size, words: tuple(array.copy() for array in tiny))
+    found = learned(tokens, texts)
+    assert found[0].array.equals(expected[0].array)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def raw(*texts: bytes, spare: int = 0, kind: Any = None) -> pa.Array:
@@ -261,8 +287,9 @@ def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
     assert not any("\0" in word for word in vocabulary.array.to_pylist())
 
 
-def test_decoding_stays_inside_a_text() -> None:
+def test_decoding_stays_inside_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run as Python: a sequence that is cut off reads nothing of the next text, nor beyond the buffer."""
+    monkeypatch.setattr(kernels.texts, "_long_decoded", kernels.texts._long_decoded.py_func)
     folded, pool = folding(True, False, False)
     for one in INVALID:
         for after in (b"", b"\x80\x80\x80zz"):

@@ -10,7 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import CORES, LANES, Codes, Flags, Floats, Integers, SparseRows, decoded_cells, kernel_view
+from deciban.arrays import (
+    CORES,
+    LANES,
+    Codes,
+    Flags,
+    Floats,
+    Integers,
+    SparseRows,
+    decoded_cells,
+    kernel_view,
+    log,
+    summed_cells,
+)
 from deciban.errors import BadCell
 from deciban.families.base import LeftOut, Sampled, own_variance
 from deciban.families.bernoulli import Exchange
@@ -50,6 +62,11 @@ class TextTerms(NamedTuple):
     said_absent: Floats
 
 
+def lift_score(lift: Floats, linear: float) -> Floats:
+    """What a lift says: its logarithm, or a part of it linearly."""
+    return lift - 1.0 if linear == 1.0 else (1.0 - linear) * log(lift) + linear * (lift - 1.0)
+
+
 @dataclass(frozen=True)
 class TextColumn:
     """The words of one column and what they say; `texts` is the weight of the texts of each class.
@@ -80,13 +97,13 @@ class TextColumn:
     @cached_property
     def counted(self) -> SparseRows:
         """The counts of the words, word by class."""
-        data, classes, indptr = kernels.transposed(*self.table.kernel_arrays(), self.order, len(self.learned))
-        return SparseRows(data, classes, indptr, self.texts.size)
+        by_word = self.table.matrix().T.tocsr()[self.order]
+        return SparseRows(by_word.data, by_word.indices, by_word.indptr, self.texts.size)
 
     @cached_property
     def sums(self) -> Floats:
         """The counts of all words of each class."""
-        return np.asarray(kernels.column_sums(*self.counted.kernel_arrays(), self.texts.size))
+        return summed_cells(self.counted.indices, self.counted.data, self.texts.size)
 
     @cached_property
     def counts(self) -> Floats:
@@ -97,17 +114,40 @@ class TextColumn:
     def slope(self) -> Floats:
         """What each occurrence of a word adds, word by class, in lanes: log P(word | class), or the score of it."""
         family, classes = self.family, self.texts.size
-        slope = np.empty((self.order.size, classes + -classes % LANES))
-        slope[:, classes:] = 0.0
+        slope = np.zeros((self.order.size, classes + -classes % LANES))
         if family.kind == "lift":
-            unit = family.alpha * (self.texts.sum() / max(self.sums.sum(), 1e-300) if family.normalize else 1.0)
-            kernels.log_lifts(*self.counted.kernel_arrays(), self.sums, unit, family.linear, slope)
+            slope[:, :classes] = self._lift_scores()
         else:
-            kernels.log_shares(
-                *self.counted.kernel_arrays(), family.alpha, self._bottom, family.kind == "complement", self._as_all,
-                slope,
-            )  # fmt: skip
+            slope[:, :classes] = self._log_shares()
         return slope
+
+    def _lift_scores(self) -> Floats:
+        """What each word says of each class by how much more probable it makes it."""
+        family, counted, sums = self.family, self.counted, self.sums
+        unit = family.alpha * (self.texts.sum() / max(sums.sum(), 1e-300) if family.normalize else 1.0)
+        inverse = np.divide(sums.sum(), sums, out=np.zeros_like(sums), where=sums > 0.0)  # of the share of a class
+        word = np.repeat(np.arange(self.order.size), np.diff(counted.indptr))
+        total = unit + summed_cells(word, counted.data, self.order.size)
+        found = np.empty((self.order.size, sums.size))
+        found[:] = lift_score(unit / total, family.linear)[:, None]
+        lift = (counted.data * inverse[counted.indices] + unit) / total[word]
+        found[word, counted.indices] = lift_score(lift, family.linear)
+        return found
+
+    def _log_shares(self) -> Floats:
+        """log P(word | class), or for complements what the share in the other classes lacks."""
+        alpha, counted, others = self.family.alpha, self.counted, self.family.kind == "complement"
+        word = np.repeat(np.arange(self.order.size), np.diff(counted.indptr))
+        found, log_bottom = np.empty((self.order.size, self.texts.size)), log(self._bottom)
+        found[:] = log(np.full(1, alpha)) - log_bottom
+        top = counted.data
+        if others or self._as_all.any():
+            total = summed_cells(word, counted.data, self.order.size)
+            all_classes = slice(None) if others else self._as_all
+            found[:, all_classes] = log(total + alpha)[:, None] - log_bottom[all_classes]
+            top = total[word] - counted.data if others else top
+        found[word, counted.indices] = log(top + alpha) - log_bottom[counted.indices]
+        return -np.maximum(found, np.log(1e-300)) if others else found
 
     @property
     def _as_all(self) -> Flags:
@@ -188,7 +228,7 @@ class TextColumn:
         length = np.zeros(left.labels.size)
         if family.kind == "bernoulli":
             texts = kernel_view(self.texts)
-            absent = np.log(np.maximum(self.texts - self.counts, 0.0) + family.alpha).sum(axis=0)
+            absent = log(np.maximum(self.texts - self.counts, 0.0) + family.alpha).sum(axis=0)
             kernels.left_out_presence(
                 *rows.kernel_arrays(), left.labels, left.taken, self.counts, texts, total, family.alpha,
                 family.min_count, absent, np.zeros(texts.size), np.full(texts.size, -1.0), length, part,

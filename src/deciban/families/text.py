@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, SparseRows, take_cells
+from deciban.arrays import Codes, Floats, Integers, SparseRows, summed_cells, take_cells
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import LeftOut, Readable, Spoken, check_amount, score_anew
 from deciban.families.heard_words import TextColumn, TextLikelihood, row_sums
 from deciban.families.tokens import Analyzer, Tokenizer, Tokens, parts_of
-from deciban.statistics.words import Words, gathered
+from deciban.statistics.words import Words, counted_words, gathered
 
 # What most_words is at most.
 MOST_WORDS = 1 << 24
@@ -129,15 +128,11 @@ class Text(Spoken):
         counted = np.flatnonzero((labels >= 0) & (weights > 0.0))
         labelled = counted[np.argsort(labels[counted], kind="stable")], labels, weights
         for j, array in enumerate(cells):
-            if self.counts_plainly:
-                found, index = self.tokens.counted(array, labelled, classes)
-            else:
-                numbers, firsts, index = self.tokens.learned(array)
-                rows = self.heard(gathered(numbers, firsts, index.known))
-                amounts, indices, indptr = rows.kernel_arrays()
-                found = kernels.count_words(indices, amounts, indptr, *labelled, index.known, classes)
-            words, counts, ends = found
-            columns.append((index.words, SparseRows(counts, words, ends, index.known)))
+            numbers, firsts, index = self.tokens.learned(array)
+            amounts = None
+            if not self.counts_plainly:
+                amounts, numbers, firsts = self.heard(gathered(numbers, firsts, index.known)).kernel_arrays()
+            columns.append((index.words, counted_words(numbers, amounts, firsts, labelled, index.known, classes)))
             there = (labels >= 0) & parts_of(array)[2]
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.most_words)
@@ -171,7 +166,7 @@ class Text(Spoken):
         words, counts = statistic.vocabularies[j], statistic.counts[j]
         if self.kind == "bernoulli" and words.rare:  # a text may have several words of a bucket: it is there or not
             counts = counts.holding(np.minimum(counts.stored, np.repeat(statistic.texts[:, j], np.diff(counts.indptr))))
-        total = kernels.column_sums(*counts.kernel_arrays(), len(words))
+        total = summed_cells(counts.indices, counts.data, len(words))
         order = _by_frequency(total)
         if words.rare:
             order = np.concatenate([np.arange(words.rare), order[order >= words.rare]])

@@ -8,7 +8,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Bytes, Codes, Flags, Floats, Integers, kernel_view
+from deciban.arrays import SPARE, Bytes, Codes, Flags, Integers, kernel_view
 from deciban.errors import UsageError
-from deciban.statistics.words import BUCKET_SEEDS, NO_TAIL, SEEDS, Index, Vocabulary
+from deciban.statistics.words import NO_TAIL, SEEDS, Index, Vocabulary, longer, numbered
 
 Analyzer = Literal["word", "char", "char_wb"]
 Tokenizer = Callable[[str], Iterable[str]]
@@ -27,14 +27,11 @@ Tokenizer = Callable[[str], Iterable[str]]
 # group, which n-grams do not leave, and the first group of each text.
 Units = tuple[Bytes, Integers, Integers, Integers, Integers]
 
-# The texts that count, class by class, and the label and weight of every text.
-Labelled = tuple[Integers, Codes, Floats]
-
-# Class by class the numbers of words and their counts, and where those of each class end.
-CountedWords = tuple[Codes, Floats, Integers]
-
 # Texts are cut into words so many bytes at a time: they stay in the cache.
 PIECE_BYTES = 1 << 18
+
+# Bytes that kernels may write behind the words of a text.
+SPARE_BYTES = 128
 
 # There are so many code points, of which so many are looked at together. Beyond CASED no letter has a capital form,
 # beyond COMPOSED no character has accents or is one.
@@ -60,17 +57,6 @@ class Tokens:
         """The numbers of the words of each text, where those of each begin, and the words."""
         return self._numbered(self._stretches(*parts_of(texts)), Index.empty(texts.nbytes), True, NO_TAIL)
 
-    def counted(self, texts: pa.Array, labelled: Labelled, classes: int) -> tuple[CountedWords, Index]:
-        """The words of texts counted class by class, as they come; see `kernels.count_words`."""
-        stretches, index = list(self._stretches(*parts_of(texts))), Index.empty(texts.nbytes)
-        if self._single_words and len(stretches) == 1:
-            words, counts, ends, *grown = kernels.count_texts(
-                *self._as_words(stretches[0]), *labelled, classes, SEEDS, *index
-            )
-            return (words, counts, ends), Index(*grown)
-        numbers, firsts, index = self._numbered(stretches, index, True, NO_TAIL)
-        return kernels.count_words(numbers, None, firsts, *labelled, index.known, classes), index
-
     def numbers(self, texts: pa.Array, vocabulary: Vocabulary, tail: Codes) -> tuple[Codes, Integers]:
         """The numbers of the words of each text that are known, and where those of each begin.
 
@@ -90,9 +76,14 @@ class Tokens:
     ) -> tuple[Codes, Integers, Index]:
         found = []
         for stretch in stretches:
-            numbers, firsts, *grown = self._one_by_one(stretch)(SEEDS, *index, growing, tail, BUCKET_SEEDS)
+            if self._single_words:
+                kernel, units = kernels.number_texts, self._as_words(stretch)
+                expected = int(stretch.offsets[-1] - stretch.offsets[0]) // 5
+            else:
+                kernel, units = kernels.number_words, list(self._grams(self._cut(*stretch)))
+                expected = int(units[-1][-1])
+            numbers, firsts, index = numbered(kernel, units, index, growing, tail, stretch.present.size, expected)
             found.append((numbers, firsts))
-            index = Index(*grown)
         return *_behind_each_other(found), index
 
     @property
@@ -120,16 +111,35 @@ class Tokens:
         if begin < present.size:
             yield Stretch(data, offsets[begin:], present[begin:], plain)
 
-    def _one_by_one(self, texts: "Stretch") -> Callable[..., Any]:
-        """The kernel that numbers the words of texts, given all but the vocabulary."""
-        if self._single_words:
-            return partial(kernels.number_texts, *self._as_words(texts))
-        units = self._cut(*texts)
-        return partial(kernels.number_words, *units, self.analyzer == "char_wb", *self.ngram_range)
-
-    def _as_words(self, texts: "Stretch") -> tuple[Any, ...]:
+    def _as_words(self, texts: "Stretch") -> list[Any]:
         """Texts, and how they are cut into words, as kernels take it."""
-        return *texts[:3], *self._folding(texts.plain), self.lowercase, self.shortest
+        longest = int(np.diff(texts.offsets).max(initial=0))
+        scratch, begins, stops = room(longest, longest // 2)
+        return [*texts[:3], *self._folding(texts.plain), self.lowercase, self.shortest, scratch, begins, stops]
+
+    def _grams(self, units: Units) -> tuple[Bytes, Integers, Integers, Integers]:
+        """The words (or n-grams) of texts: the bytes of all, where each begins and stops, where those of texts begin.
+
+        In words, of a group that is shorter than an n-gram all of it counts, once.
+        """
+        scratch, begins, stops, groups, texts = units
+        least, most = self.ngram_range
+        if most == 1:
+            return scratch, begins, stops, np.ascontiguousarray(groups[texts])
+        size, last_group = np.diff(groups), groups[1:]
+        text_of = np.repeat(np.arange(texts.size - 1), np.diff(texts))
+        group_of = np.repeat(np.arange(size.size), size)
+        first = [np.flatnonzero(np.arange(group_of.size) + n <= last_group[group_of]) for n in range(least, most + 1)]
+        last = [units + n for n, units in zip(range(least - 1, most), first, strict=True)]
+        if self.analyzer == "char_wb":
+            short = (size > 0) & (size < least)
+            first.append(groups[:-1][short])
+            last.append(last_group[short] - 1)
+        starts, ends = np.concatenate(first), np.concatenate(last)
+        of_text = text_of[group_of[starts]]
+        order = np.argsort(of_text, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(of_text, minlength=texts.size - 1))])
+        return scratch, begins[starts[order]], stops[ends[order]], bounds
 
     def _folding(self, plain: bool) -> tuple[Codes, Codes]:
         characters = self.analyzer != "word"
@@ -138,20 +148,33 @@ class Tokens:
     def _cut(self, data: Bytes, offsets: Integers, present: Flags, plain: bool) -> Units:
         if self.tokenizer is not None:
             return self._kept(*self._by_hand(data, offsets, present, self.tokenizer))
-        folding = self._folding(plain)
+        size, rows, folding = int(offsets[-1] - offsets[0]), present.size, self._folding(plain)
+        texts, state = np.zeros(rows + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         if self.analyzer != "word":
             in_words = self.analyzer == "char_wb"
-            return kernels.find_characters(data, offsets, present, *folding, in_words)  # type: ignore[no-any-return]
-        return self._kept(*kernels.find_words(data, offsets, present, *folding, self.lowercase, self.shortest))
+            (scratch, begins, stops), groups = room(size, size), np.zeros(rows + 64, dtype=np.int64)
+            while not kernels.find_characters(
+                data, offsets, present, *folding, in_words, scratch, begins, stops, groups, texts, state
+            ):
+                scratch, begins, stops, groups = (longer(array, 0) for array in (scratch, begins, stops, groups))
+            return scratch, begins, stops, groups[: texts[-1] + 1], texts
+        scratch, begins, stops = room(size, size // 4)
+        while not kernels.find_words(
+            data, offsets, present, *folding, self.lowercase, self.shortest, scratch, begins, stops, texts, state
+        ):
+            scratch, begins, stops = (longer(array, 0) for array in (scratch, begins, stops))
+        return self._kept(scratch, begins[: texts[-1]], stops[: texts[-1]], texts)
 
     def _kept(self, scratch: Bytes, begins: Integers, stops: Integers, texts: Integers) -> Units:
         """Without the stop words, and side by side where several form a word."""
         if self.ngram_range[1] > 1 or self.stop_words:
-            stop = self._stop.index
-            scratch, texts = kernels.keep_words(
-                scratch, begins, stops, texts, stop.entries, stop.text, stop.starts, SEEDS
-            )
-        return scratch, begins, stops, texts, np.arange(texts.size)
+            stop, left = self._stop.index, np.zeros_like(texts)
+            out = np.empty(int((stops - begins).sum()) + begins.size + SPARE, dtype=np.uint8)
+            kernels.keep_words(
+                scratch, begins, stops, texts, stop.entries, stop.text, stop.starts, SEEDS, out, left
+            )  # fmt: skip
+            scratch, texts = out, left
+        return scratch, begins[: texts[-1]], stops[: texts[-1]], texts, np.arange(texts.size)
 
     @cached_property
     def _stop(self) -> Vocabulary:
@@ -177,6 +200,15 @@ class Tokens:
         stops = np.cumsum([len(word) for word in words], dtype=np.int64)
         begins = np.concatenate([[0], stops[:-1]]).astype(np.int64) if words else stops.copy()
         return np.frombuffer(b"".join(words) + bytes(32), dtype=np.uint8).copy(), begins, stops, np.array(texts)
+
+
+def room(size: int, words: int) -> tuple[Bytes, Integers, Integers]:
+    """What texts of so many bytes are cut into: the bytes of their words, where each begins and where it stops."""
+    return (
+        np.empty(size + 2 * SPARE_BYTES, dtype=np.uint8),
+        np.empty(words + 64, dtype=np.int64),
+        np.empty(words + 64, dtype=np.int64),
+    )
 
 
 class Stretch(NamedTuple):

@@ -43,22 +43,17 @@ _HOMES = {
     "score_half_line": "scoring",
     "find_words": "texts",
     "number_texts": "texts",
-    "count_texts": "texts",
     "find_characters": "texts",
     "keep_words": "words",
     "number_words": "words",
     "index_words": "words",
+    "move_entries": "words",
     "word_buckets": "words",
     "count_words": "word_counts",
-    "transposed": "word_counts",
-    "column_sums": "word_counts",
     "gather_numbers": "word_counts",
     "first_bytes": "word_order",
     "sort_ties": "word_order",
-    "taken_words": "words",
     "add_counts": "word_counts",
-    "log_shares": "shares",
-    "log_lifts": "shares",
 }
 
 

@@ -37,7 +37,7 @@ def compiled_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:
-    """Return `function` for kernels to call; Python cannot, which saves compiling the way in."""
+    """Return `function` for kernels to call. Python must not: the way in is not compiled, which saves time."""
     return _jitted(function, no_cpython_wrapper=True)
 
 

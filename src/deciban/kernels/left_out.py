@@ -4,11 +4,12 @@ Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`.
 was counted and is to be left out; 0 scores the row as it is.
 """
 
+from typing import Any
+
 import numpy as np
 
 from deciban.arrays import ROUNDING_VARIANCE
 from deciban.kernels.compiled import Array, compiled, compiled_to_reorder, inner
-from deciban.kernels.shares import heard_lift
 
 # What is left of a sum below this share of it is rounding.
 ROUNDING = 1e-13
@@ -23,6 +24,14 @@ def _less(have: float, taken: float) -> float:
     """have - taken, 0 where that is rounding."""
     left = have - taken
     return left if left > ROUNDING * have else 0.0
+
+
+@inner
+def _lift_score(lift: float, linear: float) -> Any:
+    """What a lift says: its logarithm, or a part of it linearly; see `families.heard_words.lift_score`."""
+    if linear == 1.0:
+        return lift - 1.0
+    return (1.0 - linear) * np.log(lift) + linear * (lift - 1.0)
 
 
 @inner
@@ -427,8 +436,8 @@ def left_out_lifts(
             if w > 0.0 and _vanishes(total[j], w * x, least):
                 continue
             left = total[j] - w * x + unit
-            nothing = heard_lift(unit / left, linear)
+            nothing = _lift_score(unit / left, linear)
             for c in range(classes):
                 count = _less(counts[j, c], w * x) if c == y else counts[j, c]
-                said = heard_lift((count * rest[c] + unit) / left, linear) if count > 0.0 else nothing
+                said = _lift_score((count * rest[c] + unit) / left, linear) if count > 0.0 else nothing
                 part[i, 0, c] += stretch * x * said

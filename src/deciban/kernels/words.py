@@ -3,6 +3,8 @@
 A vocabulary is two arrays: `text` (the bytes of all words, one behind the other) and `starts` (where each begins, and
 one more). It is searched by `entries` in open addressing: two numbers that are the key of a word, its own number and
 its hash; or zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide.
+
+Kernels allocate nothing. Where room is short they return False, and `state` says where to go on when there is more.
 """
 
 from typing import Any
@@ -10,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import SPARE
-from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight, same_bytes
-from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight
+from deciban.kernels.compiled import Array, compiled, inner
 
 # Words of so many bytes or more are known by a hash; the others are their own keys.
 LONG = 16
@@ -19,18 +21,23 @@ LONG = 16
 # So many words are looked up together: memory is asked for their entries before they are needed.
 RUN = 512
 
+# Places of `state`: the row and the word to go on with, how many words are known, how many numbers were written, and
+# where the words of the row end (-1: it is not yet cut into words).
+ROW, WORD, KNOWN, COUNT, CUT = 0, 1, 2, 3, 4
+STATES = 5
+
 _ONE = np.uint64(1)
 _LONG_MARK = np.uint64(0xFF << 56)
 # Of a number that is eight bytes of a text: so many of them.
 MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
 
 
-@compiled
+@inner
 def _key(text: Array, begin: int, size: int, seeds: Array) -> tuple[Any, Any]:
     """What a word is looked up by; `text` may be read for fifteen bytes behind its first one."""
     if size < LONG:
-        first = eight_bytes(text, np.uint64(begin)) & MASKS[min(size, 8)]
-        more = eight_bytes(text, np.uint64(begin + 8)) & MASKS[max(size - 8, 0)]
+        first = eight_bytes(text, np.uint64(begin)) & MASKS[size if size < 8 else 8]
+        more = eight_bytes(text, np.uint64(begin + 8)) & MASKS[size - 8 if size > 8 else 0]
         return first, more | np.uint64(size) << np.uint64(56)
     key = seeds[0]
     for place in range(begin, begin + size - 8, 8):
@@ -39,7 +46,7 @@ def _key(text: Array, begin: int, size: int, seeds: Array) -> tuple[Any, Any]:
     return key, np.uint64(size) | _LONG_MARK
 
 
-@compiled
+@inner
 def _find(
     entries: Array, text: Array, starts: Array, of: Array, begin: int, size: int, first: int, more: int, slot: Any
 ) -> Any:
@@ -49,34 +56,38 @@ def _find(
         if entries[slot, 0] == first and entries[slot, 1] == more:
             if size < LONG:
                 return slot
-            if same_bytes(text, starts[entries[slot, 2]], of, begin, size):
+            there, same = starts[entries[slot, 2]], 0
+            while same < size and text[there + same] == of[begin + same]:
+                same += 1
+            if same == size:
                 return slot
         elif entries[slot, 1] == 0:  # no word is empty
             return slot
         slot = (slot + _ONE) & mask
 
 
-@compiled
+@inner
 def _hashed_once(first: int, more: int, seeds: Array) -> Any:
     return mixed(first ^ seeds[3], more ^ seeds[4])
 
 
-@compiled
+@inner
 def _hashed(first: int, more: int, seeds: Array) -> Any:
     # Once is not enough: words that differ in a few bits are then too regular for some seeds.
     return mixed(_hashed_once(first, more, seeds), seeds[1])
 
 
-@compiled
-def _enter(entries: Array, slot: int, first: int, more: int, number: int, hashed: int) -> None:
-    entries[slot, 0], entries[slot, 1], entries[slot, 2], entries[slot, 3] = first, more, np.uint64(number), hashed
+@inner
+def _bucket(text: Array, begin: int, size: int, buckets: int, seeds: Array) -> Any:
+    """The bucket of a word, the same on every machine and in every model file."""
+    first, more = _key(text, begin, size, seeds)
+    return np.int64(_hashed_once(first, more, seeds) % np.uint64(buckets))
 
 
 @compiled
-def _more_entries(entries: Array, size: int) -> Array:
-    """The same words among so many entries."""
-    found = np.zeros((size, 4), dtype=np.uint64)
-    mask = np.uint64(size - 1)
+def move_entries(entries: Array, found: Array) -> None:
+    """Enter the same words among more entries, which are all empty."""
+    mask = np.uint64(found.shape[0] - 1)
     for k in range(entries.shape[0]):
         if entries[k, 1] != 0:
             slot = entries[k, 3] & mask
@@ -84,27 +95,15 @@ def _more_entries(entries: Array, size: int) -> Array:
                 slot = (slot + _ONE) & mask
             for j in range(4):
                 found[slot, j] = entries[k, j]
-    return found
 
 
 @compiled
-def _is_full(entries: int, words: int) -> bool:
-    """Whether so many words need more entries. Frequent words come early and are found at once in any case."""
-    return 10 * words > 7 * entries
-
-
-@compiled
-def index_words(text: Array, starts: Array, seeds: Array) -> Array:
-    """The entries of words that are all different; `text` has fifteen bytes more than they."""
-    count = starts.size - 1
-    size = 16
-    while _is_full(size, count):
-        size *= 2
-    entries = np.zeros((size, 4), dtype=np.uint64)
-    mask = np.uint64(size - 1)
-    hashes = np.empty((RUN, 3), dtype=np.uint64)
-    for run in range(0, count, RUN):
-        some = min(RUN, count - run)
+def index_words(text: Array, starts: Array, seeds: Array, hashes: Array, entries: Array) -> None:
+    """Enter words that are all different; `text` has fifteen bytes more than they."""
+    mask = np.uint64(entries.shape[0] - 1)
+    for run in range(0, starts.size - 1, RUN):
+        some = starts.size - 1 - run
+        some = some if some < RUN else RUN
         for k in range(some):
             first, more = _key(text, starts[run + k], starts[run + k + 1] - starts[run + k], seeds)
             hashes[k, 0], hashes[k, 1], hashes[k, 2] = first, more, _hashed(first, more, seeds)
@@ -113,17 +112,8 @@ def index_words(text: Array, starts: Array, seeds: Array) -> Array:
             slot = hashes[k, 2] & mask
             while entries[slot, 1] != 0:
                 slot = (slot + _ONE) & mask
-            _enter(entries, slot, hashes[k, 0], hashes[k, 1], run + k, hashes[k, 2])
-    return entries
-
-
-@compiled
-def longer(array: Array, used: int, least: int) -> Array:
-    """The same array with room for more."""
-    longer = np.empty(max(2 * array.size, least), dtype=array.dtype)
-    for k in range(used):
-        longer[k] = array[k]
-    return longer
+            entries[slot, 0], entries[slot, 1], entries[slot, 3] = hashes[k, 0], hashes[k, 1], hashes[k, 2]
+            entries[slot, 2] = np.uint64(run + k)
 
 
 @compiled
@@ -136,14 +126,14 @@ def keep_words(
     stop_text: Array,
     stop_starts: Array,
     seeds: Array,
-) -> tuple[Array, Array]:
-    """Copy words with one space between them, without stop words, and change begins and stops accordingly."""
+    out: Array,
+    left: Array,
+) -> None:
+    """Copy words to `out` with one space between them, without stop words, and change begins and stops accordingly.
+
+    left[row] becomes the number of the words that are left of the texts before it.
+    """
     kept, at = 0, 0
-    size = SPARE
-    for t in range(texts[-1]):
-        size += stops[t] - begins[t] + 1
-    out = np.empty(size, dtype=np.uint8)
-    left = np.zeros_like(texts)
     for row in range(texts.size - 1):
         for t in range(texts[row], texts[row + 1]):
             begin, size = begins[t], stops[t] - begins[t]
@@ -160,10 +150,9 @@ def keep_words(
             at += size + 1
             kept += 1
         left[row + 1] = kept
-    return out, left
 
 
-@compiled
+@inner
 def _copy_word(source: Array, begin: int, size: int, target: Array, at: int) -> None:
     """Copy a word, eight bytes at a time where nothing is in the way; some behind it are overwritten."""
     if begin + size + 8 <= source.size and at + size + 8 <= target.size:
@@ -174,35 +163,17 @@ def _copy_word(source: Array, begin: int, size: int, target: Array, at: int) -> 
             target[at + k] = source[begin + k]
 
 
-@compiled
-def _room_for(
-    entries: Array, text: Array, starts: Array, known: int, words: int, size: int
-) -> tuple[Array, Array, Array]:
-    """The arrays of a vocabulary with room for so many more words of so many bytes."""
-    if starts[known] + size + SPARE > text.size:
-        text = longer(text, starts[known], starts[known] + size + SPARE)
-    if known + words + 1 > starts.size:
-        starts = longer(starts, known + 1, known + words + 1)
-    if _is_full(entries.shape[0], known + words):
-        entries = _more_entries(entries, 2 * entries.shape[0])
-    return entries, text, starts
-
-
-@compiled
+@inner
 def _number_run(
-    scratch: Array, begins: Array, stops: Array, run: int, last: int, behind: int, seeds: Array, entries: Array,
-    text: Array, starts: Array, known: int, growing: bool, tail: Array, tail_seeds: Array, hashes: Array,
-    numbers: Array, count: int,
-) -> tuple[Any, int]:  # fmt: skip
-    """Number the words that begin with the units from `run` on and have `behind` more; how many numbers and words.
-
-    Memory is asked for all their entries before the first is needed. There must be room for those that are new.
-    """
+    scratch: Array, begins: Array, stops: Array, run: int, last: int, seeds: Array, entries: Array, text: Array,
+    starts: Array, growing: bool, tail: Array, tail_seeds: Array, hashes: Array, numbers: Array, state: Array,
+) -> None:  # fmt: skip
+    """Number words `run` to `last`, at most RUN of them. Memory is asked for all entries before the first is needed."""
     mask = np.uint64(entries.shape[0] - 1)
-    at = np.uint64(count)  # unsigned: an index is not asked whether it counts from the end
+    known, at = state[KNOWN], np.uint64(state[COUNT])  # unsigned: an index is not asked whether it counts from the end
     for k in range(np.uint64(last - run)):
         begin = begins[np.uint64(run) + k]
-        first, more = _key(scratch, begin, stops[np.uint64(run + behind) + k] - begin, seeds)
+        first, more = _key(scratch, begin, stops[np.uint64(run) + k] - begin, seeds)
         hashed = _hashed(first, more, seeds)
         hashes[k, 0], hashes[k, 1], hashes[k, 2] = first, more, hashed
         fetch(entries, np.uint64(4) * (hashed & mask))
@@ -214,7 +185,7 @@ def _number_run(
             at += _ONE
             continue
         begin = begins[np.uint64(run) + k]
-        size = stops[np.uint64(run + behind) + k] - begin
+        size = stops[np.uint64(run) + k] - begin
         slot = _find(entries, text, starts, scratch, begin, size, first, more, slot)
         if entries[slot, 1] != 0:
             numbers[at] = np.int32(entries[slot, 2])
@@ -222,7 +193,8 @@ def _number_run(
         elif growing:
             _copy_word(scratch, begin, size, text, starts[known])
             starts[known + 1] = starts[known] + size
-            _enter(entries, slot, first, more, known, hashed)
+            entries[slot, 0], entries[slot, 1], entries[slot, 3] = first, more, hashed
+            entries[slot, 2] = np.uint64(known)
             numbers[at] = known
             at += _ONE
             known += 1
@@ -231,68 +203,55 @@ def _number_run(
             if bucket >= 0:
                 numbers[at] = bucket
                 at += _ONE
-    return np.int64(at), known
+    state[KNOWN], state[COUNT] = known, np.int64(at)
 
 
-@compiled
-def number_all(
-    scratch: Array, begins: Array, stops: Array, first: int, last: int, behind: int, seeds: Array, entries: Array,
-    text: Array, starts: Array, known: int, growing: bool, tail: Array, tail_seeds: Array, hashes: Array,
-    numbers: Array, count: int,
-) -> tuple[Array, int, Array, Array, Array, int]:  # fmt: skip
-    """Number the words that begin with the units from `first` on, a run at a time; arrays grow if need be."""
-    if count + last - first > numbers.size:
-        numbers = longer(numbers, count, count + last - first)
-    for run in range(first, last, RUN):
-        end = min(run + RUN, last)
+@inner
+def number_some(
+    scratch: Array, begins: Array, stops: Array, words: int, seeds: Array, entries: Array, text: Array, starts: Array,
+    growing: bool, tail: Array, tail_seeds: Array, hashes: Array, numbers: Array, state: Array,
+) -> bool:  # fmt: skip
+    """Number the words from state[WORD] to `words`; False where room is short."""
+    while state[WORD] < words:
+        run = state[WORD]
+        last = run + RUN if run + RUN < words else words
+        if state[COUNT] + last - run > numbers.size:
+            return False
         if growing:
-            size = (behind + 1) * (stops[end - 1 + behind] - begins[run])  # at most
-            entries, text, starts = _room_for(entries, text, starts, known, end - run, size)
-        count, known = _number_run(
-            scratch, begins, stops, run, end, behind, seeds, entries, text, starts, known, growing, tail, tail_seeds,
-            hashes, numbers, count,
+            known, size = state[KNOWN], 0
+            for k in range(run, last):
+                size += stops[k] - begins[k]
+            many = 10 * (known + last - run) > 7 * entries.shape[0]  # frequent words come early and are found at once
+            if many or known + last - run + 1 > starts.size or starts[known] + size + SPARE > text.size:
+                return False
+        _number_run(
+            scratch, begins, stops, run, last, seeds, entries, text, starts, growing, tail, tail_seeds, hashes, numbers,
+            state,
         )  # fmt: skip
-    return numbers, count, entries, text, starts, known
+        state[WORD] = last
+    return True
 
 
 @compiled
 def number_words(
-    scratch: Array, begins: Array, stops: Array, groups: Array, texts: Array, whole: bool, least: int, most: int,
-    seeds: Array, entries: Array, text: Array, starts: Array, known: int, growing: bool, tail: Array, tail_seeds: Array,
-) -> tuple[Array, Array, Array, Array, Array, int]:  # fmt: skip
-    """The numbers of the words (or n-grams, `least` to `most` long) of each text, and where those of each begin.
+    scratch: Array, begins: Array, stops: Array, texts: Array, seeds: Array, entries: Array, text: Array, starts: Array,
+    growing: bool, tail: Array, tail_seeds: Array, hashes: Array, numbers: Array, firsts: Array, state: Array,
+) -> bool:  # fmt: skip
+    """Write the numbers of the words of each text, and where those of each begin; False where room is short.
 
-    With `growing` new words are added to the vocabulary, whose arrays are returned as they then are; without, words it
-    does not know have the number that `tail` has for their hash, or are left out. `whole`: of a group that is shorter
-    than an n-gram all of it counts, once.
+    The words of text i are those from texts[i] on. With `growing` new words are added to the vocabulary; without,
+    words it does not know have the number that `tail` has for their hash, or are left out.
     """
-    rows = texts.size - 1
-    numbers = np.empty(max(64, groups[texts[rows]]), dtype=np.int32)
-    firsts = np.zeros(rows + 1, dtype=np.int64)
-    hashes = np.empty((RUN, 3), dtype=np.uint64)
-    count: Any = np.int64(0)  # not literally 0, for which all would be compiled once more
-    for row in range(rows):
-        for g in range(texts[row], texts[row + 1]):
-            units = groups[g + 1] - groups[g]
-            for n in range(least, most + 1):
-                together = min(n, units)
-                if together < n and (not whole or units == 0):
-                    break
-                numbers, count, entries, text, starts, known = number_all(
-                    scratch, begins, stops, groups[g], groups[g + 1] - together + 1, together - 1, seeds, entries, text,
-                    starts, known, growing, tail, tail_seeds, hashes, numbers, count,
-                )  # fmt: skip
-                if whole and n >= units:
-                    break
-        firsts[row + 1] = count
-    return numbers[:count], firsts, entries, text, starts, known
-
-
-@compiled
-def _bucket(text: Array, begin: int, size: int, buckets: int, seeds: Array) -> Any:
-    """The bucket of a word, the same on every machine and in every model file."""
-    first, more = _key(text, begin, size, seeds)
-    return np.int64(_hashed_once(first, more, seeds) % np.uint64(buckets))
+    while state[ROW] < texts.size - 1:
+        state[CUT] = texts[state[ROW] + 1]
+        if not number_some(
+            scratch, begins, stops, state[CUT], seeds, entries, text, starts, growing, tail, tail_seeds,
+            hashes, numbers, state,
+        ):  # fmt: skip
+            return False
+        state[ROW] += 1
+        firsts[state[ROW]] = state[COUNT]
+    return True
 
 
 @compiled
@@ -300,15 +259,3 @@ def word_buckets(text: Array, starts: Array, buckets: int, seeds: Array, out: Ar
     """The bucket of each word; `text` has fifteen bytes more than they."""
     for k in range(starts.size - 1):
         out[k] = _bucket(text, starts[k], starts[k + 1] - starts[k], buckets, seeds)
-
-
-@compiled
-def taken_words(text: Array, starts: Array, order: Array, out: Array, out_starts: Array) -> None:
-    """Some words, one behind the other."""
-    at = 0
-    for k in range(order.size):
-        begin, end = starts[order[k]], starts[order[k] + 1]
-        out_starts[k] = at
-        _copy_word(text, begin, end - begin, out, at)
-        at += end - begin
-    out_starts[order.size] = at

@@ -1,10 +1,10 @@
 """Counts of the words of texts."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -67,11 +67,11 @@ class Vocabulary:
 
     def take(self, order: Integers) -> "Vocabulary":
         """Some of the words in this order."""
-        starts = np.empty(order.size + 1, dtype=np.int64)
-        text = np.empty(self.text.size + SPARE, dtype=np.uint8)
-        kernels.taken_words(self.text, self.starts, order, text, starts)
-        few = 2 * starts[-1] < text.size
-        return Vocabulary(text[: starts[-1]].copy() if few else text[: starts[-1]], starts)
+        _, starts, text = self.array.cast(pa.large_binary()).take(pa.array(order)).buffers()
+        if not order.size:
+            return NO_WORDS
+        ends = np.frombuffer(starts, dtype=np.int64)[: order.size + 1]
+        return Vocabulary(np.frombuffer(text, dtype=np.uint8)[: ends[-1]].copy(), ends.copy())
 
     @cached_property
     def rare(self) -> int:
@@ -92,23 +92,27 @@ class Vocabulary:
         return self._indexed()
 
     def _indexed(self) -> "Index":
-        text = self.padded
-        return Index(kernels.index_words(text, self.starts, SEEDS), text, self.starts, len(self))
+        text, size = self.padded, 16
+        while too_many(len(self), size):
+            size *= 2
+        entries = np.zeros((size, 4), dtype=np.uint64)
+        kernels.index_words(text, self.starts, SEEDS, _room_for_hashes(), entries)
+        return Index(entries, text, self.starts, len(self))
 
     def numbers_of(self, words: "Vocabulary") -> Codes:
         """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
-        here, every = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
-        known = here.entries, here.text, here.starts, here.known, False, ALL_UNKNOWN, BUCKET_SEEDS
-        begins, stops, texts = words.starts[:-1], words.starts[1:], np.array([0, 1])
-        return np.asarray(
-            kernels.number_words(words.padded, begins, stops, every, texts, False, 1, 1, SEEDS, *known)[0]
-        )
+        here, texts = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
+        units = [words.padded, words.starts[:-1], words.starts[1:], texts]
+        return numbered(kernels.number_words, units, here, False, ALL_UNKNOWN, 1, len(words))[0]
 
     def followed_by(self, words: "Vocabulary") -> "Vocabulary":
         """These words and others behind them."""
         starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
         return Vocabulary(np.concatenate([self.text, words.text]), starts)
 
+
+# The texts that count, class by class, and the label and weight of every text.
+Labelled = tuple[Integers, Codes, Floats]
 
 # The number of a word that is not in a vocabulary.
 UNKNOWN = np.iinfo(np.int32).max
@@ -156,9 +160,80 @@ def in_order(vocabulary: Vocabulary) -> Integers:
     return order
 
 
+def too_many(words: int, entries: int) -> bool:
+    """Whether so many words need more entries; as `kernels.words` asks."""
+    return 10 * words > 7 * entries
+
+
+def _room_for_hashes() -> npt.NDArray[np.uint64]:
+    from deciban.kernels.words import RUN
+
+    return np.empty((RUN, 3), dtype=np.uint64)
+
+
+def longer(array: npt.NDArray[Any], least: int) -> npt.NDArray[Any]:
+    """The same array with twice the room, or `least`."""
+    grown = np.empty(max(2 * array.size, least), dtype=array.dtype)
+    grown[: array.size] = array
+    return grown
+
+
+def numbered(
+    kernel: Callable[..., bool], units: list[Any], index: "Index", growing: bool, tail: Codes, rows: int, expected: int
+) -> tuple[Codes, Integers, "Index"]:
+    """The numbers of the words of `rows` texts, where those of each begin, and the vocabulary, which may have grown.
+
+    kernel: `number_texts` or `number_words`, which stops where room is short; units: what it takes first, the texts or
+    words with `scratch`, `begins` and `stops`. About so many numbers are expected.
+    """
+    from deciban.kernels.words import COUNT, CUT, KNOWN, ROW, RUN, STATES, WORD
+
+    entries, text, starts, known = index
+    numbers, firsts = np.empty(max(expected, 64), dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
+    state, hashes = np.zeros(STATES, dtype=np.int64), _room_for_hashes()
+    state[KNOWN], state[CUT] = known, -1
+    while not kernel(*units, SEEDS, entries, text, starts, growing, tail, BUCKET_SEEDS, hashes, numbers, firsts, state):
+        row, word, known, count, cut = (int(state[k]) for k in (ROW, WORD, KNOWN, COUNT, CUT))
+        if cut < 0:  # what texts are cut into
+            scratch, begins, stops = units[-3:]
+            units[-3:] = longer(scratch, 0), longer(begins, 0), longer(stops, 0)
+            continue
+        last = min(word + RUN, cut)
+        if count + last - word > numbers.size:
+            share = (row + 1) / rows  # of the texts, which may need as much again
+            numbers = longer(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
+        if growing:
+            begins, stops = units[-3:-1] if len(units) == 4 else units[-2:]
+            size = int((stops[word:last] - begins[word:last]).sum())
+            if starts[known] + size + SPARE > text.size:
+                text = longer(text, int(starts[known]) + size + SPARE)
+            if known + last - word + 1 > starts.size:
+                starts = longer(starts, known + last - word + 1)
+            while too_many(known + last - word, len(entries)):
+                found = np.zeros((2 * len(entries), 4), dtype=np.uint64)
+                kernels.move_entries(entries, found)
+                entries = found
+    return numbers[: state[COUNT]], firsts, Index(entries, text, starts, int(state[KNOWN]))
+
+
+def counted_words(
+    numbers: Codes, amounts: Floats | None, firsts: Integers, labelled: Labelled, known: int, classes: int
+) -> SparseRows:
+    """The weights of texts added up for each of their words, class by word; see `kernels.count_words`."""
+    order, labels, weights = labelled
+    most = min(classes * known, int(np.diff(firsts)[order].sum()))
+    words, counts, ends = np.empty(most, dtype=np.int32), np.empty(most), np.zeros(classes + 1, dtype=np.int64)
+    touched, each = np.empty(known + 1, dtype=np.int32), np.zeros(0) if amounts is None else amounts
+    kernels.count_words(numbers, each, firsts, order, labels, weights, np.zeros(known), touched, words, counts, ends)
+    ends = np.maximum.accumulate(ends)
+    return SparseRows(counts[: ends[-1]], words[: ends[-1]], ends, known)
+
+
 def gathered(numbers: Codes, firsts: Integers, words: int) -> SparseRows:
     """How often each of so many words is in each text."""
-    data, indices, indptr = kernels.gather_numbers(numbers, firsts, words)
+    place, indptr = np.full(words, -1, dtype=np.int32), np.zeros(firsts.size, dtype=np.int64)
+    data, indices = np.empty(numbers.size), np.empty(numbers.size, dtype=np.int32)
+    kernels.gather_numbers(numbers, firsts, place, data, indices, indptr)
     return SparseRows(data, indices, indptr, words)
 
 
@@ -254,8 +329,10 @@ def _added(mine: Counted, theirs: Counted) -> Counted:
     numbers[new] = np.arange(len(words), len(words) + new.size)
     if new.size:
         words = words.followed_by(more.take(new))
-    data, indices, indptr = kernels.add_counts(*counts.kernel_arrays(), *others.kernel_arrays(), numbers, len(words))
-    return words, SparseRows(data, indices, indptr, len(words))
+    most, place = counts.stored.size + others.stored.size, np.full(len(words), -1, dtype=np.int64)
+    data, indices, ends = np.empty(most), np.empty(most, dtype=np.int32), np.zeros_like(counts.indptr)
+    kernels.add_counts(*counts.kernel_arrays(), *others.kernel_arrays(), numbers, place, data, indices, ends)
+    return words, SparseRows(data[: ends[-1]], indices[: ends[-1]], ends, len(words))
 
 
 def _sorted(words: Vocabulary, counts: SparseRows) -> Counted:
