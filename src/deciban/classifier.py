@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 
-from deciban.arrays import Codes, Floats, Integers
+from deciban.arrays import Codes, Floats, Integers, with_each
 from deciban.data.examples import Examples, Labelled, LabelledStream
 from deciban.data.infer import ColumnSpec, Defaults, check_columns, extended, settle
 from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
@@ -22,7 +22,9 @@ from deciban.data.schema import Schema, listed
 from deciban.data.sources import scan
 from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Table, from_numbers, with_columns
-from deciban.data.write import refuse_inputs, written
+from deciban.data.text_types import as_whole
+from deciban.data.write import FileKind, kind_of_file, refuse_inputs, written
+from deciban.data.written import Habit
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, Decisions, decided, incurred, risks
@@ -233,34 +235,40 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return np.asarray(model.classes[self._scored(X, most_probable, model=model)])
 
     def predicted(
-        self, X: Any, *, probabilities: bool = False, observe: Callable[[Table], None] | None = None  # noqa: N803
-    ) -> Iterator[pa.Table]:  # fmt: skip
+        self,
+        X: Any,  # noqa: N803
+        *,
+        probabilities: bool = False,
+        observe: Callable[[Table], None] | None = None,
+        for_file: FileKind | None = None,
+    ) -> Iterator[pa.Table]:
         """Tables of the rows of X, piece by piece, with what is predicted beside: `predicted` and its `probability`.
 
-        probabilities: also those of every class. observe: is called with each piece as the model reads it. Memory does
-        not grow with a file.
+        probabilities: also those of every class. observe: is called with each piece as the model reads it. for_file:
+        what the tables are written to: for "csv" cells of a CSV file stay as they are written there, for "json" its
+        whole numbers are integers; None is typed columns. Memory does not grow with a file.
         """
         model = self._known().model
 
-        def beside(table: Table, first_row: int) -> pa.Table:
+        def beside(table: Table, first_row: int, shown: Table) -> pa.Table:
             if observe is not None:
                 observe(table)
             posterior, best = self._posterior_and_best(model, table, first_row)
             added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
             if probabilities:
                 added |= {f"P({label})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
-            return with_columns(table, added)
+            return with_columns(shown, added)
 
-        yield from self._each(X, beside, others_as_text=True)
+        yield from self._each(X, beside, others_as_text=True, for_file=for_file)
 
     def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
         """Write the tables of `predicted` to a .csv, .jsonl or .parquet file; the number of rows."""
-        source = open_rows(X, self.column_types())
+        source = open_rows(X, self.column_types(), self._habit)
         if isinstance(source, Source):
             refuse_inputs(path, source.inputs)
         rows = 0
         with written(path) as write:
-            for table in self.predicted(source, probabilities=probabilities):
+            for table in self.predicted(source, probabilities=probabilities, for_file=kind_of_file(path)):
                 write(table)
                 rows += table.num_rows
         return rows
@@ -423,22 +431,29 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._decided(self._open(X), self._loss(loss, reject))
 
     def decided(
-        self, X: Any, loss: Any = None, *, reject: float | None = None, observe: Callable[[Table], None] | None = None  # noqa: N803
-    ) -> Iterator[pa.Table]:  # fmt: skip
+        self,
+        X: Any,  # noqa: N803
+        loss: Any = None,
+        *,
+        reject: float | None = None,
+        observe: Callable[[Table], None] | None = None,
+        for_file: FileKind | None = None,
+    ) -> Iterator[pa.Table]:
         """Tables of the rows of X, piece by piece, with the decision beside, its risk, and the next best one.
 
-        observe: is called with each piece as the model reads it.
+        observe, for_file: as for `predicted`.
         """
         fitting = self._loss(loss, reject)
 
-        def beside(table: Table, first_row: int) -> pa.Table:
+        def beside(table: Table, first_row: int, shown: Table) -> pa.Table:
             if observe is not None:
                 observe(table)
             found = self._decided(table, fitting, first_row)
             chosen = {"decision": found.decision, "risk": found.risk}
-            return with_columns(table, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
+            return with_columns(shown, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
 
-        yield from self._each(X, beside, others_as_text=not fitting.varies)  # costs that vary may be columns
+        others_as_text = not fitting.varies  # costs that vary may be columns
+        yield from self._each(X, beside, others_as_text=others_as_text, for_file=for_file)
 
     def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
         """The expected loss of every decision, row by decision, in the order of the loss."""
@@ -700,7 +715,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 raise DataError("the table has no rows; there is nothing to learn from")
             refuse_empty(sample.table)
             sample = sample.weighing()
-            base = settle(sample.table, self.columns, defaults, partly, sample.weights)
+            notes = everything.notes or examples.notes
+            base = settle(sample.table, self.columns, defaults, partly, sample.weights).noting(notes)
 
             def count(schema: Schema) -> Counts:
                 start = Counts.empty(schema)
@@ -710,11 +726,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 return counts
 
             target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
-            origin = Origin(target, weight, ignored=examples.ignored)
+            origin = Origin(target, weight, ignored=examples.ignored, habit=everything.habit or examples.habit)
             if self.tune is None:
                 return self._fitted(count(base), origin)
             table = base.fitting(sample.table)
             counts, tuning = tuned(table, sample.labels, sample.weights, base, count, self.threads)
+            tuning = replace(tuning, schema=tuning.schema.noting(notes))
             return replace(self._fitted(counts, origin), tuning=tuning)
 
     def _extended(self, schema: Schema, examples: Examples, defaults: Defaults) -> tuple[Schema, Examples]:
@@ -743,7 +760,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Columns of a file are read as those that were learned, and left out if those were; unless it is learned `anew`.
         """
         given = scan(X) if isinstance(X, str | os.PathLike) else X
-        source = open_rows(given, {} if anew else self.column_types(y if isinstance(y, str) else None))
+        types = {} if anew else self.column_types(y if isinstance(y, str) else None)
+        source = open_rows(given, types, None if anew else self._habit)
         if not isinstance(source, Stream):
             return Labelled.of(source, y, sample_weight)
         if isinstance(source, Source) and not anew:
@@ -753,38 +771,53 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return replace(examples, labels_look_like=given.looks_like(y))
         return examples
 
+    def _source(self, source: Source) -> Source:
+        """A table that is read as the model has learned to."""
+        return (source if self._habit is None else source.with_habit(self._habit)).reading_as(self.column_types())
+
+    @property
+    def _habit(self) -> Habit | None:
+        return self._known().origin.habit if self.__sklearn_is_fitted__() else None
+
     def _open(self, X: Any) -> Table:  # noqa: N803
         """All rows in memory."""
-        return open_table(X, self.column_types())
+        return open_table(X, self.column_types(), self._habit)
 
     def _scored(self, X: Any, finish: Finish, full: bool = False, model: Model | None = None) -> npt.NDArray[Any]:  # noqa: N803
         """finish(log joint, log prior) of all rows, batch by batch on threads, by one and the same model."""
         fitted = self._known().model if model is None else model
-        source = open_rows(X, self.column_types())
+        source = open_rows(X, self.column_types(), self._habit)
         if not isinstance(source, Stream):
             return scored(fitted, fitted.schema.fitting(source), finish, full, self.threads)
 
-        def part(table: Table, first_row: int) -> npt.NDArray[Any]:
+        def part(table: Table, first_row: int, shown: Table) -> npt.NDArray[Any]:
             return scored(fitted, fitted.schema.fitting(table), finish, full, self.threads, first_row)
 
         return np.concatenate(list(self._each(source, part)))
 
-    def _each(self, X: Any, what: Callable[[Table, int], Any], others_as_text: bool = False) -> Iterator[Any]:  # noqa: N803
-        """`what` of tables and the numbers of their first rows: of one in memory, or of those of a stream.
+    def _each(
+        self,
+        X: Any,  # noqa: N803
+        what: Callable[[Table, int, Table], Any],
+        others_as_text: bool = False,
+        for_file: FileKind | None = None,
+    ) -> Iterator[Any]:
+        """`what` of tables, the numbers of their first rows, and the tables as they are shown in such a file.
 
-        others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
+        The table is one in memory, or those of a stream. others_as_text: the columns of a CSV file that the model does
+        not know are passed on as they are written.
         """
-        source = open_rows(X, self.column_types())
+        source = open_rows(X, self.column_types(), self._habit)
         if others_as_text and isinstance(source, Source):
             known = self.column_types()
             source = source.as_text([name for name in source.names if name not in known])
         if not isinstance(source, Stream):
-            yield what(source, 0)
+            yield what(source, 0, source)
             return
         with source.naming(), progress("reading", "rows", source.expected) as advance:
             first_row = 1  # as people count the rows of a file
-            for table in source.tables():
-                yield what(Frame(table), first_row)
+            for table, shown in _shown(source, for_file):
+                yield what(Frame(table), first_row, Frame(shown))
                 first_row += table.num_rows
                 advance(table.num_rows)
 
@@ -800,6 +833,15 @@ def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> Non
             f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}; "
             f"correct the labels, or give their column the type of the classes"
         )
+
+
+def _shown(source: Stream, for_file: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Tables of a stream, each with what is shown of it in such a file."""
+    if for_file in ("csv", "tsv") and isinstance(source, Source):
+        yield from source.beside_text()
+        return
+    for table in source.tables():
+        yield table, with_each(table, as_whole) if for_file == "json" and not source.typed else table
 
 
 def _column_of(table: Table) -> Callable[[str], Any]:

@@ -1,12 +1,14 @@
 """What a fitted classifier knows, and what it must have to know anything."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from deciban.arrays import Floats
+from deciban.data.schema import LATER
 from deciban.data.tables import Table
+from deciban.data.written import Habit
 from deciban.errors import DataError
 from deciban.model import Counts, Model, estimate
 from deciban.tune.tuning import Tuning
@@ -17,12 +19,14 @@ class Origin:
     """Where the rows came from: the columns of their labels and weights, and the shards they were added up from.
 
     ignored: columns of their files that were left out, and are left out of files that are learned later.
+    habit: how the cells of their files were written, and so are read later; None is the usual way.
     """
 
     target: str | None = None
     weight: str | None = None
     shards: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    habit: Habit | None = field(default=None, metadata=LATER)
 
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))

@@ -89,6 +89,10 @@ def reading(command: Command) -> Command:
             click.option("--encoding", metavar="NAME", help="Of a CSV file or documents, such as "
                          "latin-1; UTF-8 unless given."),
             click.option("--delimiter", metavar="SIGN", help="Of a CSV file; found by itself unless given."),
+            click.option("--thousands", metavar="SIGN", default="", help="What stands between the thousands of numbers "
+                         "in a CSV file, such as ','."),
+            click.option("--date-format", metavar="FORMAT", default="", help="How dates are written in a CSV file, "
+                         "such as %d.%m.%Y; ISO's way unless given."),
             click.option("--no-header", is_flag=True, help="The first line of a CSV file is a row, not the names."),
         )
     ):  # fmt: skip
@@ -96,7 +100,7 @@ def reading(command: Command) -> Command:
     return command
 
 
-READING = ("types", "ignore", "missing", "encoding", "delimiter", "no_header")
+READING = ("types", "ignore", "missing", "encoding", "delimiter", "thousands", "date_format", "no_header")
 
 
 def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
@@ -116,6 +120,8 @@ def opened(table: Sequence[str], options: dict[str, Any], output: str | None = N
         encoding=given["encoding"],
         delimiter=delimiter,
         header=not given["no_header"],
+        thousands=given["thousands"],
+        date_format=given["date_format"],
     )
     check_output(output, found.inputs)  # those of a folder, a glob or a query too
     return found

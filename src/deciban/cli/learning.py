@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.advice import tell_markers, warn_of_model
 from deciban.cli.common import (
     MODEL,
     TABLE,
@@ -106,7 +107,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     )
     clf.fit(scan, target, options["weight"])
     clf.save(output)
-    _warn(clf)
+    tell_markers(scan, target)
+    warn_of_model(clf, table)
     if as_json:
         from deciban.cli.judging import contents
 
@@ -145,6 +147,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         scan = opened(table, options, output or model)
         rows = labelled(clf, scan, options["target"])
         missing_columns(clf, scan)
+        tell_markers(scan, rows.target)
         new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
         shard = clf.shard(scan, rows.target, rows.weight)
         new_classes(clf, shard, scan.name)
@@ -219,7 +222,7 @@ def rows_of(clf: "BayesClassifier") -> str:
 
 
 def _tell(path: str, clf: "BayesClassifier", what: str, as_json: bool) -> None:
-    _warn(clf)
+    warn_of_model(clf)
     if as_json:
         from deciban.cli.judging import contents
 
@@ -228,17 +231,3 @@ def _tell(path: str, clf: "BayesClassifier", what: str, as_json: bool) -> None:
     if clf.tuning_ is not None and clf.tuning_.stale and clf.tuning_.rows:
         say("the weights of the evidence are those of before; `deciban learn --retune` or a new fit learns them anew")
     return None
-
-
-def _warn(clf: "BayesClassifier") -> None:
-    """Say what is probably not meant."""
-    if clf.classes_.size == 1:
-        complain("warning", f"there is only one class, {clf.classes_.tolist()[0]!r}: it will always be predicted")
-    schema = clf.counts_.schema.plain
-    for name in schema.looking_like("identifier"):
-        complain("warning", f"column {name!r} looks like an identifier; --ignore {name} leaves it out")
-    if some := schema.looking_like("numbers"):
-        reasons = {name: why for name, _, why in schema.rows()}
-        for name in some:
-            remedy = f"--missing names cells that mean nothing, --type {name}=number refuses them"
-            complain("warning", f"column {name!r} is {reasons[name]}; {remedy}")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from deciban.classifier import BayesClassifier
     from deciban.data.tables import Table
+    from deciban.data.write import FileKind
     from deciban.decisions.loss import Loss
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet file; standard output "
@@ -62,8 +63,9 @@ def predict(model: str, table: tuple[str, ...], output: str | None, as_json: boo
     clf = loaded(model)
     scan = opened(table, options, output)
     missing_columns(clf, scan)
+    kind = _kind(output, as_json)
     with unknown_cells(clf) as observe:
-        tables = clf.predicted(scan, probabilities=options["probabilities"], observe=observe)
+        tables = clf.predicted(scan, probabilities=options["probabilities"], observe=observe, for_file=kind)
         _write(output, tables, scan.names, as_json, options)
 
 
@@ -95,8 +97,9 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
     missing_columns(clf, scan)
     if loss is not None:
         _refuse_cost(options["costs"], loss, "neither a number nor a column of the table", scan.names)
+    kind = _kind(output, as_json)
     with unknown_cells(clf) as observe:
-        tables = clf.decided(scan, loss, reject=options["reject"], observe=observe)
+        tables = clf.decided(scan, loss, reject=options["reject"], observe=observe, for_file=kind)
         _write(output, tables, scan.names, as_json, options)
 
 
@@ -141,6 +144,15 @@ def about_costs(path: str | None) -> Iterator[None]:
     except LossError as problem:
         text = str(problem)
         raise DataError(text if path is None or text.startswith(path) else f"{path}: {text}") from problem
+
+
+def _kind(output: str | None, as_json: bool) -> "FileKind":
+    """What tables are written as."""
+    from deciban.data.write import kind_of_file
+
+    if output is not None:
+        return kind_of_file(output)
+    return "json" if as_json else "csv"
 
 
 def _write(
@@ -218,7 +230,7 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     clf = loaded(model)
     scan = opened(table, options)
     missing_columns(clf, scan)
-    typed = scan.reading_as(clf.column_types())
+    typed = clf._source(scan)
     shown = typed.at([number - 1 for number in row]) if row else typed.head(rows + 1)
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")

@@ -1,6 +1,6 @@
 """Rows with their labels and weights: a table in memory, or a stream of tables that is read again for every pass."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -16,6 +16,7 @@ from deciban.data.schema import listed
 from deciban.data.stream import Source, Stream, fewer_long_rows
 from deciban.data.tables import Frame, Table
 from deciban.data.text_types import as_whole
+from deciban.data.written import Habit
 from deciban.errors import SchemaError, UsageError
 from deciban.progress import progress
 
@@ -44,6 +45,16 @@ class Examples(Protocol):
     @property
     def ignored(self) -> tuple[str, ...]:
         """Columns of their source that were left out."""
+        ...
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """What is to be said of columns."""
+        ...
+
+    @property
+    def habit(self) -> Habit | None:
+        """How cells of a file are written, where that is not the usual way."""
         ...
 
     def pieces(self) -> Iterator["Labelled"]:
@@ -105,6 +116,14 @@ class Labelled:
     @property
     def ignored(self) -> tuple[str, ...]:
         return ()
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return {}
+
+    @property
+    def habit(self) -> Habit | None:
+        return None
 
     def pieces(self) -> Iterator["Labelled"]:
         yield self
@@ -171,6 +190,14 @@ class LabelledStream:
     @property
     def ignored(self) -> tuple[str, ...]:
         return self.stream.ignored if isinstance(self.stream, Source) else ()
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return self.stream.notes if isinstance(self.stream, Source) else {}
+
+    @property
+    def habit(self) -> Habit | None:
+        return self.stream.learned_habit if isinstance(self.stream, Source) else None
 
     def first_classes(self) -> LabelArray | None:
         """The classes of the first rows, if they can be seen without reading many."""

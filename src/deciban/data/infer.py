@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.arrays import Floats, decoded_cells, take_cells
+from deciban.data.meant import as_numbers, date_form, thousands_sign, with_unit
 from deciban.data.schema import GIVEN, LooksLike, Part, Schema, listed
 from deciban.data.tables import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
-from deciban.data.text_types import LEADING_ZERO, NUMBER
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base import Unseen
@@ -33,9 +33,6 @@ LOOKED_AT = 200
 
 # Letters of scripts that put no spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-
-# A column of text is probably meant as numbers if this share of its values are.
-MOSTLY = 0.9
 
 ColumnSpec = Mapping[Any, Family] | Family | None
 
@@ -183,21 +180,6 @@ def _of_integers(cells: np.ndarray, times: float, defaults: Defaults) -> Inferre
     return Inferred(Gaussian(), why)
 
 
-def _as_numbers(array: pa.Array) -> str | None:
-    """What is to be said of text of which nearly all cells are numbers."""
-    values = pc.unique(array.cast(pa.string()).drop_null())
-    if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
-        return None  # codes
-    numbers = pc.match_substring_regex(values, NUMBER.replace("POINT", "[.,]"))
-    others = values.filter(pc.invert(numbers))
-    if len(others) > (1.0 - MOSTLY) * len(values):
-        return None
-    if not len(others):
-        return ", numbers written as text"
-    word = others[0].as_py()
-    return f", numbers but for cells like {word if len(word) <= 20 else word[:19] + '…'!r}"
-
-
 def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     """Texts, and why; None where the cells are rather names of categories."""
     filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
@@ -218,6 +200,21 @@ def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
 def _like_names(values: np.ndarray) -> bool:
     """Whether distinct whole numbers number things: one after the other, or of many digits."""
     return bool(values[-1] - values[0] == values.size - 1 or np.abs(values).min() >= LONG_NUMBER)
+
+
+def _meant(values: pa.Array) -> tuple[LooksLike, str] | None:
+    """What distinct texts are probably meant as, and how that is said."""
+    if len(values) <= MOST_CODES:
+        return None
+    if form := date_form(values):
+        return "dates", f", dates written {form}"
+    if sign := thousands_sign(values):
+        return "thousands", f", numbers with thousands written {sign!r}"
+    if len(values) >= FEWEST_NAMES and (numbers := as_numbers(values)) is not None:
+        return "numbers", numbers
+    if cell := with_unit(values):
+        return "units", f", numbers with a unit, such as {cell}"
+    return None
 
 
 def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults) -> Inferred | None:
@@ -244,10 +241,11 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults) -> Inferred | 
     if is_text(kind):
         if (found := _as_text(array, defaults)) is not None:
             return found
-        distinct = pc.count_distinct(array.cast(pa.string())).as_py()
+        values = pc.unique(array.cast(pa.string()).drop_null())
+        distinct = len(values)
         why = f"text, {distinct:,} distinct in {counted(len(array), 'row')}"
-        if distinct >= FEWEST_NAMES and (numbers := _as_numbers(array)) is not None:
-            return Inferred(categorical, why + numbers, "numbers")
+        if (meant := _meant(values)) is not None:
+            return Inferred(categorical, why + meant[1], meant[0])
         if distinct == len(array) >= FEWEST_NAMES:
             return Inferred(categorical, f"{why}, which looks like an identifier", "identifier")
         return Inferred(categorical, why)

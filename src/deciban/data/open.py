@@ -12,8 +12,9 @@ from scipy import sparse
 
 from deciban.arrays import repeated
 from deciban.data.sources import scan
-from deciban.data.stream import Stream
+from deciban.data.stream import Source, Stream
 from deciban.data.tables import Frame, Matrix, SparseMatrix, Table, is_text, plain_type, sparse_rows
+from deciban.data.written import Habit
 from deciban.errors import DataError, UsageError
 
 # Half of a pair that would be a character; no file can hold it.
@@ -23,14 +24,19 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def open_rows(data: Any, types: Mapping[str, str]) -> Table | Stream:
-    """A table in memory, or a stream of files or a query; `types` are Arrow's, of columns that are known already."""
+def open_rows(data: Any, types: Mapping[str, str], habit: Habit | None = None) -> Table | Stream:
+    """A table in memory, or a stream of files or a query; `types` are Arrow's, of columns that are known already.
+
+    habit: how cells of CSV files were written that were learned before.
+    """
     if isinstance(data, str | os.PathLike):
         data = scan(data)
+    if habit is not None and isinstance(data, Source):
+        data = data.with_habit(habit)
     return data.reading_as(types) if isinstance(data, Stream) else open_table(data)
 
 
-def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
+def open_table(data: Any, types: Mapping[str, str] | None = None, habit: Habit | None = None) -> Table:
     """NumPy arrays, SciPy sparse matrices, frames (anything with `__arrow_c_stream__`), dicts of columns, lists.
 
     Arrow types, missing cells and column names come along as they are.
@@ -40,7 +46,7 @@ def open_table(data: Any, types: Mapping[str, str] | None = None) -> Table:
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
     if isinstance(data, str | os.PathLike | Stream):
-        source = open_rows(data, types or {})
+        source = open_rows(data, types or {}, habit)
         return Frame(source.table()) if isinstance(source, Stream) else source
     if isinstance(data, bytes):
         raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")

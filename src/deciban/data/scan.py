@@ -5,6 +5,7 @@ a guess from the first rows must not change later ones. Numbers are read as doub
 whole numbers is 3.5.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -20,8 +21,9 @@ from deciban.data.drawing import drawn
 from deciban.data.quick import PIECE, STRANGE, Quick, bytes_of, pieces
 from deciban.data.stream import Source, fewer_long_rows
 from deciban.data.temporary import spill_folder
-from deciban.data.text_types import as_days, as_whole, converted, kind_of, text_type
-from deciban.errors import DataError
+from deciban.data.text_types import as_days, as_whole, kind_of, text_type
+from deciban.data.written import MARKERS, Habit, Written, found_written, marker_note
+from deciban.errors import BadCell, DataError
 from deciban.progress import Advance
 
 if TYPE_CHECKING:
@@ -70,8 +72,8 @@ class Reading:
                 call = f"{call.removesuffix(')')}{option})"
         return replace(self, call=call)
 
-    def select(self, names: Sequence[str], types: Mapping[str, str]) -> str:
-        """The query for these columns; those that it does not have are missing."""
+    def select(self, names: Sequence[str], types: Mapping[str, str], missing: Sequence[str] = ()) -> str:
+        """The query for these columns; those that it does not have are missing, as are these cells of a CSV file."""
         inner = {here: there for there, here in self.columns}
         shown = []
         for k, name in enumerate(names):
@@ -83,6 +85,7 @@ class Reading:
         if self.csv:
             read_as = (f"'{there}': '{types.get(here, 'VARCHAR')}'" for there, here in self.columns)
             call = call.replace("%COLUMNS%", ", ".join(read_as))
+            call = call.replace("%MISSING%", ", ".join(map(literal, ("", *missing))))
         return f"SELECT {', '.join(shown)} FROM {call}"
 
 
@@ -92,7 +95,8 @@ class Scan(Source):
 
     types: DuckDB's, of columns of text that is to be converted, or of others that are to be cast. own_types: those that
     columns have by themselves. unsure: columns of a CSV file that had no cell where its types were looked up. days:
-    columns of a CSV file that hold dates without a time of the day.
+    columns of a CSV file that hold dates without a time of the day. missing: cells of a CSV file that mean a missing
+    one. written: columns of a CSV file that are read as text and converted here. habit: how the user writes cells.
     """
 
     readings: tuple[Reading, ...]
@@ -106,6 +110,9 @@ class Scan(Source):
     rows: int | None = None  # where that is known beforehand
     quick: Quick | None = None  # reads files without DuckDB
     named: tuple[str, ...] = ()  # files that a query names
+    missing: tuple[str, ...] = ()
+    written: Mapping[str, Written] = field(default_factory=dict)
+    habit: Habit = Habit()
     kept: tuple[Any, ...] = ()  # files that are deleted when nobody reads them any more
 
     @property
@@ -147,18 +154,48 @@ class Scan(Source):
     def with_types(self, types: Mapping[str, str]) -> "Scan":
         """Read some columns as another type."""
         self._refuse_strange(types)
-        return replace(self, types={**self.types, **types}, unsure=self.unsure - set(types))
+        written = {name: how for name, how in self.written.items() if name not in types}
+        if not self.typed:
+            written |= {name: how for name, kind in types.items() if (how := self._written_as(kind)) is not None}
+        notes = {name: note for name, note in self.notes.items() if name not in types}
+        unsure = self.unsure - set(types)
+        return replace(self, types={**self.types, **types}, unsure=unsure, written=written, notes=notes)
+
+    def _written_as(self, kind: str) -> Written | None:
+        """How columns of this type are written, where the user said something of that."""
+        if kind == "DOUBLE" and self.habit.thousands:
+            return Written(kind, self.decimal, self.habit.thousands, markers=False)
+        if kind == "TIMESTAMP" and self.habit.date_format:
+            return Written(kind, date_format=self.habit.date_format, markers=False)
+        return None
+
+    @property
+    def learned_habit(self) -> Habit | None:
+        marked = tuple(name for name, how in self.written.items() if how.markers and name in self.columns)
+        habit = replace(self.habit, marked=marked)
+        return None if habit == Habit() else habit
+
+    def with_habit(self, habit: Habit) -> "Scan":
+        """Read cells as a model has learned to; what the user says of this file goes before."""
+        if self.typed:
+            return self
+        missing = tuple(dict.fromkeys((*self.missing, *habit.missing)))
+        mine = self.habit
+        both = Habit(missing, habit.marked, mine.thousands or habit.thousands, mine.date_format or habit.date_format)
+        return replace(self, missing=missing, habit=both, quick=self.quick if missing == self.missing else None)
 
     def as_text(self, columns: Sequence[str]) -> "Scan":
         """Leave some columns of a CSV file as they are written."""
         return self if self.typed else self.with_types(dict.fromkeys(columns, "VARCHAR"))
 
     def with_dates_as_text(self, column: str) -> "Scan":
-        """Classes that are dates in a CSV file are taken as they are written."""
-        return self.as_text([column]) if self.types.get(column, "").startswith("TIME") else self
+        """Classes that are dates in a CSV file, or numbers among other words, are taken as they are written."""
+        as_written = column in self.written or self.types.get(column, "").startswith("TIME")
+        return self.as_text([column]) if as_written else self
 
     def looks_like(self, column: str) -> str:
-        return kind_of(self.types.get(column, self.own_types.get(column, "")))
+        as_written = column in self.written and self.written[column].markers
+        return "VARCHAR" if as_written else kind_of(self.types.get(column, self.own_types.get(column, "")))
 
     def reading_as(self, types: Mapping[str, str]) -> "Scan":
         wanted = {}
@@ -167,9 +204,24 @@ class Scan(Source):
             here = self.own_types.get(name, "") if self.typed else self.types.get(name, "VARCHAR")
             if kind and kind != kind_of(here) and (not self.typed or kind == "VARCHAR"):
                 wanted[name] = kind
-        days = {name for name in self.names if not self.typed and types.get(name, "").startswith("date")}
+        if self.typed:
+            return self.with_types(wanted) if wanted else self
+        days = {name for name in self.names if types.get(name, "").startswith("date")}
         found = self.with_types(wanted) if wanted else self
-        return replace(found, days=found.days | days) if days else found
+        return replace(found, days=found.days | days, written={**found.written, **self._written_by(types, wanted)})
+
+    def _written_by(self, types: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, Written]:
+        """Columns of a model's numbers and dates that look like something else here, or had words for missing cells."""
+        habit, marked = self.habit, set(self.habit.marked)
+        found = {}
+        for name in self.names:
+            kind = kind_of(types.get(name, "null"))
+            strange = name in wanted or name in marked or name in self.written
+            if kind == "DOUBLE" and (strange or habit.thousands):
+                found[name] = Written(kind, self.decimal, habit.thousands)
+            elif kind == "TIMESTAMP" and strange:
+                found[name] = Written(kind, date_format=habit.date_format)
+        return found
 
     def tables(self) -> Iterator[pa.Table]:
         given = 0
@@ -192,14 +244,34 @@ class Scan(Source):
                 raise
             yield from _behind(given, slowly._read())
 
+    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
+        if self.typed:
+            yield from super().beside_text()
+            return
+        as_text = dict.fromkeys(self.types, "VARCHAR")
+        nothing = frozenset[str]()
+        as_written = replace(self, types=as_text, written={}, days=nothing, unsure=nothing, missing=(), quick=None)
+        first = 1
+        for text in as_written.tables():
+            cells = [self._from_text(name, text[name], first) for name in self.names]
+            yield pa.Table.from_arrays(cells, names=list(self.names)), text
+            first += text.num_rows
+
+    def _from_text(self, name: str, cells: pa.ChunkedArray, first_row: int) -> pa.ChunkedArray:
+        plain = Written(self.types.get(name, "VARCHAR"), self.decimal, markers=False)
+        return self._converted(name, cells, first_row, self.written.get(name, plain), self.missing)
+
     def _read(self) -> Iterator[pa.Table]:
         alone = tuple(reading.on_one_thread() for reading in self.readings)
         in_parts = any(one != reading for one, reading in zip(alone, self.readings, strict=True) if not one.compressed)
         if in_parts and self._quotes == (True, True):
             yield from replace(self, readings=alone)._read()
             return
+        first = 1
         with self._reader(self._union(self.names)) as reader:
-            yield from map(self._named, _pieces(reader, self._piece_rows, reader.schema))
+            for piece in _pieces(reader, self._piece_rows, reader.schema):
+                yield self._named(piece, first)
+                first += piece.num_rows
 
     @property
     def _quotes(self) -> Quotes:
@@ -232,10 +304,11 @@ class Scan(Source):
         return len(self.files) == 1 and f"{ROW_NUMBER}=true" in self.readings[0].call
 
     def settled(self, sample: pa.Table) -> tuple["Scan", pa.Table]:
-        types = {name: kind for name in self.unsure if (kind := text_type(sample[name], self.decimal)) is not None}
-        scan = self.with_types(types) if types else self
-        if types:
-            cells = [converted(sample[name], types.get(name, "VARCHAR")) for name in sample.column_names]
+        unsure = [name for name in sample.column_names if name in self.unsure]
+        scan = self.looked_at(sample.select(unsure)) if unsure else self
+        late = {name: scan.written.get(name, Written(scan.types[name])) for name in self.unsure & scan.types.keys()}
+        if late:
+            cells = [late[name].read(sample[name]) if name in late else sample[name] for name in sample.column_names]
             sample = pa.Table.from_arrays(cells, names=sample.column_names)
         if self.typed:
             return scan, sample
@@ -243,17 +316,57 @@ class Scan(Source):
         days = {field.name for field in sample.schema if pa.types.is_date(field.type)}
         return replace(scan, days=scan.days | days), sample
 
-    def _named(self, table: pa.Table) -> pa.Table:
-        if not self.days:
+    def looked_at(self, cells: pa.Table) -> "Scan":
+        """The scan of a CSV file whose columns are what such cells of text look like, where they are not missing."""
+        types, written, notes = dict(self.types), dict(self.written), dict(self.notes)
+        for name, column in zip(cells.column_names, cells.columns, strict=True):
+            kind = text_type(column, self.decimal)
+            if kind is None:
+                continue
+            habit = self.habit
+            how = found_written(column, self.decimal, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
+            if how is not None:
+                kind = how.kind
+                note = marker_note(column, how)
+                notes |= {name: note} if note else {}
+            elif (how := self._written_as(kind)) is not None:
+                how = replace(how, markers=True)
+            written |= {name: how} if how is not None else {}
+            types[name] = kind
+        return replace(self, types=types, unsure=frozenset(self.names) - set(types), written=written, notes=notes)
+
+    def _named(self, table: pa.Table, first_row: int = 1) -> pa.Table:
+        if not self.days and not self.written:
             return table.rename_columns(list(self.names))
-        named = zip(self.names, table.columns, strict=True)
-        cells = [as_days(column) if name in self.days else column for name, column in named]
+        cells = []
+        for name, column in zip(self.names, table.columns, strict=True):
+            cells.append(self._converted(name, column, first_row, self.written.get(name)))
         return pa.Table.from_arrays(cells, names=list(self.names))
+
+    def _converted(
+        self, name: str, cells: pa.ChunkedArray, first_row: int, written: Written | None, missing: Sequence[str] = ()
+    ) -> pa.ChunkedArray:
+        """A column as it is to be read, from what DuckDB has read it as."""
+        if written is not None:
+            try:
+                cells = written.read(cells, missing)
+            except BadCell as bad:
+                self._complain_by_line()
+                raise bad.as_error(name, first_row) from None
+        return as_days(cells) if name in self.days else cells
+
+    def _complain_by_line(self) -> None:
+        """Have DuckDB, which knows the line, complain of a cell that cannot be read, if it is wrong for DuckDB too."""
+        forms = {name for name, how in self.written.items() if how.thousands or how.date_format}
+        types = {name: "VARCHAR" if name in forms else kind for name, kind in self.types.items()}
+        missing = (*self.missing, *(word for marker in MARKERS for word in (marker, marker.upper(), marker.title())))
+        deque(replace(self, types=types, written={}, missing=missing).tables(), maxlen=0)
 
     def _union(self, names: Sequence[str]) -> str:
         if not names:
             return " UNION ALL ".join(f"SELECT 1 FROM {reading.call}" for reading in self.readings)
-        return " UNION ALL ".join(reading.select(names, self.types) for reading in self.readings)
+        types = {name: "VARCHAR" if name in self.written else kind for name, kind in self.types.items()}
+        return " UNION ALL ".join(reading.select(names, types, self.missing) for reading in self.readings)
 
     @contextmanager
     def _reader(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:

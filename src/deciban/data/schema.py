@@ -1,7 +1,7 @@
 """What each column is: its family, and why."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -20,8 +20,9 @@ T = TypeVar("T", bound=str)
 GIVEN = "given"
 
 # What a column may be meant as, though its family takes it for something else: "" nothing, "identifier" a name or
-# number of each row, "numbers" numbers written as text.
-LooksLike = Literal["", "identifier", "numbers"]
+# number of each row, "numbers" numbers written as text, "thousands" such with signs between thousands, "units" with a
+# unit, "dates" dates in another form than ISO's.
+LooksLike = Literal["", "identifier", "numbers", "thousands", "units", "dates"]
 
 # A field that came after the first model files: it is not written where it has its default, as in those.
 LATER = {"later": True}
@@ -89,6 +90,19 @@ class Schema:
                 place = {column: k for k, column in enumerate(part.columns)}
                 return p, np.array([place.get(column, -1) for column in host.columns])
         return None
+
+    def noting(self, notes: Mapping[str, str]) -> "Schema":
+        """The same with more to say of some columns, by their names."""
+        if not notes:
+            return self
+
+        def said(part: Part) -> Part:
+            if part.beside:
+                return part
+            more = [notes.get(self.column_name(column), "") for column in part.columns]
+            return replace(part, why=tuple(f"{a}, {b}" if b else a for a, b in zip(part.why, more, strict=True)))
+
+        return replace(self, parts=tuple(map(said, self.parts)))
 
     def looking_like(self, what: LooksLike) -> list[str]:
         """The names of the columns that may be meant as this."""

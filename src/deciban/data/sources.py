@@ -11,8 +11,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from deciban.arrays import repeated
 from deciban.data.complaints import NOTHING, told
@@ -24,6 +27,7 @@ from deciban.data.scan import ROW_NUMBER, Reading, Scan, connect, literal, quote
 from deciban.data.stream import STANDARD_INPUT, Source
 from deciban.data.temporary import Temporary, temporary
 from deciban.data.text_types import TYPES, text_type
+from deciban.data.written import Habit
 from deciban.errors import DataError, UsageError
 
 SQL = "sql:"
@@ -73,6 +77,8 @@ def scan(
     encoding: str | None = None,
     delimiter: str | None = None,
     header: bool = True,
+    thousands: str = "",
+    date_format: str = "",
 ) -> Source:
     """Files or a query as a table that is streamed: `fit`, `predict` and all the others take it.
 
@@ -81,7 +87,10 @@ def scan(
     types: for columns that are not what they look like: "text", "number", "bool", "date", "time".
     ignore: columns to leave out. missing: cells of a CSV file that mean a missing one, besides empty ones.
     encoding, delimiter, header: of a CSV file, where they are not found by themselves; the first of documents too.
+    thousands: the sign between the thousands of numbers in a CSV file, such as ",". date_format: how dates are written
+        in it, such as "%d.%m.%Y", if it is not ISO's way.
     """
+    _check_habit(thousands, date_format)
     if isinstance(source, str) and source.startswith(SQL):
         found = _query(source)
     else:
@@ -96,6 +105,8 @@ def scan(
                 "missing": tuple(missing) != MISSING,
                 "delimiter": delimiter,
                 "header": not header,
+                "thousands": thousands,
+                "date_format": date_format,
             }
             if any(strange.values()):
                 option = next(option for option, is_given in strange.items() if is_given)
@@ -103,10 +114,25 @@ def scan(
             documents = mail_files(name, paths, encoding) if folder is None else documents_in(folder, encoding)
             return documents.without(ignore)
         options = {"encoding": encoding, "delimiter": delimiter, "header": header}
-        found = _files(name, paths, options, missing)
+        found = _files(name, paths, options, missing, Habit(thousands=thousands, date_format=date_format))
+    if found.typed and (thousands or date_format):
+        option = "thousands" if thousands else "date_format"
+        raise UsageError(f"{found.name}: {option} is for CSV files, and this is none; leave it out")
     if types:
         found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
     return found.without(ignore)
+
+
+def _check_habit(thousands: str, date_format: str) -> None:
+    if len(thousands) > 1 or thousands.isalnum() or thousands in ("-", "+"):
+        raise UsageError(f"thousands={thousands!r}: give the one sign that stands between them, such as ','")
+    if date_format:
+        try:
+            again = datetime.strptime(datetime(2024, 11, 30).strftime(date_format), date_format)
+        except ValueError:
+            again = datetime.min
+        if again.date() != date(2024, 11, 30):
+            raise UsageError(f"date_format={date_format!r}: write it as strptime has it, such as '%d.%m.%Y'")
 
 
 def _refuse_twice(paths: Sequence[str]) -> None:
@@ -256,7 +282,7 @@ def _described(query: str, name: str, called: Mapping[str, str] = NOTHING, json_
     return dict(zip(names, types, strict=True))
 
 
-def _files(name: str, given: Sequence[str], options: Mapping[str, Any], missing: Sequence[str]) -> Scan:
+def _files(name: str, given: Sequence[str], options: Mapping[str, Any], missing: Sequence[str], habit: Habit) -> Scan:
     paths: list[Path] = []
     kept: list[Any] = []
     called: dict[str, str] = {}  # what the user calls a file that is read elsewhere
@@ -282,8 +308,10 @@ def _files(name: str, given: Sequence[str], options: Mapping[str, Any], missing:
         raise UsageError(
             f"{name}: the files are of several kinds ({', '.join(found.kind for found in looks)}); choose one"
         )
-    make = {"parquet": _parquet, "json": _json, "csv": _csv}[looks[0].kind]
-    made = make(name, paths, looks, missing, called)
+    if looks[0].kind == "csv":
+        made = _csv(name, paths, looks, missing, called, habit)
+    else:
+        made = {"parquet": _parquet, "json": _json}[looks[0].kind](name, paths, looks, called)
     return replace(made, files=tuple(paths), kept=tuple(kept), called=called)
 
 
@@ -329,8 +357,6 @@ def _spooled(path: str) -> Temporary:
 
 def _recoded(path: Path, name: str, found: Look) -> Temporary:
     """The file as UTF-8 with lines that all end alike; line breaks within quotes stay as they are."""
-    import pyarrow as pa
-
     copy = temporary()
     encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
     decoder, ends = codecs.getincrementaldecoder(encoding)(), LineEnds(found.delimiter if found.kind == "csv" else None)
@@ -350,9 +376,7 @@ def _recoded(path: Path, name: str, found: Look) -> Temporary:
     return copy
 
 
-def _parquet(
-    name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
-) -> Scan:
+def _parquet(name: str, paths: Sequence[Path], looks: Sequence[Look], called: Mapping[str, str]) -> Scan:
     call = f"read_parquet({_list(paths)}, union_by_name={str(len(paths) > 1).lower()}, hive_partitioning=true"
     footer = _footer(paths)
     columns = footer.types or _described(f"SELECT * FROM {call})", name, called)
@@ -378,7 +402,6 @@ class Footer(NamedTuple):
 
 def _footer(paths: Sequence[Path]) -> Footer:
     """Sooner than DuckDB would say it."""
-    import pyarrow as pa
     import pyarrow.parquet as parquet
 
     try:
@@ -395,9 +418,7 @@ def _footer(paths: Sequence[Path]) -> Footer:
     return Footer(size / max(rows, 1), rows, types)
 
 
-def _json(
-    name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
-) -> Scan:
+def _json(name: str, paths: Sequence[Path], looks: Sequence[Look], called: Mapping[str, str]) -> Scan:
     """All of the file is looked at for its keys and types; then it is read by these."""
     alike: dict[str, list[Path]] = {}
     for path, found in zip(paths, looks, strict=True):
@@ -433,14 +454,14 @@ def _refuse_keys_by_case(name: str, columns: Mapping[str, str]) -> None:
 
 
 def _csv(
-    name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str]
-) -> Scan:
+    name: str, paths: Sequence[Path], looks: Sequence[Look], missing: Sequence[str], called: Mapping[str, str],
+    habit: Habit,
+) -> Scan:  # fmt: skip
     """Files with the same header are read together; the columns of others are united by name."""
     alike: dict[Any, list[Path]] = {}
     for path, found in zip(paths, looks, strict=True):
         key = found.header, found.delimiter, found.decimal, found.skipped, found.compression
         alike.setdefault(key, []).append(path)
-    empty = ", ".join(literal(cell) for cell in ("", *missing))
     names = tuple(dict.fromkeys(column for found in looks for column in found.header))
     inner = {column: f"d{j}" for j, column in enumerate(names)}
     readings = []
@@ -448,13 +469,14 @@ def _csv(
         call = (
             f"read_csv({_list(files)}, auto_detect=false, columns={{%COLUMNS%}}, header={str(looks[0].named).lower()}, "
             f"delim={literal(delimiter)}, quote='\"', escape='\"', decimal_separator='{decimal}', skip={skipped}, "
-            f"comment='', nullstr=[{empty}], strict_mode=true, compression='{compression or 'none'}')"
+            f"comment='', nullstr=[%MISSING%], strict_mode=true, compression='{compression or 'none'}')"
         )
         columns = tuple((inner[column], column) for column in header)
         readings.append(Reading(call, columns, csv=True, compressed=compression is not None))
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
     scan = Scan(
         name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called, files=tuple(paths),
+        missing=tuple(missing), habit=replace(habit, missing=tuple(word for word in missing if word not in MISSING)),
     )  # fmt: skip
     rows = max(1_000, min(HEAD_ROWS, HEAD_CELLS // len(names)))
     special = f'"\r\n{looks[0].delimiter}'
@@ -462,11 +484,9 @@ def _csv(
     if len(readings) == 1 and looks[0].text and not looks[0].skipped and plain:
         quick = csv_of_text(paths, looks[0], missing, rows)
         if quick is not None:
-            return replace(scan, types=dict.fromkeys(names, "VARCHAR"), quick=quick)
-    head = scan.head(rows)
-    types = {column: text_type(head[column], scan.decimal) for column in names}
-    known = {column: kind for column, kind in types.items() if kind is not None}
-    return replace(scan, types=known, unsure=frozenset(names) - set(known))
+            looked = scan.looked_at(pa.Table.from_batches([quick.first.slice(0, rows)]))
+            return looked if looked.written else replace(looked, quick=quick)
+    return scan.looked_at(scan.head(rows))
 
 
 def _list(paths: Sequence[Path]) -> str:

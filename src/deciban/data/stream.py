@@ -10,6 +10,7 @@ from typing import Self
 import pyarrow as pa
 
 from deciban.data.drawing import Drawing
+from deciban.data.written import Habit
 from deciban.errors import DecibanError, UsageError
 from deciban.progress import Advance
 
@@ -83,7 +84,7 @@ class Source(Stream):
     """A stream of something that the user calls by a name: files, a query, a folder of documents.
 
     name: what the user calls it. columns: their names. files: those that are read. called: what the user calls files
-    that are read elsewhere. ignored: columns that were left out.
+    that are read elsewhere. ignored: columns that were left out. notes: what is to be said of columns.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Source(Stream):
     files: tuple[Path, ...] = ()
     called: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,6 +122,15 @@ class Source(Stream):
     @abstractmethod
     def reading_as(self, types: Mapping[str, str]) -> "Source": ...
 
+    @property
+    def learned_habit(self) -> Habit | None:
+        """How its cells are written, for a model to remember; None where they are written in the usual way."""
+        return None
+
+    def with_habit(self, habit: Habit) -> Self:
+        """Read cells as a model has learned to, where they are read from text."""
+        return self
+
     def as_text(self, columns: Sequence[str]) -> Self:
         """Leave some columns as they are written, where they are written at all."""
         return self
@@ -139,6 +150,10 @@ class Source(Stream):
         known = set(self.names)
         if strange := [name for name in columns if name not in known]:
             raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
+
+    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""
+        return ((table, table) for table in self.tables())
 
     def head(self, rows: int) -> pa.Table:
         """The first rows, so many if there are."""

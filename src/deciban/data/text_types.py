@@ -60,14 +60,6 @@ def kind_of(name: str) -> str:
     return "DOUBLE" if lower.startswith(number) else ""
 
 
-def converted(cells: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
-    """Cells of text as that type."""
-    types = {"DOUBLE": pa.float64(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_(), "TIMESTAMP": pa.timestamp("us")}
-    if kind not in types:
-        return cells
-    return pc.utf8_trim_whitespace(cells).cast(types[kind])
-
-
 def as_whole(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Doubles that are all whole numbers as integers; other cells as they are."""
     if not pa.types.is_float64(cells.type) or cells.null_count == len(cells):

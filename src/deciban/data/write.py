@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,16 +26,24 @@ from deciban.errors import DataError, UsageError
 
 Write = Callable[[pa.Table], None]
 
-KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
+FileKind = Literal["csv", "tsv", "json", "parquet"]
+KINDS: dict[str, FileKind] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".parquet": "parquet",
+}
 
 # A spreadsheet takes text that starts like this for a formula, behind blanks and line breaks too, which it may drop; a
 # number may start with a sign. The wide signs are those of East Asian keyboards.
 BLANK = r"[\x00-\x20\x7f\x{85}\x{a0}\x{200b}\x{2028}\x{2029}\x{3000}\x{feff}]"
 FORMULA = rf"(?s)^{BLANK}*[=@＝＠]|^[\t\r]|^{BLANK}*[+\-＋－]."
-NUMBER = rf"^{BLANK}*[+\-]?[0-9]*[.,]?[0-9]+([eE][+\-]?[0-9]+)?{BLANK}*$"
+NUMBER = rf"^{BLANK}*([+\-]?[.,]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?|[+\-](?i:inf|infinity)){BLANK}*$"
 
 
-def kind_of_file(path: str | os.PathLike[str]) -> str:
+def kind_of_file(path: str | os.PathLike[str]) -> FileKind:
     """What a file of this name holds."""
     name = os.fspath(path).lower()
     ending = Path(name.removesuffix(".gz")).suffix

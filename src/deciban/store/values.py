@@ -19,6 +19,7 @@ import pyarrow as pa
 from deciban import families
 from deciban.arrays import SparseRows
 from deciban.data.schema import Part, Schema
+from deciban.data.written import Habit
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.fitted import Origin
@@ -44,7 +45,7 @@ RECORDS: dict[str, type[Any]] = {
         *FAMILIES,
         *SPREADS,
         *(Column, SparseRows, Vocabulary, *STATISTICS),
-        *(Part, Schema, Counts, Choice, Tuning, Origin, Empirical, Uniform),
+        *(Part, Schema, Counts, Choice, Tuning, Origin, Habit, Empirical, Uniform),
     )
 }
 

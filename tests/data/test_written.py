@@ -1,0 +1,186 @@
+"""Cells of CSV files that are numbers or dates, though they are not written in DuckDB's way."""
+
+import random
+import shlex
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deciban import BayesClassifier, DataError, UsageError, load, scan
+from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
+
+
+def lines(cells: list[str], header: str = "x,kind") -> str:
+    return "\n".join([header, *(f"{cell},{'yes' if i % 2 else 'no'}" for i, cell in enumerate(cells))]) + "\n"
+
+
+def numbers(count: int = 60) -> list[str]:
+    draw = random.Random(1)
+    return [f"{draw.gauss(3 * (i % 2), 1):.2f}" for i in range(count)]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("word", ["n/a", "?", "-", "none", "missing", ".", "#N/A", " N/a "])
+def test_words_for_missing_cells_among_numbers_are_missing_as_pandas_reads_them_when_told(
+    here: Path, word: str
+) -> None:
+    cells = [word if i % 10 == 0 else cell for i, cell in enumerate(numbers())]
+    Path("a.csv").write_text(lines(cells))
+    clf = BayesClassifier(tune=None).fit("a.csv", "kind")
+    frame = pd.read_csv("a.csv", na_values=[word.strip(), word])
+    peer = BayesClassifier(tune=None).fit(frame[["x"]], frame["kind"])
+    assert str(clf.schema_.parts[0].family) == "Gaussian()"
+    assert np.array_equal(clf.predict_proba(frame[["x"]]), peer.predict_proba(frame[["x"]]))
+    assert f"6 cells such as {word!r} read as missing" in str(clf.schema_)
+
+
+def test_a_model_reads_the_words_as_missing_wherever_they_come_later(here: Path) -> None:
+    Path("a.csv").write_text(lines(["n/a", *numbers()]))
+    BayesClassifier().fit("a.csv", "kind").save("m.dcb")
+    clf = load("m.dcb")
+    Path("only.csv").write_text(lines(["n/a", "?"]))
+    late = [*numbers(30_000), "n/a"]
+    Path("late.csv").write_text(lines(late))
+    nothing = clf.predict_proba([{"x": None}])
+    assert np.array_equal(clf.predict_proba("only.csv"), np.repeat(nothing, 2, axis=0))
+    assert np.array_equal(clf.predict_proba("late.csv")[-1:], nothing)
+    assert clf.partial_fit("only.csv", "kind").counts_.rows == 63
+
+
+def test_words_beside_other_words_stay_categories(here: Path) -> None:
+    Path("a.csv").write_text(lines(["n/a", "red", *numbers(8)]))
+    assert "Categorical" in str(BayesClassifier(tune=None).fit("a.csv", "kind").schema_)
+
+
+def test_labels_keep_the_words(here: Path) -> None:
+    Path("a.csv").write_text("kind,x\n" + "".join(f"{label},{i}\n" for i, label in enumerate(["1", "2", "none"] * 10)))
+    assert BayesClassifier(tune=None).fit("a.csv", "kind").classes_.tolist() == ["1", "2", "none"]
+
+
+def test_thousands_are_read_as_pandas_reads_them_and_remembered(here: Path) -> None:
+    cells = [f'"{1234 + 997 * i:,}.5"' for i in range(30)]
+    Path("a.csv").write_text(lines(cells))
+    clf = BayesClassifier(tune=None).fit(scan("a.csv", thousands=","), "kind")
+    frame = pd.read_csv("a.csv", thousands=",")
+    assert np.array_equal(clf.counts_.statistics[0].mean[0], [frame["x"][frame["kind"] == "no"].mean()])
+    clf.save("m.dcb")
+    assert np.array_equal(load("m.dcb").predict_proba("a.csv"), clf.predict_proba(frame[["x"]]))
+
+
+def test_dates_are_read_in_the_form_that_is_given_and_remembered(here: Path) -> None:
+    cells = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(40)]
+    Path("a.csv").write_text(lines([*cells, "n/a"]))
+    clf = BayesClassifier(tune=None).fit(scan("a.csv", date_format="%d.%m.%Y"), "kind")
+    days = [date(2024, 1 + i % 12, 1 + i % 28) for i in range(40)]
+    peer = BayesClassifier(tune=None).fit({"x": days}, ["yes" if i % 2 else "no" for i in range(40)])
+    assert clf.schema_.types == ("date32[day]",)
+    assert np.array_equal(clf.predict_proba({"x": days}), BayesClassifier(tune=None).fit(
+        {"x": [*days, None]}, ["yes" if i % 2 else "no" for i in range(41)]).predict_proba({"x": days}))  # fmt: skip
+    assert peer.schema_.types == clf.schema_.types
+    clf.save("m.dcb")
+    assert np.array_equal(load("m.dcb").predict_proba("a.csv")[:40], clf.predict_proba({"x": days}))
+    Path("b.csv").write_text(lines(["31.02.2024"]))
+    with pytest.raises(DataError, match=r"column 'x', row 1: found '31.02.2024', expected a date as %d.%m.%Y"):
+        clf.predict("b.csv")
+
+
+@pytest.mark.parametrize(
+    "options", [{"thousands": "ab"}, {"thousands": "1"}, {"date_format": "%Y"}, {"date_format": "x"}]
+)
+def test_forms_that_cannot_be_meant_are_refused(here: Path, options: dict[str, str]) -> None:
+    Path("a.csv").write_text(lines(["1", "2"]))
+    with pytest.raises(UsageError, match=next(iter(options))):
+        scan("a.csv", **options)
+
+
+@pytest.mark.parametrize(
+    ("cells", "remedy"),
+    [
+        ([f'"{1000 + 997 * i:,}"' for i in range(40)], "--thousands ,"),
+        ([f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(40)], "--date-format %d.%m.%Y"),
+        ([f"{1 + i % 12:02d}/{1 + i % 28:02d}/2024" for i in range(40)], "--date-format %m/%d/%Y"),
+        ([*numbers(), *["abc"] * 3], "--missing abc"),
+    ],
+)
+def test_the_warning_names_the_option_that_helps(deciban: Deciban, cells: list[str], remedy: str) -> None:  # noqa: F811
+    Path("a.csv").write_text(lines(cells))
+    first = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    assert remedy in first.err
+    then = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", *shlex.split(remedy))
+    assert "warning" not in then.err
+    assert "Gaussian" in then.out
+    assert deciban("predict", "m.dcb", "a.csv").code == 0  # without the option
+
+
+@pytest.mark.parametrize("form", ["{} %", "$ {}", "{} C", "{}€", "-{}kg"])
+def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deciban, form: str) -> None:  # noqa: F811
+    amounts = [round(0.5 + i * 1.7, 1) for i in range(40)]
+    Path("a.csv").write_text(lines([form.format(amount) for amount in amounts], header="my $x,kind"))
+    warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
+    command = f"printf %s {warning.partition(' read the numbers by ')[2]}"
+    query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+    assert deciban("fit", query, "-t", "kind", "-o", "m.dcb", "--plain").err == ""
+    sign = -1 if form.startswith("-") else 1
+    clf = load("m.dcb")
+    assert clf.counts_.statistics[0].mean.ravel().tolist() == pytest.approx(
+        [sign * np.mean(amounts[k::2]) for k in range(2)]
+    )
+
+
+def test_the_count_of_words_is_told_once_and_types_say_otherwise(deciban: Deciban) -> None:  # noqa: F811
+    Path("a.csv").write_text(lines(["n/a", "?", *numbers()]))
+    told = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
+    assert told.count("2 cells such as 'n/a' read as missing") == 1
+    text = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--type", "x=text")
+    assert "read as missing" not in text.err
+    assert "Categorical" in text.out
+
+
+def test_cells_of_a_csv_file_are_passed_on_as_they_are_written(deciban: Deciban) -> None:  # noqa: F811
+    header = "id,when,flag,size,day,note,kind"
+    rows = [
+        f"{i:03d},15:32:{i:02d},{'True' if i % 3 else 'FALSE'},{i}.0,2024-01-{1 + i:02d} 00:00,"
+        f"{'NA' if i == 3 else 'b'},{'yes' if i % 2 else 'no'}"
+        for i in range(12)
+    ]
+    Path("a.csv").write_text("\n".join([header, *rows]) + "\n")
+    deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--ignore", "id")
+    for command in ("predict", "decide"):
+        said = deciban(command, "m.dcb", "a.csv").out.splitlines()
+        assert [line.rsplit(",", 2 if command == "predict" else 4)[0] for line in said] == [header, *rows]
+    deciban("predict", "m.dcb", "a.csv", "-o", "p.csv")
+    assert Path("p.csv").read_text().splitlines()[1].startswith(rows[0])
+    lines_of_json = deciban("predict", "m.dcb", "a.csv", "--json").out.splitlines()
+    assert '"size":7,' in lines_of_json[7]
+    assert load("m.dcb").schema_.types is not None
+    assert {"time64[us]", "bool"} <= set(load("m.dcb").schema_.types or ())
+
+
+def test_predictions_beside_cells_as_they_are_written_are_those_of_the_table(here: Path) -> None:
+    draw = random.Random(2)
+    rows = [
+        f"{draw.gauss(i % 2, 1)},{draw.choice('ab ')},{draw.randint(0, 23):02d}:10,{i % 2 == 0},{'yn'[i % 2]}"
+        for i in range(200)
+    ]
+    Path("a.csv").write_text("x,c,t,b,kind\n" + "\n".join(rows) + "\n")
+    clf = BayesClassifier().fit("a.csv", "kind")
+    assert clf.predict_to("p.csv", "a.csv") == 200
+    assert np.allclose(pd.read_csv("p.csv")["probability"], clf.predict_proba("a.csv").max(axis=1), atol=0, rtol=1e-15)
+
+
+def test_a_cell_that_cannot_be_read_is_told_with_its_line(here: Path, deciban: Deciban) -> None:  # noqa: F811
+    Path("a.csv").write_text(lines(numbers()))
+    deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain")
+    Path("b.csv").write_text(lines([*numbers(30_000), "many"]))
+    answer = deciban("predict", "m.dcb", "b.csv", "-o", "p.csv")
+    assert answer.code == 3
+    assert "line 30002, column 'x': found 'many', expected a number" in answer.err
