@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB
 
-from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, JointTable, Text
+from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
 from deciban.data.schema import Part
 from deciban.data.tables import Frame
 from deciban.datasets import messages, weather
@@ -172,6 +172,24 @@ def test_people_get_six_digits_and_files_all(deciban: Deciban, model: str) -> No
         shown += os.read(leader, 4096)
     assert shown.decode().split()[1].split(",") == [*full[:-1], f"{float(full[-1]):.6g}"]
     assert f"P({full[2]}) = {float(full[-1]):.6g}" in deciban("explain", model, "new.csv").out
+
+
+def test_of_many_columns_those_that_say_most_are_shown() -> None:
+    cells = RNG.normal(Y[:, None], 1.0, (60, 90))
+    steps = textbook(Gaussian()).fit(cells, Y).explain(cells[:1])
+    found = steps.reasons(0)
+    assert len(found["evidence"]) == 91
+    assert sum(term["decibans"] for term in found["evidence"]) == pytest.approx(found["sum"])
+    lines = steps.summary(0).splitlines()[2:]
+    assert any(line.startswith("prior") for line in lines)
+    assert lines[-2].startswith("50 others ") or lines[-2].startswith("51 others ")
+    shown = sum(float(line.split()[-1]) for line in lines[:-1])
+    assert shown == pytest.approx(float(lines[-1].split()[-1]), abs=0.3)  # rounded one by one
+    counts = np.zeros((60, 40))
+    counts[np.arange(60), np.arange(60) % 40] = 2.0
+    words = textbook(Multinomial()).fit(sparse.csr_array(counts), Y).explain(sparse.csr_array(counts[:1])).reasons(0)
+    block = next(term for term in words["evidence"] if term["columns"])
+    assert (block["columns"], block["values"]) == (["x0"], [2.0])
 
 
 def test_the_lecture_stays_a_table() -> None:

@@ -1,5 +1,6 @@
 """The calculation behind a prediction, step by step, as text."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pyarrow as pa
 from deciban.arrays import Flags, Floats, Integers, decoded_cells
 from deciban.data.tables import Table, is_text
 from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
+from deciban.families import Family
 from deciban.model import Evidence, Model
 from deciban.text_tables import aligned, as_written, counted, digits, shortened, width_of
 
@@ -23,6 +25,9 @@ MOST_CLASSES = 4
 MOST_CELL = 40
 MOST_NAME = 16
 WIDTH = 100
+
+# Terms that are shown in a summary; all others are added up.
+MOST_TERMS = 40
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,17 @@ class Steps:
     @cached_property
     def _weighted(self) -> Floats:
         return self.evidence.weighted
+
+    @cached_property
+    def _read(self) -> dict[int, list[Any]]:
+        return {}
+
+    def _cells(self, row: int) -> list[Any]:
+        """The values of a row, None where one is missing."""
+        if row not in self._read:
+            self._read.clear()
+            self._read[row] = _values(self.table.slice(row, row + 1))
+        return self._read[row]
 
     def _order(self, row: int) -> Integers:
         """The classes, the most probable first."""
@@ -99,7 +115,7 @@ class Steps:
             how = [likelihood.working(read[block.part], 0, block.place, c) for c in range(len(names))]
             blocks.append(
                 {
-                    **block.as_dict(one),
+                    **block.as_dict(self._cells(row)),
                     "weight": float(evidence.weights[b]),
                     "working": dict(zip(names, how, strict=True)),
                     "log_likelihood": by_class(evidence.values[row, b]),
@@ -149,7 +165,7 @@ class Steps:
 
     def _terms(self, row: int) -> list[tuple[dict[str, Any], str, float]]:
         """What each block is, as people write it, and what it says for the best class against the next, in decibans."""
-        evidence, one = self.evidence, self.table.slice(row, row + 1)
+        evidence, cells = self.evidence, self._cells(row)
         best, other = self._order(row)[:2]
         alone: list[tuple[str, Floats]] = [("prior", evidence.log_prior)]
         if evidence.bias.any():
@@ -161,13 +177,12 @@ class Steps:
                 terms.append((what, name, float(DECIBANS * (values[best] - values[other]))))
             each = DECIBANS * (self._weighted[row, :, best] - self._weighted[row, :, other])
         for b, (block, label) in enumerate(zip(self._blocks, self._labels(row), strict=True)):
-            terms.append(({**block.as_dict(one), "weight": float(evidence.weights[b])}, label, float(each[b])))
-        return sorted(terms, key=lambda term: -abs(np.nan_to_num(term[2])))
+            terms.append(({**block.as_dict(cells), "weight": float(evidence.weights[b])}, label, float(each[b])))
+        return sorted(terms, key=lambda term: 0.0 if math.isnan(term[2]) else -abs(term[2]))
 
     def _labels(self, row: int) -> list[str]:
         """Each block of a row as people write it, no two alike: with the family where need be."""
-        one = self.table.slice(row, row + 1)
-        labels = [block.label(one) for block in self._blocks]
+        labels = [block.label(self._cells(row)) for block in self._blocks]
         times = Counter(labels)
         labels = [
             label if times[label] == 1 else f"{label} as {block.family}"
@@ -178,13 +193,20 @@ class Steps:
 
     def _decibans(self, row: int, width: int, short: bool = False) -> str:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
-        found, terms = self.reasons(row), self._terms(row)
-        shown = [(label, value) for block, label, value in terms if not short or value != 0.0 or not block["columns"]]
-        lines = [(shortened(label, width - 12), f"{value:+.2f}") for label, value in shown]
-        if silent := len(terms) - len(shown):
-            lines.append((counted(silent, "other"), "+0.00"))
-        lines.append(("sum", f"{found['sum']:+.2f}"))
-        text = f"evidence for {found['predicted']} against {found['against']}, in decibans:\n" + aligned(lines)
+        terms = self._terms(row)
+        told = [not block["columns"] or not short or (value != 0.0 and k < MOST_TERMS)
+                for k, (block, _, value) in enumerate(terms)]  # fmt: skip
+        lines = [
+            (shortened(label, width - 12), f"{value:+.2f}")
+            for (_, label, value), here in zip(terms, told, strict=True)
+            if here
+        ]
+        others = [value for (_, _, value), here in zip(terms, told, strict=True) if not here]
+        if others:
+            lines.append((counted(len(others), "other"), f"{sum(others):+.2f}"))
+        lines.append(("sum", f"{sum(value for _, _, value in terms):+.2f}"))
+        best, against = self.evidence.classes[self._order(row)[:2]].tolist()
+        text = f"evidence for {best} against {against}, in decibans:\n" + aligned(lines)
         return "\n".join([text, *map(str, self.words(row))])
 
 
@@ -195,7 +217,7 @@ class Block:
     part: int
     place: int
     name: str
-    family: str
+    family: Family
     columns: tuple[int, ...]
     names: tuple[str, ...]
 
@@ -205,19 +227,21 @@ class Block:
         here = model.schema.parts[part]
         columns = here.columns if here.family.joint else here.columns[place : place + 1]
         names = tuple(model.schema.column_name(column) for column in columns)
-        return cls(part, place, model.schema.block_names[block], str(here.family), columns, names)
+        return cls(part, place, model.schema.block_names[block], here.family, columns, names)
 
-    def as_dict(self, row: Table) -> dict[str, Any]:
-        """The block for programs, with the values that its columns have in a row."""
-        values = [_cell(row, column) for column in self.columns]
-        return {"block": self.name, "columns": list(self.names), "values": values}
+    def as_dict(self, row: list[Any]) -> dict[str, Any]:
+        """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
+        cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
+        if self.family.absorbs:
+            cells = [cell for cell in cells if cell[1] != 0]
+        return {"block": self.name, "columns": [name for name, _ in cells], "values": [value for _, value in cells]}
 
-    def label(self, row: Table) -> str:
+    def label(self, row: list[Any]) -> str:
         """The block of a row as people write it: outlook = sunny."""
         if len(self.columns) > 4:
             return f"{len(self.columns)} columns as {self.family}"
-        cells = (_cell(row, column) for column in self.columns)
-        return ", ".join(f"{name} = {_written(value)}" for name, value in zip(self.names, cells, strict=True))
+        cells = zip(self.names, self.columns, strict=True)
+        return ", ".join(f"{name} = {_written(row[column])}" for name, column in cells)
 
 
 def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) -> str:
@@ -265,17 +289,24 @@ def _product(steps: dict[str, Any], names: Sequence[str]) -> list[tuple[str, ...
     return [*lines, ("posterior", *(digits(steps["posterior"][name]) for name in names))]
 
 
-def _cell(row: Table, column: int) -> Any:
-    """The value of a cell, None where it is missing."""
-    cells = row.values([column])
+def _values(row: Table) -> list[Any]:
+    """The values of a table of one row, None where one is missing; short floats with the digits that they have."""
+    cells = row.values(range(row.width))
     if isinstance(cells, list):
-        kind = cells[0].type
-        value = decoded_cells(cells[0])[0] if is_text(kind) else cells[0][0].as_py()
-        if pa.types.is_float16(kind) or pa.types.is_float32(kind):
-            value = None if value is None else float(str(np.float32(value)))
+        values = [_value(column) for column in cells]
+    elif cells.dtype == np.float32:
+        values = [float(str(value)) for value in cells[0]]
     else:
-        value = cells[0, 0].item() if cells.dtype != np.float32 else float(str(cells[0, 0]))
-    return None if value is None or value != value else value
+        values = cells[0].tolist()
+    return [None if value is None or value != value else value for value in values]
+
+
+def _value(column: pa.Array) -> Any:
+    if is_text(column.type):
+        return decoded_cells(column)[0]
+    value = column[0].as_py()
+    short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
+    return float(str(np.float32(value))) if short else value
 
 
 def _written(value: Any) -> str:
