@@ -328,7 +328,7 @@ def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
         values, vectors = np.linalg.eigh(matrix)
         if values.size and values[0] < max(floor, NO_VARIANCE):
             none = values <= NO_VARIANCE
-            values = np.where(none, floor or unspread[g], np.maximum(values, floor))
+            values = np.where(none, floor or max(unspread[g], NO_VARIANCE), np.maximum(values, floor))
             result[g] = (vectors * values) @ vectors.T
     return result
 
