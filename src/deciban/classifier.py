@@ -2,6 +2,7 @@
 
 import copy
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -16,6 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from deciban.arrays import Codes, Floats, Integers, with_each
 from deciban.data.examples import Examples, Labelled, LabelledStream
 from deciban.data.infer import ColumnSpec, Defaults, check_columns, extended, settle
+from deciban.data.label_doubts import cut_off, spellings, too_many
 from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
 from deciban.data.open import open_rows, open_table
 from deciban.data.schema import Schema, listed
@@ -203,6 +205,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         with examples.naming():
             counts = self._counted(*self._extended(known.counts.schema, examples, Defaults(self.alpha, self.unseen)))
             _refuse_other_labels(examples, counts, known.counts)
+            _warn_of_labels(examples, counts, known.counts)
             refuse_nothing_learned(counts, partly=True)
         alone = copy.copy(self)
         try:
@@ -702,6 +705,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 known = known if declared is None else known.declaring(_declared(declared))
                 counted = self._counted(schema, everything)
                 _refuse_other_labels(examples, counted, known)
+                _warn_of_labels(examples, counted, before.counts)
                 if not counted.rows and not counted.unlabelled and known.classes.size == before.counts.classes.size:
                     return before
                 return self._changed(known + counted, before)
@@ -716,13 +720,17 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             refuse_empty(sample.table)
             sample = sample.weighing()
             notes = everything.notes or examples.notes
-            base = settle(sample.table, self.columns, defaults, partly, sample.weights).noting(notes)
+            rows = everything.expected
+            base = settle(sample.table, self.columns, defaults, partly, sample.weights, rows).noting(notes)
+            if not partly and (doubt := too_many(sample.labels)):
+                warnings.warn(doubt, stacklevel=4)
 
             def count(schema: Schema) -> Counts:
                 start = Counts.empty(schema)
                 start = start if declared is None else start.declaring(_declared(declared))
                 counts = start + self._counted(schema, everything)
                 refuse_nothing_learned(counts, partly)
+                _warn_of_labels(examples, counts)
                 return counts
 
             target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
@@ -820,6 +828,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 yield what(Frame(table), first_row, Frame(shown))
                 first_row += table.num_rows
                 advance(table.num_rows)
+
+
+def _warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = None) -> None:
+    """Say what is strange about the labels of rows that were counted, to be learned beside what is known."""
+    old = [] if known is None else known.classes.tolist()
+    new = set(counts.classes.tolist()).difference(old)
+    if new and (doubt := spellings([*old, *sorted(new, key=str)])):
+        warnings.warn(doubt, stacklevel=5)
+    unfinished = examples.unfinished_labels if isinstance(examples, LabelledStream) else ()
+    before = None if known is None else known.classes
+    if doubt := cut_off(unfinished, counts.classes, counts.class_weight, before):
+        warnings.warn(doubt, stacklevel=5)
 
 
 def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:

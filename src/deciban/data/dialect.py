@@ -130,6 +130,10 @@ def _csv(
         raise DataError(f"{called}: the header cannot be read; is a quote not closed?")
     names = tuple(name.strip() for name in rows[0]) if header else tuple(f"column{j + 1}" for j in range(len(rows[0])))
     names = tuple(name or f"column{j + 1}" for j, name in enumerate(names))
+    if (damaged := next((name for name in names if "\0" in name), None)) is not None:
+        raise DataError(
+            f"{called}, line {skipped + 1}: the name {damaged!r} holds a NUL byte; the file is damaged: write it anew"
+        )
     if (twice := repeated(names)) is not None:
         raise DataError(
             f"{called}, line {skipped + 1}: column {twice!r} is there more than once; name every column once"
@@ -191,6 +195,16 @@ def _quotes_in(path: Path, state: tuple[int, ...]) -> Quotes:
             last = block[-1]
         return Quotes(not opened, with_breaks)
     return Quotes(False, with_breaks)
+
+
+def unfinished_line(path: Path, delimiter: str) -> list[str]:
+    """The cells of the last line of a file, if it has no end; none if it is very long or cannot be read."""
+    with open(path, "rb") as file:
+        file.seek(max(path.stat().st_size - GLANCE_BYTES, 0))
+        last = file.read(GLANCE_BYTES).replace(b"\r", b"\n").rpartition(b"\n")[2]
+    if not last or len(last) == GLANCE_BYTES:
+        return []
+    return next(_records(io.StringIO(last.decode(errors="replace"), newline=""), delimiter), [])
 
 
 def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:

@@ -17,7 +17,7 @@ from deciban.data.stream import Source, Stream, fewer_long_rows
 from deciban.data.tables import Frame, Table
 from deciban.data.text_types import as_whole
 from deciban.data.written import Habit
-from deciban.errors import SchemaError, UsageError
+from deciban.errors import DataError, SchemaError, UsageError
 from deciban.progress import progress
 
 # What columns are is inferred, and tuning is done, on no more rows and cells than these.
@@ -153,13 +153,15 @@ class Labelled:
 class LabelledStream:
     """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
 
-    labels_look_like: what the labels are by themselves, where they are read as something else.
+    labels_look_like: what the labels are by themselves, where they are read as something else. rows: how many there
+    are, if they were counted.
     """
 
     stream: Stream
     target: str
     weight: str | None = None
     labels_look_like: str = ""
+    rows: int | None = None
 
     @classmethod
     def of(cls, stream: Stream, y: Any, sample_weight: Any) -> "LabelledStream":
@@ -185,7 +187,7 @@ class LabelledStream:
 
     @property
     def expected(self) -> int | None:
-        return self.stream.expected
+        return self.stream.expected if self.rows is None else self.rows
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -214,7 +216,7 @@ class LabelledStream:
             drawn, rows = self.stream.sample(_sample_rows(len(self.names)), advance)
         stream, table = self.stream.settled(drawn)
         sample = self._labelled(table)
-        return sample, sample if table.num_rows == rows else replace(self, stream=stream)
+        return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows)
 
     def glance(self) -> tuple[Labelled, Examples]:
         if isinstance(self.stream, Source) and self.stream.has_types:
@@ -229,10 +231,32 @@ class LabelledStream:
         if not self.stream.typed:
             place = table.column_names.index(self.target)
             table = table.set_column(place, self.target, as_whole(table.column(place)))
-        return Labelled.of(Frame(table), self.target, self.weight, first_row)
+        found = Labelled.of(Frame(table), self.target, self.weight, first_row)
+        if found.labels.classes.dtype.kind == "O" and (bad := _with_nul(found.labels)) is not None:
+            place, label = bad
+            raise DataError(
+                f"column {self.target!r}, row {first_row + place}: the label {label!r} holds a NUL byte; "
+                f"the file is damaged: write it anew"
+            )
+        return found
+
+    @property
+    def unfinished_labels(self) -> tuple[str, ...]:
+        """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
+        if not isinstance(self.stream, Source) or self.weight is not None:
+            return ()
+        return self.stream.unfinished(self.target)
 
     def naming(self) -> AbstractContextManager[None]:
         return self.stream.naming()
+
+
+def _with_nul(labels: Labels) -> tuple[int, str] | None:
+    """The first row whose label holds a NUL byte, and the label."""
+    for code, label in enumerate(labels.classes):
+        if isinstance(label, str) and "\0" in label:
+            return int(np.flatnonzero(labels.codes == code)[0]), label
+    return None
 
 
 def _sample_rows(width: int) -> int:

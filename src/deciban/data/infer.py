@@ -25,6 +25,10 @@ MOST_CODES = 10
 FEWEST_NAMES = 50
 LONG_NUMBER = 10**8
 
+# Of rows that are numbered, some may have been removed since; what is distinct by chance once in e**CHANCE tables.
+GAPS = 1.25
+CHANCE = 10.0
+
 # A column of text is probably meant as texts if its cells have so many words on average (or letters of scripts without
 # spaces) and half of them are different; so many cells are looked at.
 TEXT_WORDS = 3.0
@@ -66,11 +70,17 @@ def extended(
 
 
 def settle(
-    table: Table, spec: ColumnSpec, defaults: Defaults, partly: bool = False, weights: Floats | None = None
+    table: Table,
+    spec: ColumnSpec,
+    defaults: Defaults,
+    partly: bool = False,
+    weights: Floats | None = None,
+    rows: int | None = None,
 ) -> Schema:
     """The schema of a table: what the user says of its columns, and for the others what their cells say.
 
-    `partly`: the user may also speak of columns that are not there (yet). weights: of the rows, none of them 0.
+    `partly`: the user may also speak of columns that are not there (yet). weights: of the rows, none of them 0. rows:
+    those of the table that these were drawn from by lot.
     """
     names = table.names
     given = _given(names, table.width, spec, partly)
@@ -82,7 +92,8 @@ def settle(
         members += columns
         whys += [GIVEN] * len(columns)
     looks_like: list[LooksLike] = [""] * table.width
-    for columns, found in _inferred(table, [c for c in range(table.width) if c not in taken], defaults, weights):
+    free = [column for column in range(table.width) if column not in taken]
+    for columns, found in _inferred(table, free, defaults, weights, rows or table.rows):
         _, members, whys = groups.setdefault(found.family, (found.family, [], []))
         members += columns
         whys += [found.why] * len(columns)
@@ -150,7 +161,7 @@ def _check_family(family: Any, place: str) -> None:
 
 
 def _inferred(
-    table: Table, columns: list[int], defaults: Defaults, weights: Floats | None
+    table: Table, columns: list[int], defaults: Defaults, weights: Floats | None, rows: int
 ) -> list[tuple[list[int], Inferred]]:
     """What the columns are that nobody spoke of."""
     if not columns:
@@ -162,18 +173,18 @@ def _inferred(
             return [(columns, Inferred(Gaussian(), "floating point"))]
         if kind == "b":
             return [(columns, Inferred(Bernoulli(defaults.alpha), "true or false"))]
-        return [([j], _of_integers(np.asarray(table.array[:, j]), times.sum(), defaults)) for j in columns]
+        return [([j], _of_integers(np.asarray(table.array[:, j]), times.sum(), defaults, rows)) for j in columns]
     if isinstance(table, Frame):
-        found = [([j], _of_arrow(table.values([j])[0], times, defaults)) for j in columns]
+        found = [([j], _of_arrow(table.values([j])[0], times, defaults, rows)) for j in columns]
         return [(column, what) for column, what in found if what is not None]
     return [(columns, Inferred(Multinomial(defaults.alpha), "sparse counts"))]
 
 
-def _of_integers(cells: np.ndarray, times: float, defaults: Defaults) -> Inferred:
+def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int) -> Inferred:
     """What whole numbers are that stand there so many times, which are more than the cells if rows have weights."""
     values = np.unique(cells)
     why = f"{counted(values.size, 'distinct integer')} in {counted(cells.size, 'row')}"
-    if values.size == cells.size >= FEWEST_NAMES and _like_names(values):
+    if values.size == cells.size >= FEWEST_NAMES and _like_names(cells, values, rows):
         return Inferred(Gaussian(), f"{why}, which looks like an identifier", "identifier")
     if values.size <= min(MOST_CODES, times // 2):
         return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), why)
@@ -197,9 +208,18 @@ def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     return None
 
 
-def _like_names(values: np.ndarray) -> bool:
-    """Whether distinct whole numbers number things: one after the other, or of many digits."""
-    return bool(values[-1] - values[0] == values.size - 1 or np.abs(values).min() >= LONG_NUMBER)
+def _like_names(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
+    """Whether distinct whole numbers, drawn by lot from so many rows, number things: one by one, or of many digits.
+
+    Numbers that are drawn from hardly more values than there are rows would not all be distinct by chance, unless there
+    are very many rows; then they number things if they only grow.
+    """
+    if np.abs(values).min() >= LONG_NUMBER:
+        return True
+    span = int(values[-1]) - int(values[0]) + 1
+    if span == values.size or rows <= values.size:
+        return span == values.size
+    return span <= GAPS * rows and (values.size**2 > 2.0 * CHANCE * span or bool((np.diff(cells) > 0).all()))
 
 
 def _meant(values: pa.Array) -> tuple[LooksLike, str] | None:
@@ -217,7 +237,7 @@ def _meant(values: pa.Array) -> tuple[LooksLike, str] | None:
     return None
 
 
-def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults) -> Inferred | None:
+def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int) -> Inferred | None:
     """What a column is; None as long as no cell says it."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
@@ -229,7 +249,7 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults) -> Inferred | 
         return Inferred(Bernoulli(defaults.alpha), "true or false")
     if pa.types.is_integer(kind):
         filled = array.is_valid().to_numpy(zero_copy_only=False)
-        return _of_integers(array.drop_null().to_numpy(zero_copy_only=False), times[filled].sum(), defaults)
+        return _of_integers(array.drop_null().to_numpy(zero_copy_only=False), times[filled].sum(), defaults, rows)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Inferred(Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers")
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):

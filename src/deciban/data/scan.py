@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from deciban.arrays import CORES, with_each
 from deciban.data.complaints import interrupts, told
-from deciban.data.dialect import Quotes, quotes_in
+from deciban.data.dialect import Quotes, quotes_in, unfinished_line
 from deciban.data.drawing import drawn
 from deciban.data.quick import PIECE, STRANGE, Quick, bytes_of, pieces
 from deciban.data.stream import Source, fewer_long_rows
@@ -60,6 +61,8 @@ class Reading:
     csv: bool = False
     json: bool = False
     compressed: bool = False
+    delimiter: str = ","
+    files: tuple[Path, ...] = ()
 
     def on_one_thread(self, long_lines: bool = False) -> "Reading":
         """Read from the beginning to the end: of a cell with line breaks a thread cannot know that it is in one.
@@ -243,6 +246,16 @@ class Scan(Source):
             if slowly.readings == self.readings or not self._quotes.closed:
                 raise
             yield from _behind(given, slowly._read())
+
+    def unfinished(self, column: str) -> tuple[str, ...]:
+        found = []
+        for reading in self.readings:
+            header = [here for _, here in reading.columns]
+            for path in reading.files if reading.csv and not reading.compressed and column in header else ():
+                cells = unfinished_line(path, reading.delimiter)
+                if len(cells) == len(header):
+                    found.append(cells[header.index(column)])
+        return tuple(found)
 
     def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
         if self.typed:

@@ -472,7 +472,8 @@ def _csv(
             f"comment='', nullstr=[%MISSING%], strict_mode=true, compression='{compression or 'none'}')"
         )
         columns = tuple((inner[column], column) for column in header)
-        readings.append(Reading(call, columns, csv=True, compressed=compression is not None))
+        packed = compression is not None
+        readings.append(Reading(call, columns, csv=True, compressed=packed, delimiter=delimiter, files=tuple(files)))
     row_bytes = None if any(found.row_bytes is None for found in looks) else looks[0].row_bytes
     scan = Scan(
         name, names, tuple(readings), row_bytes=row_bytes, decimal=looks[0].decimal, called=called, files=tuple(paths),

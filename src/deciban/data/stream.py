@@ -151,6 +151,10 @@ class Source(Stream):
         if strange := [name for name in columns if name not in known]:
             raise UsageError(f"{self.name}: there is no column {strange[0]!r}; there are {', '.join(self.names)}")
 
+    def unfinished(self, column: str) -> tuple[str, ...]:
+        """Cells of a column in last lines of files that have no end."""
+        return ()
+
     def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
         """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""
         return ((table, table) for table in self.tables())
