@@ -1,18 +1,12 @@
 """Explanations add up, say each thing once and as people write it, and fit the screen; programs get all of it."""
 
-import json
 import math
-import os
-import pty
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB
 
@@ -24,7 +18,6 @@ from deciban.explain.steps import Steps
 from deciban.model import Counts, estimate
 from deciban.text_tables import width_of
 from tests import textbook
-from tests.cli.conftest import Deciban, deciban, model, model_bytes  # noqa: F401 - fixtures
 
 RNG = np.random.default_rng(5)
 Y = np.arange(60) % 2
@@ -133,45 +126,6 @@ def test_the_calculation_fits_the_screen(width: int) -> None:
     assert f"mean {mean:.6g}" in text  # nothing of a single column is lost
     assert ("    benign_finding: N(" in text) == (width < 400)
     assert max(map(width_of, steps.summary(0, width).splitlines())) <= width
-
-
-def test_programs_get_columns_values_and_steps(deciban: Deciban, model: str) -> None:  # noqa: F811
-    Path("new.csv").write_text("age,town\n45.5,Ulm\n,Bern\n")
-    first, second = json.loads(deciban("explain", model, "new.csv", "--json", "--steps").out)
-    terms = {term["block"]: term for term in first["evidence"]}
-    assert terms["age"] == {
-        "block": "age", "columns": ["age"], "values": [45.5], "weight": 1.0, "decibans": terms["age"]["decibans"],
-    }  # fmt: skip
-    assert terms["town"]["values"] == ["Ulm"]
-    assert (terms["prior"]["columns"], terms["prior"]["values"]) == ([], [])
-    assert [None] in [term["values"] for term in second["evidence"]]
-    steps = first["steps"]
-    rows = [line.split(",") for line in Path("base.csv").read_text().splitlines()[1:]]
-    ages = {label: np.array([float(age) for age, _, kind in rows if kind == label]) for label in ("no", "yes")}
-    age = next(block for block in steps["blocks"] if block["block"] == "age")
-    for label, cells in ages.items():
-        assert steps["prior"][label] == pytest.approx(len(cells) / len(rows))
-        oracle = stats.norm(cells.mean(), cells.std()).logpdf(45.5)
-        assert age["log_likelihood"][label] == pytest.approx(oracle)
-        assert age["working"][label].startswith("N(45.5; mean ")
-        whole = math.log(steps["prior"][label]) + sum(b["log_likelihood"][label] for b in steps["blocks"])
-        assert steps["log_joint"][label] == pytest.approx(whole)
-    assert steps["posterior"] == first["posterior"]
-    assert "steps" not in json.loads(deciban("explain", model, "new.csv", "--json").out)[0]
-
-
-def test_people_get_six_digits_and_files_all(deciban: Deciban, model: str) -> None:  # noqa: F811
-    Path("new.csv").write_text("age,town\n45.123456789,Ulm\n")
-    full = deciban("predict", model, "new.csv").out.splitlines()[1].split(",")
-    assert len(full[-1]) > 12
-    command = [str(Path(sys.executable).parent / "deciban"), "predict", model, "new.csv"]
-    leader, follower = pty.openpty()
-    subprocess.run(command, stdout=follower, check=True)
-    shown = b""
-    while b"\n45." not in shown or not shown.endswith(b"\n"):
-        shown += os.read(leader, 4096)
-    assert shown.decode().split()[1].split(",") == [*full[:-1], f"{float(full[-1]):.6g}"]
-    assert f"P({full[2]}) = {float(full[-1]):.6g}" in deciban("explain", model, "new.csv").out
 
 
 def test_of_many_columns_those_that_say_most_are_shown() -> None:

@@ -175,12 +175,14 @@ def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bo
 
 
 @click.command(epilog="""\b
-Example:
+Examples:
   deciban inspect wine.dcb
+  deciban inspect wine.dcb --estimates
 """)  # fmt: skip
 @MODEL
+@click.option("--estimates", is_flag=True, help="Show what was estimated too: means, variances, P(value | class), …")
 @common
-def inspect(model: str, as_json: bool) -> None:
+def inspect(model: str, estimates: bool, as_json: bool) -> None:
     """Say what is in a model file: what it has learned, from how many rows, and how it was tuned."""
     import os
 
@@ -188,7 +190,8 @@ def inspect(model: str, as_json: bool) -> None:
 
     clf = loaded(model)
     if as_json:
-        return say_json({"model": model, "bytes": os.path.getsize(model), **contents(clf)})
+        found = {"estimates": clf.estimates().to_arrow().to_pylist()} if estimates else {}
+        return say_json({"model": model, "bytes": os.path.getsize(model), **contents(clf), **found})
     heading(f"{model}: {rows_of(clf)}")
     shards = ", ".join(shard[:12] for shard in clf.shards_[:4]) + (", …" if len(clf.shards_) > 4 else "")
     say(f"{os.path.getsize(model):,} bytes; sets of rows: {len(clf.shards_)} ({shards})")
@@ -204,6 +207,9 @@ def inspect(model: str, as_json: bool) -> None:
     if clf.tuning_ is not None:
         say()
         say(clf.tuning_)
+    if estimates:
+        say()
+        say(clf.estimates())
     return None
 
 

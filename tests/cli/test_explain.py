@@ -1,0 +1,66 @@
+"""What `explain` and `inspect --estimates` say, to people and to programs."""
+
+import json
+import math
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.cli.conftest import Deciban
+
+
+def test_programs_get_columns_values_and_steps(deciban: Deciban, model: str) -> None:
+    Path("new.csv").write_text("age,town\n45.5,Ulm\n,Bern\n")
+    first, second = json.loads(deciban("explain", model, "new.csv", "--json", "--steps").out)
+    terms = {term["block"]: term for term in first["evidence"]}
+    assert terms["age"] == {
+        "block": "age", "columns": ["age"], "values": [45.5], "weight": 1.0, "decibans": terms["age"]["decibans"],
+    }  # fmt: skip
+    assert terms["town"]["values"] == ["Ulm"]
+    assert (terms["prior"]["columns"], terms["prior"]["values"]) == ([], [])
+    assert [None] in [term["values"] for term in second["evidence"]]
+    steps = first["steps"]
+    rows = [line.split(",") for line in Path("base.csv").read_text().splitlines()[1:]]
+    ages = {label: np.array([float(age) for age, _, kind in rows if kind == label]) for label in ("no", "yes")}
+    age = next(block for block in steps["blocks"] if block["block"] == "age")
+    for label, cells in ages.items():
+        assert steps["prior"][label] == pytest.approx(len(cells) / len(rows))
+        oracle = stats.norm(cells.mean(), cells.std()).logpdf(45.5)
+        assert age["log_likelihood"][label] == pytest.approx(oracle)
+        assert age["working"][label].startswith("N(45.5; mean ")
+        whole = math.log(steps["prior"][label]) + sum(b["log_likelihood"][label] for b in steps["blocks"])
+        assert steps["log_joint"][label] == pytest.approx(whole)
+    assert steps["posterior"] == first["posterior"]
+    assert "steps" not in json.loads(deciban("explain", model, "new.csv", "--json").out)[0]
+
+
+def test_people_get_six_digits_and_files_all(deciban: Deciban, model: str) -> None:
+    Path("new.csv").write_text("age,town\n45.123456789,Ulm\n")
+    full = deciban("predict", model, "new.csv").out.splitlines()[1].split(",")
+    assert len(full[-1]) > 12
+    command = [str(Path(sys.executable).parent / "deciban"), "predict", model, "new.csv"]
+    leader, follower = pty.openpty()
+    subprocess.run(command, stdout=follower, check=True)
+    shown = b""
+    while b"\n45." not in shown or not shown.endswith(b"\n"):
+        shown += os.read(leader, 4096)
+    assert shown.decode().split()[1].split(",") == [*full[:-1], f"{float(full[-1]):.6g}"]
+    assert f"P({full[2]}) = {float(full[-1]):.6g}" in deciban("explain", model, "new.csv").out
+
+
+def test_the_command_shows_estimates(deciban: Deciban, model: str) -> None:
+    lines = [line.split(",") for line in Path("base.csv").read_text().splitlines()[1:]]
+    mean = np.mean([float(age) for age, _, kind in lines if kind == "yes"])
+    found = json.loads(deciban("inspect", model, "--estimates", "--json").out)["estimates"]
+    assert {"block": "age", "parameter": "mean", "value": None, "class": "yes"}.items() <= found[1].items()
+    assert found[1]["estimate"] == pytest.approx(mean)
+    shown = deciban("inspect", model, "--estimates").out
+    assert f"{mean:.6g}" in shown
+    assert "P(Ulm)" in shown
+    assert "P(Ulm)" not in deciban("inspect", model).out
