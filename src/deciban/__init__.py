@@ -6,7 +6,6 @@ TYPE_CHECKING = False  # what type checkers take for true: typing takes its time
 if TYPE_CHECKING:
     from typing import Any
 
-    from deciban.classifier import BayesClassifier, load
     from deciban.data.sources import scan
     from deciban.decisions.bayes_error import bayes_error
     from deciban.decisions.decide import decide
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from deciban.decisions.ratio import Threshold
     from deciban.decisions.theorem import bayes
     from deciban.errors import DataError, DecibanError, ForgetError, ModelFileError, SchemaError, UsageError
+    from deciban.estimator import BayesClassifier, load, merge
     from deciban.families import (
         Bernoulli,
         Binned,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         Text,
     )
     from deciban.leave_one_out import LeaveOneOut
-    from deciban.merging import merge
     from deciban.model import Counts, Evidence, Model
     from deciban.selector import EvidenceSelector
 
@@ -82,9 +81,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BayesClassifier": "classifier",
-    "load": "classifier",
-    "merge": "merging",
+    "BayesClassifier": "estimator",
+    "load": "estimator",
+    "merge": "estimator",
     "scan": "data.sources",
     "EvidenceSelector": "selector",
     "LeaveOneOut": "leave_one_out",

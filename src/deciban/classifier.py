@@ -1,4 +1,4 @@
-"""The front door: a Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
+"""A Bayes classifier with scikit-learn's conventions, composed of the rooms below it."""
 
 import copy
 import os
@@ -10,9 +10,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_random_state
 
 from deciban.arrays import Codes, Floats, Integers, with_each
 from deciban.data.examples import Examples, Labelled, LabelledStream
@@ -57,34 +54,8 @@ from deciban.tune.tuning import Tuning, most_rows, retuned, tuned
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
 
 
-class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A Bayes classifier for tables of numbers, categories, flags and counts, with missing cells.
-
-    columns: a family for every column, or a mapping from a column (or a tuple of columns that form one block) to
-        its family; what it leaves out is inferred and shown in `schema_`.
-    prior: "empirical", "smoothed", "uniform", Empirical(alpha), Uniform(), or probabilities: a mapping from class, or
-        a sequence in the order of `classes_`.
-    classes: all the labels there may be; an unknown label is then an error. None accepts new ones at any time.
-    alpha, unseen: the smoothing of inferred discrete columns, and what values never seen are worth
-        ("ignore", "smooth" or "error").
-    threads: how many threads count and score; None uses every core. The result does not depend on it.
-    tune: "auto" lets the rows say, each left out in turn, by which family a column speaks, which columns speak together
-        and what the evidence of each block weighs; None is plain Bayes, as in the textbook.
-
-    Learned: `classes_`, `schema_`, `counts_`, `model_`, `tuning_`, `n_features_in_`, `feature_names_in_` (of named
-    columns).
-
-    >>> from deciban import BayesClassifier
-    >>> days = [{"outlook": "sunny", "wind": "weak"}, {"outlook": "rain", "wind": "strong"},
-    ...         {"outlook": "rain", "wind": "weak"}, {"outlook": "overcast", "wind": "weak"}]
-    >>> clf = BayesClassifier().fit(days, ["no", "no", "yes", "yes"])
-    >>> clf.predict([{"outlook": "overcast", "wind": None}]).tolist()
-    ['yes']
-    >>> print(clf.schema_)
-    column   family         why
-    outlook  Categorical()  text, 3 distinct in 4 rows
-    wind     Categorical()  text, 2 distinct in 4 rows
-    """
+class Classifier:
+    """All that BayesClassifier does, without scikit-learn, which takes longer to import than most tables to score."""
 
     fitted_: Fitted
     _training: tuple[Any, Any, Any] | None
@@ -107,6 +78,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.unseen = unseen
         self.threads = threads
         self.tune = tune
+
+    def parameters(self) -> dict[str, Any]:
+        """What the classifier was made with, by name."""
+        names = ("columns", "prior", "classes", "alpha", "unseen", "threads", "tune")
+        return {name: getattr(self, name) for name in names}
 
     # learning
 
@@ -171,11 +147,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __add__(self, other: object) -> Self:
         """A classifier that has learned the rows of both; one that has learned rows of no weight alone adds nothing."""
-        if not isinstance(other, BayesClassifier):
+        if not isinstance(other, Classifier):
             return NotImplemented
         for whole, nothing in ((self, other), (other, self)):
             if nothing._known().counts.adds_nothing_to(whole._known().counts):
-                return copy.copy(whole)
+                return copy.copy(whole)  # type: ignore[return-value]  # of the kind that has learned something
         both = self._with(self._known().counts + other._known().counts, self._known())
         both.fitted_ = replace(both.fitted_, origin=both.fitted_.origin.with_shards((*self.shards_, *other.shards_)))
         return both
@@ -186,7 +162,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __sub__(self, other: object) -> Self:
         """A classifier that has not learned the rows of the other."""
-        if not isinstance(other, BayesClassifier):
+        if not isinstance(other, Classifier):
             return NotImplemented
         if other._known().counts.adds_nothing_to(self._known().counts):
             return copy.copy(self)
@@ -226,9 +202,21 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         changed._training = vars(self).get("_training")
         return changed
 
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The classifier that was saved to a model file; see `deciban.load`."""
+        parameters, fitted = model_file.load(path)
+        try:
+            loaded = cls(**parameters)
+            loaded._check_parameters()
+        except (TypeError, OverflowError, UsageError) as problem:
+            raise ModelFileError(f"{path}: the file cannot be a model of deciban: {problem}") from problem
+        loaded.fitted_ = fitted
+        return loaded
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all that was learned to a model file (.dcb), which `deciban.load` reads; see docs/model-file.md."""
-        model_file.save(path, {**self.get_params(deep=False), "threads": None}, self._known())
+        model_file.save(path, {**self.parameters(), "threads": None}, self._known())
 
     # scoring
 
@@ -362,10 +350,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         model = self._known().plain
         if length is not None and not any(isinstance(likelihood, TextLikelihood) for likelihood in model.likelihoods):
             raise UsageError(f"sample(length={length!r}): no column is Text(), which alone has words; leave it out")
-        if not isinstance(random_state, np.random.Generator):
-            random_state = np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1))
         place = None if label is None else self._place_of(label)
-        columns, labels = model.sample(int(rows), random_state, place, length)
+        columns, labels = model.sample(int(rows), _generator(random_state), place, length)
         names = [model.schema.column_name(column) for column in range(model.schema.width)]
         types = model.schema.types or ("",) * len(names)
         if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
@@ -582,18 +568,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the training rows."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_training"}
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]  # it is that of an object with attributes
+        return {name: value for name, value in state.items() if name != "_training"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in vars(self)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
 
     # how
 
@@ -670,6 +649,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         try:
             return self.fitted_
         except AttributeError:
+            from sklearn.exceptions import NotFittedError
+
             name = type(self).__name__
             raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.") from None
 
@@ -884,22 +865,12 @@ def _declared(classes: Any) -> LabelArray:
     return found.classes
 
 
-def load(path: str | os.PathLike[str]) -> BayesClassifier:
-    """The classifier that was saved to a model file, with all that it has learned: it can learn, forget and be added.
-
-    >>> from deciban import BayesClassifier, load
-    >>> from deciban.datasets import weather
-    >>> from tempfile import mkdtemp
-    >>> path = mkdtemp() + "/weather.dcb"
-    >>> BayesClassifier().fit(weather(), "play").save(path)
-    >>> load(path).predict([{"outlook": "overcast"}]).tolist()
-    ['yes']
-    """
-    parameters, fitted = model_file.load(path)
-    try:
-        loaded = BayesClassifier(**parameters)
-        loaded._check_parameters()
-    except (TypeError, OverflowError, UsageError) as problem:
-        raise ModelFileError(f"{path}: the file cannot be a model of deciban: {problem}") from problem
-    loaded.fitted_ = fitted
-    return loaded
+def _generator(random_state: Any) -> np.random.Generator:
+    """What scikit-learn calls random_state: None, a seed, a RandomState, or a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng(np.random.randint(0, 2**31 - 1))
+    if not isinstance(random_state, np.random.RandomState):
+        random_state = np.random.RandomState(random_state)
+    return np.random.default_rng(random_state.randint(0, 2**31 - 1))

@@ -6,7 +6,7 @@ say how far the log-odds of each class against all others may be off. Weights of
 """
 
 import numpy as np
-from scipy.special import expit, ndtri
+import scipy
 
 from deciban.arrays import Floats
 from deciban.data.tables import Table
@@ -31,7 +31,7 @@ def posterior_intervals(
     classes = model.classes.size
     low, high = np.empty((table.rows, classes)), np.empty((table.rows, classes))
     step = max(1, min(MOST_ROWS, MOST_CELLS // classes**2))
-    width = float(ndtri(0.5 + level / 2.0))
+    width = float(scipy.special.ndtri(0.5 + level / 2.0))
     for first in range(0, table.rows, step):
         some = slice(first, min(first + step, table.rows))
         piece = table.slice(some.start, some.stop)
@@ -42,7 +42,7 @@ def posterior_intervals(
         covariance[impossible] = np.diag(prior_variance)
         log_odds, variance = log_odds_errors(log_joint, covariance)
         spread = width * np.sqrt(variance)
-        low[some], high[some] = expit(log_odds - spread), expit(log_odds + spread)
+        low[some], high[some] = scipy.special.expit(log_odds - spread), scipy.special.expit(log_odds + spread)
     return low, high
 
 

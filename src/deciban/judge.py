@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import clone
 
 from deciban.arrays import Codes, Floats, Integers
-from deciban.classifier import BayesClassifier
+from deciban.classifier import Classifier
 from deciban.data.drawing import lots
 from deciban.data.examples import Labelled, LabelledStream
 from deciban.data.labels import LabelArray, encode_labels
@@ -229,13 +228,13 @@ def _figures(figures: Mapping[str, float | None]) -> str:
     return ", ".join(f"{NAMES.get(name, name)} {value:.4f}" for name, value in known.items())
 
 
-def judge(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:
+def judge(clf: Classifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:
     """What a classifier says of rows that it has not learned."""
     return _summed(clf, rows, loss, lambda piece: clf.predict_proba(piece.table))
 
 
 def judge_and_recognise(
-    clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any, observe: Callable[[Table], None]
+    clf: Classifier, rows: Labelled | LabelledStream, loss: Any, observe: Callable[[Table], None]
 ) -> tuple[Judgement, bool]:
     """What a classifier says of rows, and whether they are just what it has learned: all of it, or a set of rows that
     was learned at once. In one pass, in which each piece is shown to `observe`."""
@@ -253,7 +252,7 @@ def judge_and_recognise(
 class _Recount:
     """Counts rows as a model has counted its own, as long as they may be those."""
 
-    def __init__(self, clf: BayesClassifier) -> None:
+    def __init__(self, clf: Classifier) -> None:
         self._clf, self._known = clf, clf.counts_
         self._counts: Counts | None = Counts.empty(self._known.schema.plain)
 
@@ -277,7 +276,7 @@ class _Recount:
         return identity(self._counts) in (*self._clf.shards_, identity(self._known))
 
 
-def judge_left_out(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:
+def judge_left_out(clf: Classifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:
     """What it says of rows that it has learned, each left out in its turn."""
 
     def posterior(piece: Labelled) -> Floats:
@@ -288,7 +287,7 @@ def judge_left_out(clf: BayesClassifier, rows: Labelled | LabelledStream, loss: 
 
 
 def _summed(
-    clf: BayesClassifier, rows: Labelled | LabelledStream, loss: Any, posterior: Callable[[Labelled], Floats]
+    clf: Classifier, rows: Labelled | LabelledStream, loss: Any, posterior: Callable[[Labelled], Floats]
 ) -> Judgement:
     classes = clf.model_.classes
     fitting = None if loss is None else Loss.of(loss).fitting(list(classes))
@@ -365,7 +364,7 @@ class Fold(Stream):
 
 
 def judge_folds(
-    clf: BayesClassifier, rows: LabelledStream, folds: int, loss: Any = None, only: int | None = None
+    clf: Classifier, rows: LabelledStream, folds: int, loss: Any = None, only: int | None = None
 ) -> Judgement:
     """Rows judged by what the others of the table teach: the table is cut into folds, each is judged by the rest.
 
@@ -374,7 +373,7 @@ def judge_folds(
     total: Judgement | None = None
     for fold in range(folds if only is None else only):
         inside, outside = (Fold(rows.stream, rows.target, folds, fold, side) for side in (True, False))
-        learned = clone(clf).fit(outside, rows.target, rows.weight)
+        learned = type(clf)(**clf.parameters()).fit(outside, rows.target, rows.weight)
         one = judge(learned, replace(rows, stream=inside), loss)
         total = one if total is None else total + one
     assert total is not None, "there is at least one fold"

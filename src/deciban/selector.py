@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Flags
-from deciban.classifier import BayesClassifier
+from deciban.estimator import BayesClassifier
 
 
 class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deciban.cli.common import complain
 
 if TYPE_CHECKING:
-    from deciban.classifier import BayesClassifier
+    from deciban.classifier import Classifier
     from deciban.data.stream import Source
 
 # The first number in a text.
@@ -16,7 +16,7 @@ FIRST_NUMBER = "regexp_extract(replace({}, ',', ''), '[-+]?[0-9]*[.]?[0-9]+')"
 DECIMAL_COMMA = "replace({}, ',', '.')"
 
 
-def warn_of_model(clf: "BayesClassifier", table: Sequence[str] = ()) -> None:
+def warn_of_model(clf: "Classifier", table: Sequence[str] = ()) -> None:
     """Say what is strange about classes and columns of a model that has learned this table."""
     if clf.classes_.size == 1:
         complain("warning", f"there is only one class, {clf.classes_.tolist()[0]!r}: it will always be predicted")

@@ -13,7 +13,7 @@ from deciban.errors import UsageError
 from deciban.text_tables import aligned, shortened
 
 if TYPE_CHECKING:
-    from deciban.classifier import BayesClassifier
+    from deciban.classifier import Classifier
     from deciban.data.examples import LabelledStream
     from deciban.data.stream import Source
 
@@ -134,13 +134,13 @@ def pair(text: str, option: str, form: str) -> tuple[str, str]:
     return name, value
 
 
-def loaded(path: str) -> "BayesClassifier":
-    from deciban.classifier import load
+def loaded(path: str) -> "Classifier":
+    from deciban.classifier import Classifier
 
-    return load(path)
+    return Classifier.load(path)
 
 
-def labelled(clf: "BayesClassifier", scan: "Source", target: str | None) -> "LabelledStream":
+def labelled(clf: "Classifier", scan: "Source", target: str | None) -> "LabelledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.data.examples import LabelledStream
 
@@ -152,7 +152,7 @@ def labelled(clf: "BayesClassifier", scan: "Source", target: str | None) -> "Lab
     return rows
 
 
-def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") -> str:
+def columns_of(clf: "Classifier", most: int | None = None, more: str = "") -> str:
     """What each column is: its type in the table, the family it speaks by, and why; at most so many lines."""
     schema = clf.schema_
     types = dict(zip(schema.names or (), schema.types or (), strict=False))
@@ -164,21 +164,21 @@ def columns_of(clf: "BayesClassifier", most: int | None = None, more: str = "") 
     return aligned(shown) + rest
 
 
-def missing_columns(clf: "BayesClassifier", scan: "Source") -> None:
+def missing_columns(clf: "Classifier", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
     there = set(scan.names)
     if absent := [name for name in clf.schema_.names or () if name not in there]:
         complain("warning", f"{scan.name} has no {few(absent)}: taken as missing, which is no evidence")
 
 
-def new_columns(clf: "BayesClassifier", rows: "LabelledStream", name: str, what: str) -> None:
+def new_columns(clf: "Classifier", rows: "LabelledStream", name: str, what: str) -> None:
     """Say which columns of a table are new to the model, and what becomes of them."""
     known = set(clf.schema_.names or ())
     if fresh := [column for column in rows.names if column not in known]:
         complain("warning", f"{name} has {few(fresh)}, new to the model: {what}")
 
 
-def new_classes(clf: "BayesClassifier", shard: "BayesClassifier", name: str) -> None:
+def new_classes(clf: "Classifier", shard: "Classifier", name: str) -> None:
     """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
     from difflib import get_close_matches
 

@@ -24,7 +24,7 @@ from deciban.cli.wording import in_options
 from deciban.text_tables import aligned, amount
 
 if TYPE_CHECKING:
-    from deciban.classifier import BayesClassifier
+    from deciban.classifier import Classifier
     from deciban.data.examples import LabelledStream
     from deciban.judge import Judgement
 
@@ -106,7 +106,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     return None
 
 
-def _judged(clf: "BayesClassifier", rows: "LabelledStream", loss: Any) -> tuple[str, "Judgement", "Judgement | None"]:
+def _judged(clf: "Classifier", rows: "LabelledStream", loss: Any) -> tuple[str, "Judgement", "Judgement | None"]:
     """How rows were judged and what was found; if the model has learned them, also what that would be as new rows."""
     from deciban.cli.scoring import unknown_cells
     from deciban.errors import DataError
@@ -124,7 +124,7 @@ def _judged(clf: "BayesClassifier", rows: "LabelledStream", loss: Any) -> tuple[
     return f"rows that the model has learned, each left out in turn: {_left_out(clf)}", left_out, found
 
 
-def _left_out(clf: "BayesClassifier") -> str:
+def _left_out(clf: "Classifier") -> str:
     tuned = clf.tuning_ is not None and clf.tuning_.rows
     return "leave-one-out, exact" + (" (given the tuning)" if tuned else "")
 
@@ -138,10 +138,10 @@ def _is_model(path: str) -> bool:
         return path.endswith(".dcb")
 
 
-def _unfitted(plain: bool) -> "BayesClassifier":
-    from deciban.classifier import BayesClassifier
+def _unfitted(plain: bool) -> "Classifier":
+    from deciban.classifier import Classifier
 
-    return BayesClassifier(tune=None if plain else "auto")
+    return Classifier(tune=None if plain else "auto")
 
 
 @click.command(epilog="""\b
@@ -213,7 +213,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     return None
 
 
-def contents(clf: "BayesClassifier") -> dict[str, Any]:
+def contents(clf: "Classifier") -> dict[str, Any]:
     """What a classifier has learned, for programs."""
     from deciban.version import __version__
 

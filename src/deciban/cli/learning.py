@@ -33,7 +33,7 @@ from deciban.cli.outputs import check_model_output, check_output
 from deciban.text_tables import counted
 
 if TYPE_CHECKING:
-    from deciban.classifier import BayesClassifier
+    from deciban.classifier import Classifier
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", help="The model file to write, such as wine.dcb.")
 
@@ -90,10 +90,10 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
         check_output(output, table)
     else:
         check_model_output(output, table, "give another name, or --force to replace it")
-    from deciban.classifier import BayesClassifier
+    from deciban.classifier import Classifier
 
     families_of(options["family"])
-    clf = BayesClassifier(
+    clf = Classifier(
         prior=prior_of(options["prior"]),
         alpha=options["alpha"],
         unseen=options["unseen"],
@@ -141,7 +141,8 @@ Examples:
 def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
     with _changing(model, output, table):
-        from deciban.merging import merge as merged
+        from deciban.classifier import Classifier
+        from deciban.merging import merged
 
         clf = loaded(model)
         scan = opened(table, options, output or model)
@@ -151,7 +152,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
         shard = clf.shard(scan, rows.target, rows.weight)
         new_classes(clf, shard, scan.name)
-        learned = merged([clf, shard], force=options["force"], names=[model, scan.name])
+        learned = merged([clf, shard], Classifier, force=options["force"], names=[model, scan.name])
         if options["retune"]:
             learned.retune(rows.stream, rows.target, rows.weight)
         learned.save(output or model)
@@ -192,9 +193,10 @@ Example:
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
     check_model_output(output, models)
-    from deciban.merging import merge as merged
+    from deciban.classifier import Classifier
+    from deciban.merging import merged
 
-    clf = merged(list(models), force=force)
+    clf = merged(list(models), Classifier, force=force)
     clf.save(output)
     _tell(output, clf, f"{counted(len(models), 'model')} merged", as_json)
 
@@ -213,7 +215,7 @@ def _changing(model: str, output: str | None, table: tuple[str, ...]) -> Iterato
         yield
 
 
-def rows_of(clf: "BayesClassifier") -> str:
+def rows_of(clf: "Classifier") -> str:
     counts = clf.counts_
     parts = [counted(counts.rows, "row"), counted(counts.classes.size, "class"), counted(counts.schema.width, "column")]
     if counts.unlabelled:
@@ -221,7 +223,7 @@ def rows_of(clf: "BayesClassifier") -> str:
     return ", ".join(parts)
 
 
-def _tell(path: str, clf: "BayesClassifier", what: str, as_json: bool) -> None:
+def _tell(path: str, clf: "Classifier", what: str, as_json: bool) -> None:
     warn_of_model(clf)
     if as_json:
         from deciban.cli.judging import contents

@@ -32,7 +32,7 @@ from deciban.text_tables import counted, digits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from deciban.classifier import BayesClassifier
+    from deciban.classifier import Classifier
     from deciban.data.tables import Table
     from deciban.data.write import FileKind
     from deciban.decisions.loss import Loss
@@ -104,7 +104,7 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 
 
 @contextmanager
-def unknown_cells(clf: "BayesClassifier") -> Iterator[Callable[["Table"], None]]:
+def unknown_cells(clf: "Classifier") -> Iterator[Callable[["Table"], None]]:
     """Afterwards, say how many of the cells were missing or held values never seen."""
     from deciban.unknown_cells import UnknownCells
 
@@ -115,7 +115,7 @@ def unknown_cells(clf: "BayesClassifier") -> Iterator[Callable[["Table"], None]]
         complain("note", f"{found}, which is no evidence")
 
 
-def costs(path: str | None, clf: "BayesClassifier | None" = None, *, of_columns: bool = False) -> Any:
+def costs(path: str | None, clf: "Classifier | None" = None, *, of_columns: bool = False) -> Any:
     """The costs in a file: they fit the classes of the model, if there is one; they may be names `of_columns`."""
     from deciban.decisions.loss import Loss
 
@@ -282,7 +282,7 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
     return None
 
 
-def _class(clf: "BayesClassifier", label: str | None) -> Any:
+def _class(clf: "Classifier", label: str | None) -> Any:
     """The class that is written so on the command line."""
     labels = clf.classes_.tolist()
     if label is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
+import scipy
 
 from deciban.arrays import repeated
 from deciban.data.sources import scan
@@ -50,7 +50,7 @@ def open_table(data: Any, types: Mapping[str, str] | None = None, habit: Habit |
         return Frame(source.table()) if isinstance(source, Stream) else source
     if isinstance(data, bytes):
         raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")
-    if sparse.issparse(data):
+    if "scipy.sparse" in sys.modules and scipy.sparse.issparse(data):  # otherwise nobody can have made one
         return _sparse(data)
     if (texts := _texts(data)) is not None:
         return texts

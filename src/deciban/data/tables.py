@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy import sparse
+import scipy
 
 from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view, with_each
 from deciban.errors import BadCell
@@ -128,7 +128,7 @@ class SparseMatrix:
         return self.cells if _is_all(columns, self.width) else sparse_rows(self.cells.matrix()[:, list(columns)])
 
 
-def sparse_rows(matrix: sparse.csr_array) -> SparseRows:
+def sparse_rows(matrix: "scipy.sparse.csr_array") -> SparseRows:
     """The rows of a SciPy matrix, whose arrays they share."""
     return SparseRows(matrix.data, matrix.indices, matrix.indptr, int(matrix.shape[1]))
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import ndtri
+import scipy
 
 from deciban.arrays import Floats
 from deciban.decisions.loss import Loss
@@ -216,7 +215,7 @@ def _best_boundaries(distributions: Sequence[Any], prior: Floats, loss: Loss) ->
 
         low, high = float(grid[k]), float(grid[k + 1])
         if difference(low) < 0.0 < difference(high):
-            edges.append(float(brentq(difference, low, high, xtol=1e-13, rtol=1e-14)))
+            edges.append(float(scipy.optimize.brentq(difference, low, high, xtol=1e-13, rtol=1e-14)))
         else:  # a jump, as at the edge of a support
             edges.append(_jump(distributions, prior, loss, low, high, a))
     return edges
@@ -345,7 +344,7 @@ def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, samples:
 def mean_with_interval(values: Floats) -> tuple[float, tuple[float, float]]:
     """The mean of independent values, and between which bounds that of all lies with 95 %."""
     mean = float(values.mean())
-    half = float(ndtri(0.975)) * float(values.std(ddof=1)) / np.sqrt(values.size)
+    half = float(scipy.special.ndtri(0.975)) * float(values.std(ddof=1)) / np.sqrt(values.size)
     return mean, (mean - half, mean + half)
 
 
@@ -362,5 +361,7 @@ def gaussian_bounds(distributions: Sequence[Any], prior: Floats) -> dict[str, fl
         distance += 0.5 * (logs[0] - (1.0 - s) * logs[1] - s * logs[2])
         return float(prior[0] ** s * prior[1] ** (1.0 - s) * np.exp(-distance))
 
-    best: Any = minimize_scalar(bound, bounds=(1e-6, 1.0 - 1e-6), method="bounded", options={"xatol": 1e-10})
+    best: Any = scipy.optimize.minimize_scalar(
+        bound, bounds=(1e-6, 1.0 - 1e-6), method="bounded", options={"xatol": 1e-10}
+    )
     return {"Bhattacharyya": bound(0.5), "Chernoff": float(min(best.fun, bound(0.5)))}

@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from deciban.arrays import Floats
 from deciban.data.labels import LabelArray
@@ -75,5 +75,5 @@ def estimate_shares(
     silent = known <= 1e-9 * max(float(information.max()), 1.0)  # along these the rows say nothing of the shares
     variance = (directions[~silent] ** 2 / known[~silent][:, None]).sum(axis=0)
     variance[(directions[silent] ** 2).sum(axis=0) > 1e-9] = np.inf
-    half = float(ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
+    half = float(scipy.special.ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
     return EstimatedPrior(classes, share, np.maximum(share - half, 0.0), np.minimum(share + half, 1.0), level, steps)

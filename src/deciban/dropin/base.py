@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
+import scipy
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -243,7 +243,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise UsageError("the columns have other names on the left than on the right; give both the same columns")
 
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
-        if sparse.issparse(X):
+        if scipy.sparse.issparse(X):
             table = open_table(X)
             assert isinstance(table, SparseMatrix)
             return table

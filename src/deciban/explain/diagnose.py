@@ -6,7 +6,7 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
-from scipy.special import gammainc, ndtr
+import scipy
 
 from deciban.arrays import Codes, Floats
 from deciban.data.labels import LabelArray
@@ -265,12 +265,14 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
 def _distribution(likelihood: Any, x: Floats, column: int, label: int) -> Floats:
     """The probability of less than each x."""
     if isinstance(likelihood, GammaLikelihood):
-        return np.asarray(gammainc(likelihood.shape[column, label], np.maximum(x, 0) / likelihood.scale[column, label]))
+        return np.asarray(
+            scipy.special.gammainc(likelihood.shape[column, label], np.maximum(x, 0) / likelihood.scale[column, label])
+        )
     normal: Normal = likelihood.normal if isinstance(likelihood, LogNormalLikelihood) else likelihood
     if isinstance(likelihood, LogNormalLikelihood):
         x = np.log(np.where(x > 0.0, x, 1e-300))
     deviation = np.sqrt(max(float(normal.variance[column, label]), 1e-300))
-    return np.asarray(ndtr((x - normal.centre[column] - normal.mean[column, label]) / deviation))
+    return np.asarray(scipy.special.ndtr((x - normal.centre[column] - normal.mean[column, label]) / deviation))
 
 
 def _distance(cumulated: Floats, weight: Floats) -> float:

@@ -1,7 +1,7 @@
 """Whether two columns are independent within the classes, told apart from chance in small tables too."""
 
 import numpy as np
-from scipy.special import gammaincc
+import scipy
 
 from deciban.arrays import Codes, Flags, Floats, Integers
 from deciban.tune.rows import Rows
@@ -54,7 +54,7 @@ def chance_of(counts: Floats) -> float:
     mean = n / (n - 1.0) * (levels_a[told] - 1) * (levels_b[told] - 1)
     variance = 2.0 * n / (n - 3.0) * (free_a - uneven_a) * (free_b - uneven_b) + n**2 / (n - 1.0) * uneven_a * uneven_b
     scale = variance.sum() / mean.sum()
-    return float(gammaincc(mean.sum() / scale, square.sum() / scale)) if scale > 0.0 else 1.0
+    return float(scipy.special.gammaincc(mean.sum() / scale, square.sum() / scale)) if scale > 0.0 else 1.0
 
 
 def _freedom(held: Floats, n: Floats) -> tuple[Floats, Floats]:

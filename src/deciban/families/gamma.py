@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+import scipy
 
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
@@ -138,8 +138,12 @@ class Gamma(OfColumns):
             shape, mean, low = whole.shape[j], whole.mean[j], whole.mean_low[j]
             by_mean = ((x - mean) - low) / mean
             large = np.maximum(shape, NARROW)
-            gap = np.where(shape < NARROW, np.log(shape) - digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large)
-            told = np.where(shape < NARROW, polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2)
+            gap = np.where(
+                shape < NARROW, np.log(shape) - scipy.special.digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large
+            )
+            told = np.where(
+                shape < NARROW, scipy.special.polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2
+            )
             by_shape = fall(x, mean, low) + gap
             own_variance(out)[:] += weight[j] ** 2 * np.nan_to_num((shape * by_mean**2 + by_shape**2 / told) / rows[j])
 
@@ -183,7 +187,7 @@ def fall(x: Floats, mean: Floats, low: Floats) -> Floats:
 def log_peak(shape: Floats) -> Floats:
     """k log k - k - log gamma(k)."""
     small, large = np.minimum(shape, STIRLING), np.maximum(shape, STIRLING)
-    exact = small * np.log(small) - small - gammaln(small)
+    exact = small * np.log(small) - small - scipy.special.gammaln(small)
     series = 0.5 * np.log(large / (2.0 * np.pi)) - 1.0 / (12.0 * large) + 1.0 / (360.0 * large**3)
     return np.asarray(np.where(shape < STIRLING, exact, series))
 
@@ -193,8 +197,8 @@ def _shape(gap: Floats) -> Floats:
     shape = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
     newton = gap > 1e-6  # below that the starting point is right and the terms of a step cancel
     for _ in range(6):
-        error = np.log(shape) - digamma(shape) - gap
-        slope = np.where(newton, 1.0 / shape - polygamma(1, shape), 1.0)
+        error = np.log(shape) - scipy.special.digamma(shape) - gap
+        slope = np.where(newton, 1.0 / shape - scipy.special.polygamma(1, shape), 1.0)
         step = 1.0 / shape + error / (shape**2 * slope)
         better = newton & (step > 0.0)
         shape = np.where(better, 1.0 / np.where(better, step, 1.0), shape)
@@ -217,7 +221,7 @@ class GammaLikelihood:
     def of(cls, shape: Floats, mean: Floats, low: Floats, varies: Flags, outside: Outside = "refuse") -> Self:
         """Columns that do not vary say nothing."""
         says, scale = np.where(varies[:, None], 1.0, 0.0), mean / shape
-        offset = -says * (gammaln(shape) + shape * np.log(scale))
+        offset = -says * (scipy.special.gammaln(shape) + shape * np.log(scale))
         return cls(shape, mean, low, says * (shape - 1.0), -says / scale, offset, outside)
 
     @property

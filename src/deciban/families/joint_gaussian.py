@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
+import scipy
 
 from deciban import kernels
 from deciban.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
@@ -257,8 +257,8 @@ class Downdate:
                 sure[here] = False
                 continue
             lower = np.linalg.cholesky(matrix)
-            white = solve_triangular(lower, z[here].T, lower=True).T
-            means = solve_triangular(lower, self.mean.T, lower=True).T
+            white = scipy.linalg.solve_triangular(lower, z[here].T, lower=True).T
+            means = scipy.linalg.solve_triangular(lower, self.mean.T, lower=True).T
             taken, labels = rows.taken[here], rows.labels[here]
             weight = self.weight[labels]
             rest = weight - taken
@@ -449,7 +449,7 @@ class Whitened:
         whiten, log_root = np.empty((len(covariance), size, size)), np.zeros(len(covariance))
         for g, matrix in enumerate(covariance):
             lower = np.linalg.cholesky(matrix[kept])
-            inverse = solve_triangular(lower, np.eye(size), lower=True) / np.sqrt(2.0) if size else lower
+            inverse = scipy.linalg.solve_triangular(lower, np.eye(size), lower=True) / np.sqrt(2.0) if size else lower
             log_root[g] = np.log(np.diag(lower)).sum() + np.log(unit[columns]).sum()
             whiten[g] = inverse / unit[columns]
         whitened = np.einsum("cmk,ck->cm", whiten[group], mean[:, columns] * unit[columns])

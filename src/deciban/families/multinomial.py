@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.special import gammaln
+import scipy
 
 from deciban import kernels
 from deciban.arrays import (
@@ -59,7 +58,7 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
 
 def _as_words(cells: Amounts) -> tuple[Any, Floats]:
     """The cells as a sparse matrix without missing ones, and the sum of each row."""
-    words = sparse.csr_array(cells) if isinstance(cells, np.ndarray) else cells.matrix()
+    words = scipy.sparse.csr_array(cells) if isinstance(cells, np.ndarray) else cells.matrix()
     words.data = np.nan_to_num(words.data.astype(np.float64))
     return words, np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
 
@@ -139,7 +138,7 @@ def amounts_left_out(
 
     Weights that were normed, a column that only this row has, and a class without other rows are counted anew.
     """
-    words = SparseRows.of(sparse.csr_array(cells)) if isinstance(cells, np.ndarray) else cells
+    words = SparseRows.of(scipy.sparse.csr_array(cells)) if isinstance(cells, np.ndarray) else cells
     others = isinstance(family, Complement)
     normed = isinstance(family, Complement) and family.norm
     weight = statistic.present.max(axis=1)
@@ -206,11 +205,13 @@ class MultinomialLikelihood:
         """log m! - sum of log x!, the number of orders in which the same words can be thrown."""
         if isinstance(cells, np.ndarray):
             filled = np.nan_to_num(cells.astype(np.float64))
-            length, ways = filled.sum(axis=1), gammaln(filled + 1.0).sum(axis=1)
+            length, ways = filled.sum(axis=1), scipy.special.gammaln(filled + 1.0).sum(axis=1)
         else:
             stored = np.nan_to_num(cells.stored.astype(np.float64))
-            length, ways = (cells.holding(values).matrix().sum(axis=1) for values in (stored, gammaln(stored + 1.0)))
-        return np.asarray(gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
+            length, ways = (
+                cells.holding(values).matrix().sum(axis=1) for values in (stored, scipy.special.gammaln(stored + 1.0))
+            )
+        return np.asarray(scipy.special.gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         """As many words as a row of the class has on average (a Poisson number of them, and so is that of each)."""

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from deciban import kernels
 from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
@@ -132,7 +132,7 @@ class PoissonLikelihood:
         impossible(~_whole(cells) & ~np.isnan(cells), weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
-        return -np.asarray(gammaln(np.where(_whole(cells), np.minimum(cells, LARGEST), 0.0) + 1.0))
+        return -np.asarray(scipy.special.gammaln(np.where(_whole(cells), np.minimum(cells, LARGEST), 0.0) + 1.0))
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(draw_counts(self.rate[:, labels], rng))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy import sparse
+import scipy
 
 from deciban import kernels
 from deciban.arrays import SPARE, Bytes, Codes, Floats, Integers, SparseRows, placed, summed
@@ -361,13 +361,13 @@ def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> Spars
     return SparseRows(kept.data, kept.indices, np.concatenate([[0], ends]).astype(np.int64), counts.width)
 
 
-def _with_sorted_cells(matrix: sparse.csr_array) -> SparseRows:
+def _with_sorted_cells(matrix: "scipy.sparse.csr_array") -> SparseRows:
     """The rows of a SciPy matrix with their cells in order; it is changed."""
     matrix.sort_indices()
     return _as_stored(matrix)
 
 
-def _as_stored(matrix: sparse.csr_array) -> SparseRows:
+def _as_stored(matrix: "scipy.sparse.csr_array") -> SparseRows:
     """The rows of a SciPy matrix in the types of kernels and files."""
     return SparseRows(matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64), matrix.shape[1])
 
@@ -419,8 +419,8 @@ def _bounded(column: Counted, most: int | None) -> Counted:
     kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])
     distinct, place = np.unique(_buckets(words.take(rare), buckets_of(most)), return_inverse=True)
     tail = Vocabulary.of([f"{RARE}{bucket:06x}" for bucket in distinct])
-    into = sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
-    table = sparse.vstack([into @ table[rare], table[kept]], format="csr")
+    into = scipy.sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
+    table = scipy.sparse.vstack([into @ table[rare], table[kept]], format="csr")
     return tail.followed_by(words.take(kept)), _with_sorted_cells(table.T.tocsr())
 
 

@@ -3,8 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import softmax
+import scipy
 
 from deciban.arrays import Floats, Integers
 from deciban.tune.rows import Rows
@@ -51,7 +50,7 @@ def left_out_figures(
     own = class_weight[rows.labels]
     with np.errstate(divide="ignore"):
         joint[every, rows.labels] += np.log(np.maximum(own - taken, 0.0) / own)  # the prior of the other rows
-    chance = softmax(joint, axis=1)[every, rows.labels]
+    chance = scipy.special.softmax(joint, axis=1)[every, rows.labels]
     right = joint.argmax(axis=1) == rows.labels
     losses = -np.log(np.maximum(chance, np.finfo(np.float64).eps))
     return float(np.average(right, weights=rows.weights)), float(np.average(losses, weights=rows.weights))
@@ -121,7 +120,7 @@ def maximise(
     start = np.concatenate([target / unit, bias])
     bounds = [(0.0, None)] * blocks + [(None, None)] * classes
     options = {"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6} if polish else {"maxiter": 50, "ftol": 1e-6, "gtol": 1e-5}
-    solved: Any = minimize(  # type: ignore[call-overload]  # its stubs are stricter than it is
+    solved: Any = scipy.optimize.minimize(  # type: ignore[call-overload]  # its stubs are stricter than it is
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     point = solved.x
