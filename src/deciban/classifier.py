@@ -80,8 +80,8 @@ class Classifier:
         self.tune = tune
 
     def parameters(self) -> dict[str, Any]:
-        """What the classifier was made with, by name."""
-        names = ("columns", "prior", "classes", "alpha", "unseen", "threads", "tune")
+        """What the classifier was made with, by name and in the order of names."""
+        names = ("alpha", "classes", "columns", "prior", "threads", "tune", "unseen")
         return {name: getattr(self, name) for name in names}
 
     # learning

@@ -38,9 +38,9 @@ from deciban import (
     Uniform,
     UsageError,
     load,
+    merge,
 )
 from deciban.datasets import weather
-from deciban.merging import merge
 from deciban.store.values import FAMILIES
 from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
 from tests.store.files import as_lists, assert_same_classifier, content, taken_apart
