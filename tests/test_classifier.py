@@ -195,6 +195,8 @@ def test_forgetting_needs_every_column_that_was_learned() -> None:
     for table in (misnamed, rows.drop_columns(["age"]), rows.select(["label", "height"])):
         with pytest.raises(ForgetError, match=r"the model has learned 'age'.*correct the name, or add an empty column"):
             clf.forget(table, "label")
+    with pytest.raises(ForgetError, match="the model has learned 'age'"):
+        clf - textbook().fit(misnamed.drop_columns(["aeg"]), "label")
     assert pickle.dumps(clf) == before
     assert clf.forget(rows.append_column("reason", pa.array(["asked"] * 10)), "label").counts_.rows == N - 10
     alone = textbook().fit(MIXED.slice(10), "label")

@@ -113,17 +113,14 @@ class Classifier:
         examples = self._opened(X, y, sample_weight)
         with examples.naming():
             rows = self._counted(known.counts.schema, examples)
-            absent = sorted(known.counts.schema.settled.difference(examples.names or known.counts.schema.settled))
-            if absent and model_file.identity(rows) not in self.shards_:  # else a count would stay where others go
-                raise ForgetError(
-                    f"these rows cannot be forgotten: the model has learned {listed(absent)}, which the table does not "
-                    f"have; correct the name, or add an empty column of it if the rows were learned without"
-                )
+            shard = model_file.identity(rows)
+            if (absent := _lacking(known.counts.schema, examples.names)) and shard not in self.shards_:
+                raise _half_forgotten(absent)
             remaining = known.counts - rows
             if not remaining.class_weight.any():
                 raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
             left = self._changed(remaining, known)
-        self.fitted_ = replace(left, origin=left.origin.without(model_file.identity(rows)))
+        self.fitted_ = replace(left, origin=left.origin.without(shard))
         self._training = None
         return self
 
@@ -166,6 +163,9 @@ class Classifier:
             return NotImplemented
         if other._known().counts.adds_nothing_to(self._known().counts):
             return copy.copy(self)
+        absent = _lacking(self._known().counts.schema, other._known().counts.schema.names)
+        if absent and not set(other.shards_) <= set(self.shards_):
+            raise _half_forgotten(absent)
         left = self._with(self._known().counts - other._known().counts, self._known())
         left.fitted_ = replace(left.fitted_, origin=left.fitted_.origin.without(*other.shards_))
         return left
@@ -821,6 +821,19 @@ def _warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = N
     before = None if known is None else known.classes
     if doubt := cut_off(unfinished, counts.classes, counts.class_weight, before):
         warnings.warn(doubt, stacklevel=5)
+
+
+def _lacking(schema: Schema, names: tuple[str, ...] | None) -> list[str]:
+    """The columns that were learned and are not among these."""
+    return sorted(schema.settled.difference(names)) if names else []
+
+
+def _half_forgotten(absent: list[str]) -> ForgetError:
+    """Rows without a column that was learned would stay in it and go from others, unless they were learned so."""
+    return ForgetError(
+        f"these rows cannot be forgotten: the model has learned {listed(absent)}, which the table does not have; "
+        f"correct the name, or add an empty column of it if the rows were learned without"
+    )
 
 
 def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:

@@ -263,6 +263,16 @@ def test_folds_judge_every_row_once_and_hold_out_a_share(deciban: Deciban, model
     assert deciban("evaluate", "base.csv").code == 2
 
 
+def test_a_table_may_come_by_a_pipe(deciban: Deciban, model: str) -> None:
+    """Of which nothing is lost by looking whether it is a model."""
+    reads, writes = os.pipe()
+    os.write(writes, table().encode())
+    os.close(writes)
+    command = ("--target", "kind", "--folds", 2, "--plain", "--json")
+    assert deciban("evaluate", f"/dev/fd/{reads}", *command).out == deciban("evaluate", "base.csv", *command).out
+    os.close(reads)
+
+
 # learning
 
 

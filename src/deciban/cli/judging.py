@@ -1,5 +1,6 @@
 """evaluate, diagnose, inspect: how good a model is, where it fails, and what is in its file."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -132,6 +133,8 @@ def _left_out(clf: "Classifier") -> str:
 def _is_model(path: str) -> bool:
     from deciban.store.layout import is_model
 
+    if os.path.exists(path) and not os.path.isfile(path):
+        return False  # of a pipe nothing can be read twice
     try:
         return is_model(path)
     except OSError:
