@@ -14,6 +14,7 @@ from deciban import BayesClassifier, Bernoulli, Categorical, Gaussian, Multinomi
 from deciban.data.infer import Defaults, settle
 from deciban.data.labels import encode_labels
 from deciban.data.open import open_table
+from deciban.data.tables import from_numbers
 
 ROWS = [
     {"age": 31.5, "town": "Ulm", "smokes": True, "visits": 2},
@@ -213,3 +214,11 @@ def test_duplicate_entries_of_a_sparse_matrix_add_up() -> None:
     twice = sparse.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     found = BayesClassifier(Multinomial()).fit(twice, [0, 1]).counts_.statistics[0].total
     np.testing.assert_array_equal(found, [[0.0, 3.0], [4.0, 0.0]])
+
+
+@pytest.mark.parametrize("kind", ["int64", "date32[day]", "timestamp[us]", "time64[us]", "duration[us]"])
+def test_drawn_numbers_stay_within_the_type_of_their_column(kind: str) -> None:
+    drawn = from_numbers(np.array([-1e300, -1e19, 0.0, 1e19, 1e300, np.nan]), kind)
+    assert drawn.null_count == 1
+    assert len(drawn.to_pylist()) == 6  # of years that Python has
+    assert drawn.to_pylist()[0] == drawn.to_pylist()[1]

@@ -251,6 +251,29 @@ def test_every_flipped_bit_is_an_error(tmp_path: Path) -> None:
     assert content(load(path)) == bytes(data)
 
 
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would never answer."""
+    os.mkfifo(tmp_path / "pipe.dcb")
+    for path in (tmp_path / "pipe.dcb", "/dev/zero"):
+        with pytest.raises(ModelFileError, match="pipe or a device"):
+            load(path)
+
+
+def test_no_more_is_read_than_a_model_of_this_header_has(tmp_path: Path) -> None:
+    """Files of many gigabytes that hold nothing are refused before they are read or kept in memory."""
+    data, path = content(small()), tmp_path / "model.dcb"
+    header, arrays = taken_apart(data)
+    longer = put_together(header, arrays, 1 << 29)
+    claimed = changed(header, (*find(header, array=["float64", [2, 3]]), "array", 1), [1 << 40, 3])
+    for crafted in (data, longer, put_together(claimed, arrays)):
+        path.write_bytes(crafted)
+        os.truncate(path, 1 << 33)
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(ModelFileError, match="damaged"):
+            load(path)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 100 << 10  # kilobytes
+
+
 # crafted files, with a right checksum
 
 
@@ -299,7 +322,7 @@ def test_other_formats_and_versions(tmp_path: Path) -> None:
     header, arrays = taken_apart(content(small()))
     refused(tmp_path, put_together({**header, "format": 2}, arrays), "format 2 .*install a newer version")
     refused(tmp_path, put_together({**header, "format": 2, "new": {"is": "Thing"}}, arrays), "format 2")
-    for strange in (0, -1, "1", None, [1], 1.5, 10**50, {"a": "b" * 1000}):
+    for strange in (0, -1, "1", True, 1.0, None, [1], 1.5, 10**50, {"a": "b" * 1000}):
         with pytest.raises(ModelFileError) as caught:
             load(written(tmp_path, put_together({**header, "format": strange}, arrays)))
         assert len(str(caught.value)) < 500

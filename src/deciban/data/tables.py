@@ -19,6 +19,10 @@ from deciban.statistics.levels import as_values
 DATE_ORIGIN = "days since 1970-01-01"
 TIME_ORIGIN = "seconds since midnight"
 
+# The largest double that is an integer of 64 bits, and the days of the years 1 to 9999.
+LARGEST_INTEGER = 2.0**63 - 1024.0
+DAYS = (-719_162.0, 2_932_896.0)
+
 
 class Table(Readable, Protocol):
     """Rows that can be counted and scored. Columns may have names."""
@@ -249,22 +253,26 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
 
 
 def from_numbers(numbers: Floats, kind: str) -> pa.Array:
-    """Numbers as cells of the type that they were read from."""
+    """Numbers as cells of the type that they were read from; the ends of its range stand for what is beyond."""
     array = pa.array(numbers, from_pandas=True)
     if kind == "bool":
         return pc.greater(array, 0.5)
     if kind.startswith(("int", "uint")):
-        return pc.round(array).cast(pa.int64())
+        return pc.round(_within(array, -LARGEST_INTEGER, LARGEST_INTEGER)).cast(pa.int64())
     if kind.startswith("date"):
-        return pc.floor(array).cast(pa.int32()).cast(pa.date32())
+        return pc.floor(_within(array, *DAYS)).cast(pa.int32()).cast(pa.date32())
     if kind.startswith("timestamp"):
-        return pc.round(pc.multiply(array, 86_400e6)).cast(pa.int64()).cast(pa.timestamp("us"))
+        return pc.round(pc.multiply(_within(array, *DAYS), 86_400e6)).cast(pa.int64()).cast(pa.timestamp("us"))
     if kind.startswith("time"):
-        inside = pc.min_element_wise(pc.max_element_wise(array, 0.0), 86_399.999999)
-        return pc.round(pc.multiply(inside, 1e6)).cast(pa.int64()).cast(pa.time64("us"))
+        return pc.round(pc.multiply(_within(array, 0.0, 86_399.999999), 1e6)).cast(pa.int64()).cast(pa.time64("us"))
     if kind.startswith("duration"):
-        return pc.round(pc.multiply(array, 1e6)).cast(pa.int64()).cast(pa.duration("us"))
+        inside = _within(array, -LARGEST_INTEGER / 1e6, LARGEST_INTEGER / 1e6)
+        return pc.round(pc.multiply(inside, 1e6)).cast(pa.int64()).cast(pa.duration("us"))
     return array
+
+
+def _within(array: pa.Array, least: float, most: float) -> pa.Array:
+    return pc.min_element_wise(pc.max_element_wise(array, least, skip_nulls=False), most, skip_nulls=False)
 
 
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:

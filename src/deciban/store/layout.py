@@ -16,7 +16,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ CHECKSUM_BYTES = 32
 
 # Lists and objects in a header; each column of a model has a few.
 MOST_NESTED = 1 << 20
+
+# Bytes of a header, and how many of a file are read at once.
+LONGEST_HEADER = 1 << 30
+PIECE_BYTES = 1 << 22
 
 # How every header begins.
 FIRST = b'{"format":'
@@ -53,34 +57,86 @@ def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a model file does."""
+    """Whether a file begins as a model file does; nothing else than a file is opened."""
+    if not os.path.isfile(path):
+        return False
     with open(path, "rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, memoryview]:
-    """The header and the bytes of the arrays of a file that is whole; a ModelFileError for any other."""
+    """The header and the bytes of the arrays of a file that is whole; a ModelFileError for any other.
+
+    No more is read than a model of this header has, and what is read is kept only when its checksum is right.
+    """
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise ModelFileError(f"{path}: this is a pipe or a device, and no model file; give the name of a file")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(16 + len(FIRST))
         if not start.startswith(MAGIC):
             raise ModelFileError(f"{path}: this is not a model file; one is written by `deciban fit` or clf.save()")
         length = int.from_bytes(start[8:16], "little")
-        if start[16:] != FIRST or length % 8 or 16 + length + CHECKSUM_BYTES > size:  # before much is read
-            raise ModelFileError(
-                f"{path}: the file is damaged: {size} bytes do not hold the header it begins with; "
-                f"restore it from a copy"
-            )
-        content = bytearray(size)
-        file.seek(0)
-        if file.readinto(content) != size:
+        fits = length <= LONGEST_HEADER and 16 + length + CHECKSUM_BYTES <= size
+        if start[16:] != FIRST or length % 8 or not fits:  # before much is read
+            raise _damaged(path, f"{size} bytes do not hold the header it begins with")
+        header = _header(path, _text(path, file, length))
+        held = bytes_of_arrays(header)
+        if 16 + length + held + CHECKSUM_BYTES != size:
+            raise _damaged(path, f"a model with its header has {16 + length + held + CHECKSUM_BYTES} bytes, not {size}")
+        if _checksum(file, size - CHECKSUM_BYTES) != file.read(CHECKSUM_BYTES):
+            raise _damaged(path, "its checksum is not that of its content")
+        content = bytearray(held)
+        file.seek(16 + length)
+        if file.readinto(content) != held:
             raise ModelFileError(f"{path}: the file became shorter while it was read; try again")
-    whole = memoryview(content)
-    if hashlib.sha256(whole[:-CHECKSUM_BYTES]).digest() != whole[-CHECKSUM_BYTES:]:
-        raise ModelFileError(
-            f"{path}: the file is damaged: its checksum is not that of its content; restore it from a copy"
-        )
-    return _header(path, bytes(whole[16 : 16 + length])), whole[16 + length : -CHECKSUM_BYTES]
+    return header, memoryview(content)
+
+
+def _damaged(path: Any, what: str) -> ModelFileError:
+    return ModelFileError(f"{path}: the file is damaged: {what}; restore it from a copy")
+
+
+def _text(path: Any, file: BinaryIO, length: int) -> bytes:
+    """The bytes of the header, read as long as they can be text."""
+    file.seek(16)
+    pieces = []
+    while length > 0:
+        piece = file.read(min(length, PIECE_BYTES))
+        if not piece or b"\0" in piece:
+            raise _damaged(path, "its header is no text")
+        pieces.append(piece)
+        length -= len(piece)
+    return b"".join(pieces)
+
+
+def _checksum(file: BinaryIO, size: int) -> bytes:
+    """Of so many bytes from the beginning."""
+    file.seek(0)
+    digest = hashlib.sha256()
+    while size > 0 and (piece := file.read(min(size, PIECE_BYTES))):
+        digest.update(piece)
+        size -= len(piece)
+    return digest.digest()
+
+
+def bytes_of_arrays(header: Any) -> int:
+    """How many bytes the arrays take that a header names, filled up; what is no array is told when it is read."""
+    total, waiting = 0, [header]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            array = node["array"] if node.keys() == {"array"} else None
+            if isinstance(array, list) and len(array) == 2 and isinstance(array[1], list):
+                kind, shape = array
+                known = isinstance(kind, str) and kind in ARRAY_TYPES
+                if known and all(type(size) is int and size >= 0 for size in shape):
+                    held = ARRAY_TYPES[kind].itemsize * math.prod(shape)
+                    total += held + -held % 8
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += [inner for inner in node if isinstance(inner, dict | list)]
+    return total
 
 
 def _header(path: Any, text: bytes) -> Any:
@@ -94,9 +150,7 @@ def _header(path: Any, text: bytes) -> Any:
         )
     except (ValueError, RecursionError) as problem:
         reason = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
-        raise ModelFileError(
-            f"{path}: the file is damaged: its header cannot be read ({reason}); restore it from a copy"
-        ) from None
+        raise _damaged(path, f"its header cannot be read ({reason})") from None
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
     try:
         if not isinstance(header, dict) or tuple(header)[:1] != KEYS[:1]:
             raise ValueError("it has no format")
-        if header["format"] != FORMAT:
+        if type(header["format"]) is not int or header["format"] != FORMAT:
             version = header.get("deciban", "another version")
             raise ModelFileError(
                 f"{path}: the file has format {header['format']!s:.20} of deciban {version!s:.20}, this deciban reads "
