@@ -6,8 +6,10 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from deciban import load
 from tests.cli.conftest import Deciban, rows
 
 # What only Python has: arguments, attributes that end in a low line, calls.
@@ -25,7 +27,7 @@ def fit(deciban: Deciban, *options: str) -> tuple[int, str]:
         (["words", "m.dcb"], "no column holds texts; `deciban inspect` shows what each is"),
         (["words", "m.dcb", "--column", "town"], "--column: 'town' holds no texts"),
         (["sample", "m.dcb", "--length", "3"], "--length 3: no column holds texts"),
-        (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--prior", "foo"], "--prior foo: choose 'empirical'"),
+        (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--prior", "foo"], "--prior foo: choose"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--alpha", "-1"], "--alpha -1"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--encoding", "klingon"], "--encoding klingon"),
         (["fit", "base.csv", "-t", "kind", "-o", "x.dcb", "--family", "twon=Gaussian"], "did you mean 'town'?"),
@@ -98,6 +100,15 @@ def test_a_prior_of_classes_with_commas_can_be_given(deciban: Deciban) -> None:
     Path("t.csv").write_text("x,kind\n" + '1,"a, b"\n2,c\n' * 5)
     answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--prior", '"a, b=0.25",c=0.75')
     assert answer.code == 0
+
+
+def test_a_prior_of_classes_that_are_numbers_can_be_given(deciban: Deciban) -> None:
+    Path("t.csv").write_text("x,kind\n" + "1,1\n2,2\n" * 5)
+    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--prior", "1=0.25,2=0.75")
+    assert answer.code == 0
+    np.testing.assert_allclose(load("m.dcb").predict_proba([{"x": None}]), [[0.25, 0.75]])
+    answer = deciban("fit", "t.csv", "-t", "kind", "-o", "m.dcb", "--plain", "--prior", "1=0.25,3=0.75")
+    assert (answer.code, "does not name the classes" in answer.err) == (2, True)
 
 
 def test_one_is_singular(deciban: Deciban) -> None:

@@ -60,7 +60,7 @@ def check_prior(prior: Any, classes: LabelArray | None = None) -> None:
         named = _by_class(prior)
         _checked(prior if named is None else list(named.values()))
         if classes is not None and named is not None:
-            _refuse_nameless(named, classes)
+            _refuse_nameless(_spelled_alike(named, classes), classes)
 
 
 def prior_variance(prior: Any, weight: Floats) -> Floats:
@@ -90,6 +90,13 @@ def _by_class(prior: Any) -> Mapping[Any, Any] | None:
     return prior if isinstance(prior, Mapping) else None
 
 
+def _spelled_alike(prior: Mapping[Any, Any], classes: LabelArray) -> Mapping[Any, Any]:
+    """The same by the classes: text, as a command line has it, stands for a number that is spelled the same."""
+    labels = {str(label): label for label in classes.tolist()}
+    known = set(labels.values())
+    return {key if key in known else labels.get(key, key): share for key, share in prior.items()}
+
+
 def _refuse_nameless(prior: Mapping[Any, Any], classes: LabelArray) -> None:
     if absent := [label for label in classes.tolist() if label not in prior]:
         raise UsageError(
@@ -101,7 +108,7 @@ def _refuse_nameless(prior: Mapping[Any, Any], classes: LabelArray) -> None:
 def _given(prior: Any, classes: LabelArray) -> Floats:
     named = _by_class(prior)
     if named is not None:
-        known = classes.tolist()
+        known, named = classes.tolist(), _spelled_alike(named, classes)
         if unknown := [label for label in named if label not in set(known)]:
             raise UsageError(
                 f"the prior does not name the classes of the model: {unknown[0]!r} is none of them; "
