@@ -266,8 +266,7 @@ def from_numbers(numbers: Floats, kind: str) -> pa.Array:
     if kind.startswith("time"):
         return pc.round(pc.multiply(_within(array, 0.0, 86_399.999999), 1e6)).cast(pa.int64()).cast(pa.time64("us"))
     if kind.startswith("duration"):
-        inside = _within(array, -LARGEST_INTEGER / 1e6, LARGEST_INTEGER / 1e6)
-        return pc.round(pc.multiply(inside, 1e6)).cast(pa.int64()).cast(pa.duration("us"))
+        return pc.round(pc.multiply(_within(array, -9.2e12, 9.2e12), 1e6)).cast(pa.int64()).cast(pa.duration("us"))
     return array
 
 
