@@ -1,5 +1,6 @@
 """Cells of CSV files that are numbers or dates, though they are not written in DuckDB's way."""
 
+import csv
 import random
 import shlex
 import subprocess
@@ -8,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
+from deciban.data.write import written
 from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
 
 
@@ -163,6 +166,27 @@ def test_cells_of_a_csv_file_are_passed_on_as_they_are_written(deciban: Deciban)
     assert '"size":7,' in lines_of_json[7]
     assert load("m.dcb").schema_.types is not None
     assert {"time64[us]", "bool"} <= set(load("m.dcb").schema_.types or ())
+
+
+@pytest.mark.parametrize("sign", [",", "\t"])
+def test_only_cells_that_need_quotes_get_them_and_all_cells_come_back(here: Path, sign: str) -> None:
+    name = "t.csv" if sign == "," else "t.tsv"
+    rows = {
+        "text": ['a"b', "c,d", "e\nf", "", None, "plain", "tab\t", "cr\r"],
+        "number": [1.5, None, -0.0, 1e300, 3.0, 1e-7, 123456789.0, 0.1],
+        "whole": [1, 2, None, 4, 5, 6, 7, 8],
+        "flag": [True, False, None, True, True, False, True, False],
+        "day": [date(2024, 1, k) for k in range(1, 9)],
+    }
+    with written(name, safe=False) as write:
+        write(pa.table(rows))
+        write(pa.table(rows).slice(5, 1))
+    text = Path(name).read_bytes().decode()
+    assert text.split("\n").count(sign.join(["plain", "1e-7", "6", "false", "2024-01-06"])) == 2
+    with open(name, newline="") as file:
+        found = list(csv.reader(file, delimiter=sign))
+    assert [row[0] for row in found[1:9]] == [cell or "" for cell in rows["text"]]
+    assert [float(row[1]) if row[1] else None for row in found[1:9]] == rows["number"]
 
 
 def test_predictions_beside_cells_as_they_are_written_are_those_of_the_table(here: Path) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -173,7 +174,7 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
 
 
 class _csv:  # noqa: N801 - a maker like the others
-    """Cells with commas between, in quotes only where some of the cells need them."""
+    """Cells with commas between, those in quotes that need them."""
 
     def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
         self._file, self._sign = file, "\t" if kind == "tsv" else ","
@@ -186,10 +187,28 @@ class _csv:  # noqa: N801 - a maker like the others
 
         special = f'["\r\n{self._sign}]|^$'
         texts = [column for column in table.columns if pa.types.is_string(column.type)]
-        quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
-        style = "needed" if quoted else "none"
-        options = arrow_csv.WriteOptions(include_header=False, delimiter=self._sign, quoting_style=style)
+        if any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts):
+            self._file.write(self._lines(table, special))
+            return
+        options = arrow_csv.WriteOptions(include_header=False, delimiter=self._sign, quoting_style="none")
         arrow_csv.write_csv(table.combine_chunks(), self._file, options)  # of an empty chunk it would make NUL bytes
+
+    def _lines(self, table: pa.Table, special: str) -> pa.Buffer:
+        """All rows as text: Arrow would put quotes around every text, not only around those that need them."""
+        quote, nothing, end, sign = (pa.scalar(text, pa.large_string()) for text in ('"', "", "\n", self._sign))
+        columns = []
+        for column in table.columns:
+            cells = pa.chunked_array([column.combine_chunks()]).chunk(0).cast(pa.large_string())
+            if pa.types.is_string(column.type):
+                inside = pc.replace_substring(cells, '"', '""')
+                quoted = pc.binary_join_element_wise(quote, inside, quote, nothing)
+                cells = pc.if_else(pc.match_substring_regex(cells, special), quoted, cells)
+            columns.append(cells)
+        empty = {"null_handling": "replace", "null_replacement": ""}
+        rows = pc.binary_join_element_wise(*columns, sign, **empty)
+        ended = pc.binary_join_element_wise(rows, nothing, end)
+        offsets = np.frombuffer(ended.buffers()[1], dtype=np.int64)[ended.offset : ended.offset + len(ended) + 1]
+        return ended.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
 
     def close(self) -> None:
         pass
