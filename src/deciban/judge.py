@@ -143,7 +143,7 @@ class Judgement:
         return [
             {
                 "class": label,
-                "rows": float(true[c]),
+                "rows": _whole(true[c]),
                 "precision": _ratio(right[c], said[c]),
                 "recall": _ratio(right[c], true[c]),
                 "f1": _ratio(2.0 * right[c], said[c] + true[c]),
@@ -163,17 +163,17 @@ class Judgement:
     def as_dict(self) -> dict[str, Any]:
         """The figures, for programs."""
         figures = {
-            "rows": self.weight,
+            "rows": _whole(self.weight),
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "auc": self.auc,
             "calibration_error": self.calibration.error,
             "baseline": self.baseline,
             "classes": self.classes.tolist(),
-            "confusion": self.confusion.tolist(),
+            "confusion": [[_whole(weight) for weight in row] for row in self.confusion.tolist()],
             "per_class": self.per_class,
             "calibration": self.calibration.as_dicts(),
-            "rows_of_unknown_classes": self.strange,
+            "rows_of_unknown_classes": _whole(self.strange),
         }
         return figures if self.mean_cost is None else {**figures, "mean_cost": self.mean_cost}
 
@@ -217,6 +217,11 @@ class Judgement:
         rest = len(found) - len(most)
         more = f"\n… ({counted(rest, 'class')} with fewer rows: --json)" if rest else ""
         return aligned(lines, right=range(1, len(columns) + 2)) + more
+
+
+def _whole(weight: float) -> float | int:
+    """A number of rows as a whole number where it is one."""
+    return int(weight) if weight == int(weight) else float(weight)
 
 
 def _ratio(part: float, whole: float) -> float | None:

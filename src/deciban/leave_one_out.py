@@ -76,7 +76,10 @@ class Calibration:
     def as_dicts(self) -> list[dict[str, float]]:
         """A line for each bin, for programs."""
         columns = self.claimed.tolist(), self.right.tolist(), self.weight.tolist()
-        return [{"claimed": said, "right": right, "rows": rows} for said, right, rows in zip(*columns, strict=True)]
+        return [
+            {"claimed": said, "right": right, "rows": int(rows) if rows == int(rows) else rows}
+            for said, right, rows in zip(*columns, strict=True)
+        ]
 
     def __str__(self) -> str:
         if not self.weight.size:

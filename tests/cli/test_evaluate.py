@@ -62,3 +62,15 @@ def test_rows_that_have_faded_are_taken_as_new_with_a_warning(deciban: Deciban, 
     assert answer.code == 0
     assert answer.out.splitlines()[0] == "rows that the model has learned, taken as new"
     assert "flatter" in answer.err
+
+
+def test_json_counts_rows_in_whole_numbers(deciban: Deciban, model: str) -> None:
+    found = deciban("evaluate", model, "base.csv", "--json").out
+    assert '"rows": 200,' in found
+    assert '"rows_of_unknown_classes": 0,' in found
+    counts = json.loads(found)["confusion"]
+    assert all(isinstance(cell, int) for row in counts for cell in row)
+
+
+def test_rows_that_are_learned_twice_are_refused_with_the_option_that_forces_it(deciban: Deciban, model: str) -> None:
+    assert "have learned the same rows; leave one out, or give --force" in deciban("learn", model, "base.csv").err

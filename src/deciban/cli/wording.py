@@ -24,6 +24,7 @@ PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\bmake the column Categorical\(\)", "make it one of categories with --family COLUMN=Categorical"),
     (r"\btune='auto'", "a fit without --plain"),
     (r" or clf\.save\(\)", ""),
+    (r"leave one out, or force it$", "leave one out, or give --force"),
     (r"\b([A-Z][A-Za-z]+)\(\)", r"\1"),
 ]  # fmt: skip
 
