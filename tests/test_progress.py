@@ -1,9 +1,15 @@
 """The progress line."""
 
 import io
+from pathlib import Path
 
+import pytest
+
+from deciban import BayesClassifier, scan
 from deciban import progress as module
-from deciban.progress import described, progress
+from deciban.data.examples import LabelledStream
+from deciban.judge import judge_folds, judge_left_out
+from deciban.progress import described, progress, stages
 
 
 class Terminal(io.StringIO):
@@ -38,3 +44,52 @@ def test_without_a_total_the_number_is_shown() -> None:
 
 def test_an_estimate_that_was_too_low_is_forgotten() -> None:
     assert described("counting", "rows", 120, 100, 3.0) == "counting: 120 rows, 40 a second, 3 s"
+
+
+@pytest.mark.parametrize("most", [8, 20, 40, 60, 79, 119])
+@pytest.mark.parametrize("total", [None, 12_345_678_901])
+def test_the_line_fits_into_the_terminal(most: int, total: int | None) -> None:
+    """Longer ones would scroll; the share and the time left are the last to go."""
+    line = described("fold 3 of 5, counting", "rows", 1_234_567_890, total, 1234.0, most)
+    assert len(line) <= most
+    if total and most >= 40:
+        assert "9 %" in line
+        assert line.endswith("s left")
+
+
+def test_stages_are_named_and_their_time_counts_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five folds of one second each would never have shown a line."""
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    stream = Terminal()
+    with stages("fold", 5) as begin:
+        for fold in range(5):
+            begin(fold)
+            for _ in range(2):
+                with progress("counting", "rows", 10, stream) as advance:
+                    now[0] += 0.5
+                    advance(10)
+    shown = [line for line in stream.getvalue().split("\r") if line.strip()]
+    assert shown[0].startswith("fold 2 of 5, counting ████████████████████ 100 %: 10 of 10 rows")
+    assert shown[-1].startswith("fold 5 of 5, counting")
+    stream = Terminal()
+    with progress("counting", "rows", 10, stream) as advance:
+        now[0] += 1.0
+        advance(10)
+    assert stream.getvalue() == ""
+
+
+def test_evaluating_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Folds, rows that are judged, and rows that are left out."""
+    (tmp_path / "t.csv").write_text("a,k\n" + "".join(f"{k % 7},{k % 2}\n" for k in range(40)))
+    stream = Terminal()
+    monkeypatch.setattr(module.sys, "stderr", stream)
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "INTERVAL", 0.0)
+    rows = LabelledStream.of(scan(tmp_path / "t.csv"), "k", None)
+    clf = BayesClassifier(tune=None)
+    judge_folds(clf, rows, 2)
+    assert "fold 2 of 2, judging" in stream.getvalue()
+    clf.fit(rows.stream, "k")
+    judge_left_out(clf, rows)
+    assert "leaving out" in stream.getvalue()

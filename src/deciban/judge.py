@@ -20,6 +20,7 @@ from deciban.errors import DataError, DecibanError
 from deciban.fit import batches, count, in_order
 from deciban.leave_one_out import LEAST_PROBABILITY, Calibration
 from deciban.model import Counts
+from deciban.progress import Advance, progress, stages
 from deciban.ranking import Ranking
 from deciban.store.model_file import identity
 from deciban.text_tables import aligned, amount, counted
@@ -235,7 +236,8 @@ def _figures(figures: Mapping[str, float | None]) -> str:
 
 def judge(clf: Classifier, rows: Labelled | LabelledStream, loss: Any = None) -> Judgement:
     """What a classifier says of rows that it has not learned."""
-    return _summed(clf, rows, loss, lambda piece: clf.predict_proba(piece.table))
+    with progress("judging", "rows", rows.expected) as advance:
+        return _summed(clf, rows, loss, lambda piece: clf.predict_proba(piece.table), advance)
 
 
 def judge_and_recognise(
@@ -250,7 +252,8 @@ def judge_and_recognise(
         recount.add(piece)
         return clf.predict_proba(piece.table)
 
-    found = _summed(clf, rows, loss, posterior)
+    with progress("judging", "rows", rows.expected) as advance:
+        found = _summed(clf, rows, loss, posterior, advance)
     return found, not found.strange and recount.is_known
 
 
@@ -292,7 +295,11 @@ def judge_left_out(clf: Classifier, rows: Labelled | LabelledStream, loss: Any =
 
 
 def _summed(
-    clf: Classifier, rows: Labelled | LabelledStream, loss: Any, posterior: Callable[[Labelled], Floats]
+    clf: Classifier,
+    rows: Labelled | LabelledStream,
+    loss: Any,
+    posterior: Callable[[Labelled], Floats],
+    advance: Advance = lambda done: None,
 ) -> Judgement:
     classes = clf.model_.classes
     fitting = None if loss is None else Loss.of(loss).fitting(list(classes))
@@ -308,6 +315,7 @@ def _summed(
             found = posterior(part) if kept.size else np.zeros((0, classes.size))
             one = Judgement.of(found, place, weights[kept], classes, strange, fitting)
             total = one if total is None else total + one
+            advance(piece.table.rows)
     if total is None or not total.weight > 0.0:
         raise DataError("no row has a label and a weight; give at least one to compare with")
     return total
@@ -376,10 +384,13 @@ def judge_folds(
     The classifier gives the parameters. With `only`, so many of the folds: one of five is a hold-out of a fifth.
     """
     total: Judgement | None = None
-    for fold in range(folds if only is None else only):
-        inside, outside = (Fold(rows.stream, rows.target, folds, fold, side) for side in (True, False))
-        learned = type(clf)(**clf.parameters()).fit(outside, rows.target, rows.weight)
-        one = judge(learned, replace(rows, stream=inside), loss)
-        total = one if total is None else total + one
+    judged = folds if only is None else only
+    with stages("fold", judged) as begin:
+        for fold in range(judged):
+            begin(fold)
+            inside, outside = (Fold(rows.stream, rows.target, folds, fold, side) for side in (True, False))
+            learned = type(clf)(**clf.parameters()).fit(outside, rows.target, rows.weight)
+            one = judge(learned, replace(rows, stream=inside), loss)
+            total = one if total is None else total + one
     assert total is not None, "there is at least one fold"
     return total

@@ -15,6 +15,7 @@ from deciban.errors import DataError, UsageError
 from deciban.families.base import LeftOut
 from deciban.fit import in_order, one_blas_thread, row_ranges
 from deciban.model import Counts, Evidence, Model, normalized
+from deciban.progress import progress
 from deciban.text_tables import aligned, amount, counted
 
 # Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
@@ -188,7 +189,11 @@ def leave_one_out(
         posterior[impossible] = np.exp(priors[here][impossible])
         return joint, posterior, values if keep else None
 
-    parts = list(in_order(batch, row_ranges(labels.size, most), threads))
+    parts = []
+    with progress("leaving out", "rows", labels.size) as advance:
+        for part in in_order(batch, row_ranges(labels.size, most), threads):
+            parts.append(part)
+            advance(len(part[0]))
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     kept = None
     if keep:

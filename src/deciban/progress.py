@@ -1,5 +1,7 @@
 """A line on the terminal for what takes longer than two seconds."""
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,28 @@ BAR = 20
 Advance = Callable[[int], None]
 
 
+# The stage that a long work of several is at, such as "fold 2 of 5", and when the whole began.
+_stage: list[tuple[str, float]] = []
+
+
+@contextmanager
+def stages(what: str, total: int) -> Iterator[Advance]:
+    """Yields a function to call with the number of each stage, from 0, when it begins.
+
+    Lines of progress then begin with it, and are shown when all stages together have taken longer than two seconds.
+    """
+    start = time.monotonic()
+
+    def begin(place: int) -> None:
+        _stage[-1] = (f"{what} {place + 1} of {total}, ", start)
+
+    _stage.append(("", start))
+    try:
+        yield begin
+    finally:
+        _stage.pop()
+
+
 @contextmanager
 def progress(what: str, unit: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[Advance]:
     """Yields a function to call with the number of units done. Quiet where nobody watches; wiped in the end.
@@ -24,7 +48,8 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
         yield lambda done: None
         return
     start = time.monotonic()
-    done, shown, width = 0, start + PATIENCE - INTERVAL, 0
+    stage, begun = _stage[-1] if _stage else ("", start)
+    done, shown, width = 0, begun + PATIENCE - INTERVAL, 0
 
     def advance(more: int) -> None:
         nonlocal done, shown, width
@@ -33,25 +58,41 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
         if now - shown < INTERVAL:
             return
         shown = now
-        line = described(what, unit, done, total, now - start)
+        line = described(f"{stage}{what}", unit, done, total, now - start, _columns(screen) - 1)
         print(f"\r{line:{width}}", end="", file=screen, flush=True)
         width = len(line)
 
     try:
+        if stage and start - begun >= PATIENCE:
+            advance(0)
         yield advance
     finally:
         if width:
             print(f"\r{'':{width}}\r", end="", file=screen, flush=True)
 
 
-def described(what: str, unit: str, done: int, total: int | None, seconds: float) -> str:
-    """What is done so far, in one line."""
+def _columns(screen: TextIO) -> int:
+    """How wide the terminal is."""
+    try:
+        return os.get_terminal_size(screen.fileno()).columns or 80
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns
+
+
+def described(what: str, unit: str, done: int, total: int | None, seconds: float, most: int = 120) -> str:
+    """What is done so far, in one line of at most so many characters: what matters least is left out first."""
     rate = done / max(seconds, 1e-9)
+    speed = f", {rate:,.0f} a second"
     if not total or done > total:  # a total may be an estimate
-        return f"{what}: {done:,} {unit}, {rate:,.0f} a second, {seconds:.0f} s"
-    left = (total - done) / max(rate, 1e-9)
-    bar = "█" * (BAR * done // total)
-    return (
-        f"{what} {bar:░<{BAR}} {100 * done // total} %: {done:,} of {total:,} {unit}, {rate:,.0f} a second, "
-        f"{left:.0f} s left"
-    )
+        forms = [f"{what}: {done:,} {unit}{speed}, {seconds:.0f} s", f"{what}: {done:,} {unit}, {seconds:.0f} s"]
+    else:
+        time_left = f", {(total - done) / max(rate, 1e-9):.0f} s left" if done else ""
+        bar, share = f"{'█' * (BAR * done // total):░<{BAR}}", f"{100 * done // total} %"
+        amount = f"{done:,} of {total:,} {unit}"
+        forms = [
+            f"{what} {bar} {share}: {amount}{speed}{time_left}",
+            f"{what} {bar} {share}: {amount}{time_left}",
+            f"{what} {share}: {amount}{time_left}",
+            f"{what} {share}{time_left}",
+        ]
+    return next((form for form in forms if len(form) <= most), forms[-1][: max(most, 1)])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
@@ -23,7 +24,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 # and halves of characters, which stand for bytes in the name of a file that are no text.
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-TABLE = click.argument("table", nargs=-1, required=True)
+
+def files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The shell completes the name of a file or a folder here."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+TABLE = click.argument("table", nargs=-1, required=True, shell_complete=files)
 TARGET = click.option("--target", "-t", metavar="COLUMN", help="The column with the classes, if it has another name "
                       "here.")  # fmt: skip
 MODEL = click.argument("model", type=click.Path(dir_okay=False))

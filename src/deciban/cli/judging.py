@@ -12,6 +12,7 @@ from deciban.cli.common import (
     columns_of,
     common,
     complain,
+    files,
     heading,
     labelled,
     loaded,
@@ -38,7 +39,7 @@ Examples:
   deciban evaluate wine.dcb wine.csv                       on rows that it has learned: each left out in turn, exactly
   deciban evaluate cancer.dcb new.csv --costs costs.csv    what its decisions cost
 """)  # fmt: skip
-@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...")
+@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=files)
 @click.option("--target", "-t", metavar="COLUMN", help="The column with the classes.")
 @click.option("--weight", metavar="COLUMN", help="The column with the weight of each row, of a table without a model.")
 @click.option(
@@ -55,7 +56,12 @@ Examples:
     help="The rows are some of those that the model has "
     "learned: leave each out in turn. All that were learned at once are known as such without it.",
 )
-@click.option("--costs", metavar="FILE", help="What each decision costs when each class is true; see deciban decide.")
+@click.option(
+    "--costs",
+    metavar="FILE",
+    shell_complete=files,
+    help="What each decision costs when each class is true; see deciban decide.",
+)
 @click.option("--plain", is_flag=True, help="Textbook Bayes, of a table without a model.")
 @reading
 @common

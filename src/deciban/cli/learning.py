@@ -17,6 +17,7 @@ from deciban.cli.common import (
     columns_of,
     common,
     complain,
+    files,
     heading,
     labelled,
     loaded,
@@ -35,7 +36,9 @@ from deciban.text_tables import counted
 if TYPE_CHECKING:
     from deciban.classifier import Classifier
 
-OUTPUT = click.option("--output", "-o", metavar="FILE", help="The model file to write, such as wine.dcb.")
+OUTPUT = click.option(
+    "--output", "-o", metavar="FILE", shell_complete=files, help="The model file to write, such as wine.dcb."
+)
 
 
 @click.command(
@@ -50,7 +53,14 @@ Examples:
 )
 @TABLE
 @click.option("--target", "-t", required=True, metavar="COLUMN", help="The column with the classes.")
-@click.option("--output", "-o", required=True, metavar="FILE", help="The model file to write, such as wine.dcb.")
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    metavar="FILE",
+    shell_complete=files,
+    help="The model file to write, such as wine.dcb.",
+)
 @click.option("--weight", metavar="COLUMN", help="The column with the weight (the number of repetitions) of each row.")
 @click.option(
     "--family",
@@ -187,7 +197,7 @@ Example:
   deciban merge monday.dcb tuesday.dcb --output week.dcb
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
-@click.option("--output", "-o", required=True, metavar="FILE", help="The model file to write.")
+@click.option("--output", "-o", required=True, metavar="FILE", shell_complete=files, help="The model file to write.")
 @click.option("--force", is_flag=True, help="Also models that have learned the same rows.")
 @common
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:

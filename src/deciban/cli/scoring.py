@@ -15,6 +15,7 @@ from deciban.cli.common import (
     clean,
     common,
     complain,
+    files,
     flush,
     heading,
     loaded,
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from deciban.data.write import FileKind
     from deciban.decisions.loss import Loss
 
-OUTPUT = click.option("--output", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet file; standard output "
-                      "(CSV, or JSON lines with --json) unless given.")  # fmt: skip
+OUTPUT = click.option("--output", "-o", metavar="FILE", shell_complete=files, help="A .csv, .jsonl or .parquet file; "
+                      "standard output (CSV, or JSON lines with --json) unless given.")  # fmt: skip
 KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name' (a "
                     "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
 RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
@@ -81,7 +82,12 @@ costs.csv names the true classes in its first line and the decisions in its firs
 """)  # fmt: skip
 @MODEL
 @TABLE
-@click.option("--costs", metavar="FILE", help="What each decision (line) costs when each class (column) is true.")
+@click.option(
+    "--costs",
+    metavar="FILE",
+    shell_complete=files,
+    help="What each decision (line) costs when each class (column) is true.",
+)
 @click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
 @OUTPUT
 @KEEP

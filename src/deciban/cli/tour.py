@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from deciban import ending
-from deciban.cli.common import common, heading, say, say_json
+from deciban.cli.common import common, files, heading, say, say_json
 
 DAY = "outlook,temperature,humidity,wind\nsunny,cool,high,strong\n"
 PATIENTS = (0, 40, 100, 135, 146, 300, 363, 500)  # kept back from learning; some are hard to tell
@@ -64,6 +64,7 @@ Examples:
 """)  # fmt: skip
 @click.option(
     "--files",
+    shell_complete=files,
     is_flag=False,
     flag_value="deciban-demo",
     metavar="[FOLDER]",
@@ -162,7 +163,7 @@ Example:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @common
 def completion(shell: str, as_json: bool) -> None:
-    """Print what SHELL needs to complete commands and options."""
+    """Print what SHELL needs to complete commands, options and files."""
     from click.shell_completion import get_completion_class
 
     from deciban.cli import app
@@ -170,6 +171,9 @@ def completion(shell: str, as_json: bool) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows these shells"
     source = kind(app, {}, "deciban", "_DECIBAN_COMPLETE").source()
+    source = source.replace(
+        "complete -o nosort", "complete -o nosort -o bashdefault -o default"
+    )  # else no file is found
     if as_json:
         say_json({"shell": shell, "script": source})
     else:
