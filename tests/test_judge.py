@@ -85,6 +85,18 @@ def test_the_area_of_more_rows_than_are_kept_is_the_same_to_three_digits(
     assert again.auc == pytest.approx(exact, abs=5e-4)
 
 
+def test_of_more_rows_and_classes_than_can_be_tallied_no_area_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "MOST_KEPT", 150 * 5)
+    monkeypatch.setattr(ranking, "MOST_TALLIED", 4)
+    found = judged_in_two(5)[0]
+    again = found + judged_in_two(5)[0]
+    for one in (found, again):
+        assert one.auc is None
+        assert [line["auc"] for line in one.per_class] == [None] * 5
+        assert one.ranking.posterior.size == 0
+        assert "AUC 0" not in str(one)
+
+
 def test_the_area_counts_classes_that_one_part_does_not_know() -> None:
     posterior, labels, weights = said(3)
     narrow = posterior[:, :2] / posterior[:, :2].sum(axis=1, keepdims=True)

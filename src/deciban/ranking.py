@@ -7,8 +7,10 @@ import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers
 
-# So many probabilities are kept as they are; of more, the log-odds are counted in bins of a hundredth of a nat.
+# So many probabilities are kept as they are; of more, the log-odds are counted in bins of a hundredth of a nat, unless
+# there are more classes than this.
 MOST_KEPT = 1 << 22
+MOST_TALLIED = 256
 BINS_PER_NAT = 100
 MOST_NATS = 40
 
@@ -19,12 +21,14 @@ class Ranking:
 
     posterior: row by class. labels, weights: the class and the weight of each row.
     tallies: class by (others, own) by bin of log-odds: the weight of rows that are not kept one by one.
+    given_up: there were too many rows of too many classes; nothing is known.
     """
 
     posterior: Floats
     labels: Codes
     weights: Floats
     tallies: Floats | None = None
+    given_up: bool = False
 
     def __add__(self, other: "Ranking") -> "Ranking":
         both = Ranking(
@@ -32,9 +36,12 @@ class Ranking:
             np.concatenate([self.labels, other.labels]),
             np.concatenate([self.weights, other.weights]),
         )
-        if both.posterior.size <= MOST_KEPT and self.tallies is None and other.tallies is None:
+        whole = self.tallies is None and other.tallies is None and not (self.given_up or other.given_up)
+        if whole and both.posterior.size <= MOST_KEPT:
             return both
         none: Any = slice(0, 0)
+        if self.given_up or other.given_up or both.posterior.shape[1] > MOST_TALLIED:
+            return Ranking(both.posterior[none], both.labels[none], both.weights[none], given_up=True)
         tallies = self._tallied() + other._tallied()
         return Ranking(both.posterior[none], both.labels[none], both.weights[none], tallies)
 
@@ -52,7 +59,9 @@ class Ranking:
 
     def area(self, label: int) -> float | None:
         """P(a row of the class is thought likelier to be of it than a row of another); ties count half. None where
-        there are no rows of the class, or of others."""
+        there are no rows of the class, or of others, or where that is not known."""
+        if self.given_up:
+            return None
         if self.tallies is not None:
             others, own = self._tallied()[label]
         else:
