@@ -70,7 +70,7 @@ def test_stages_are_named_and_their_time_counts_together(monkeypatch: pytest.Mon
                     now[0] += 0.5
                     advance(10)
     shown = [line for line in stream.getvalue().split("\r") if line.strip()]
-    assert shown[0].startswith("fold 2 of 5, counting ████████████████████ 100 %: 10 of 10 rows")
+    assert shown[0].startswith("fold 3 of 5, counting ████████████████████ 100 %: 10 of 10 rows")
     assert shown[-1].startswith("fold 5 of 5, counting")
     stream = Terminal()
     with progress("counting", "rows", 10, stream) as advance:
