@@ -153,3 +153,18 @@ def test_text_labels_that_look_like_numbers_are_learned_if_they_are_known(tmp_pa
     with pytest.raises(DataError, match="the labels are numbers, such as 3, and the model's classes are '1', '2', 'a'"):
         clf.partial_fit(tmp_path / "c.csv", "kind")
     assert clf.partial_fit(scan(tmp_path / "c.csv", types={"kind": "text"}), "kind").classes_.tolist()[2] == "3"
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+@pytest.mark.parametrize("behind", [0, 40])
+def test_a_row_of_many_megabytes_is_read_or_refused_and_never_lost(tmp_path: Path, numbers: bool, behind: int) -> None:
+    first = "1" if numbers else "a"
+    some = [f"{first},b {i % 5},{'yes' if i % 2 else 'no'}" for i in range(40)]
+    for words, read in ((7_000_000, True), (14_000_000, False)):
+        rows = [*some, f"{first},{'word ' * words},yes", *some[:behind]]
+        (tmp_path / "a.csv").write_text("\n".join(["x,t,kind", *rows]) + "\n")
+        if read:
+            assert sum(table.num_rows for table in scan(tmp_path / "a.csv").tables()) == len(rows)
+            continue
+        with pytest.raises(DataError, match=r"a row of 70 MB is longer than the 67 MB that are read; is a quote not"):
+            scan(tmp_path / "a.csv")

@@ -13,6 +13,7 @@ CELLS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 CONVERTED = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)" to \'(\w+)\'', re.DOTALL)
 CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that ends with CR LF begins with LF there
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
+LONGEST = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
 WANTED = {
     "DOUBLE": "a number",
@@ -103,8 +104,9 @@ def _csv(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -
         )
     if "unicode" in text.lower():
         return DataError(f"{place}: this is not UTF-8 text ({shown!r}); say how the file is encoded, such as latin-1")
-    if "Maximum line size" in text:
-        return DataError(f"{place}: a row is longer than 2 MB; is a quote not closed? Else shorten its cells")
+    if longest := LONGEST.search(text):
+        most = f"{int(longest[1]) // 1_000_000} MB"
+        return DataError(f"{place}: a row is longer than {most}; is a quote not closed? Else shorten its cells")
     return DataError(f"{place}: {_first(text.split(line[0])[-1])} ({shown!r}); correct the row")
 
 

@@ -22,6 +22,10 @@ from deciban.errors import DataError, UsageError
 # How much of a file is looked at; a header has to end before.
 GLANCE_BYTES = 1 << 20
 
+# Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.
+LONG_LINE = 1 << 23
+LONGEST_LINE = 1 << 26
+
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 STRANGERS = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
@@ -169,6 +173,12 @@ class Quotes(NamedTuple):
 
     closed: bool
     with_breaks: bool
+    longest_line: int = 0  # its bytes, if they are some megabytes
+
+    @property
+    def long_lines(self) -> bool:
+        """Whether DuckDB may lose a line if it reads the file in parts."""
+        return self.longest_line >= LONG_LINE
 
 
 def quotes_in(path: Path) -> Quotes:
@@ -181,10 +191,15 @@ def quotes_in(path: Path) -> Quotes:
 def _quotes_in(path: Path, state: tuple[int, ...]) -> Quotes:
     """The same, looked up once as long as the file does not change."""
     opened, with_breaks, last = False, False, ord("\n")
+    longest, begun = 0, 0  # the longest line, and what is read of the last one
     with open(path, "rb") as file:
         compression = _compression(file.read(4))
     with suppress(OSError, pa.ArrowException), pa.input_stream(str(path), compression=compression) as stream:
         while block := stream.read(1 << 22):
+            end = b"\n" if b"\n" in block else b"\r"
+            stop = block.find(end)
+            longest = max(longest, begun + (len(block) if stop < 0 else stop))
+            begun = begun + len(block) if stop < 0 else len(block) - block.rfind(end) - 1
             if b'"' in block:
                 from deciban.kernels.csv_cells import breaks_in_quotes
 
@@ -193,8 +208,17 @@ def _quotes_in(path: Path, state: tuple[int, ...]) -> Quotes:
             elif opened:
                 with_breaks |= b"\n" in block or b"\r" in block
             last = block[-1]
-        return Quotes(not opened, with_breaks)
-    return Quotes(False, with_breaks)
+        return Quotes(not opened, with_breaks, longest)
+    return Quotes(False, with_breaks, longest)
+
+
+def refuse_long_lines(path: Path, name: str) -> None:
+    """A line that is so long is a quote that is not closed, or no table."""
+    if path.stat().st_size > LONGEST_LINE and (longest := quotes_in(path).longest_line) > LONGEST_LINE:
+        raise DataError(
+            f"{name}: a row of {longest // 1_000_000:,} MB is longer than the {LONGEST_LINE // 1_000_000} MB that are "
+            f"read; is a quote not closed? Else shorten its cells, or read them from a folder of documents"
+        )
 
 
 def unfinished_line(path: Path, delimiter: str) -> list[str]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.arrays import Bytes, Codes, Flags, Integers, even_part
-from deciban.data.dialect import GLANCE_BYTES, Look
+from deciban.data.dialect import GLANCE_BYTES, LONGEST_LINE, Look
 from deciban.data.text_types import text_type
 
 # Bytes of a piece of a table, at most and about, and of a table that is one piece.
@@ -218,7 +218,7 @@ def _rows(stream: Any, find: Find, width: int, size: int, from_the_first: bool =
         held -= used
         room[:held] = room[used : used + held]
         if not rows and held > room.size // 2:  # a long one
-            if room.size >= 1 << 30:
+            if room.size >= 2 * LONGEST_LINE:
                 raise StrangeError
             room = np.concatenate([room, room])
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from deciban.arrays import CORES, with_each
 from deciban.data.complaints import interrupts, told
-from deciban.data.dialect import Quotes, quotes_in, unfinished_line
+from deciban.data.dialect import LONGEST_LINE, Quotes, quotes_in, unfinished_line
 from deciban.data.drawing import drawn
 from deciban.data.quick import PIECE, STRANGE, Quick, bytes_of, pieces
 from deciban.data.stream import Source, fewer_long_rows
@@ -41,7 +41,7 @@ JSON_MEMORY = 34
 
 # Options of a call that reads a CSV file as it is written, and one with long rows; these only in files up to a size.
 ONE_THREAD = ", parallel=false"
-LONG_LINES = ", max_line_size=1073741824"
+LONG_LINES = f", max_line_size={LONGEST_LINE + (1 << 20)}"
 LONG_LINE_FILES = 1 << 30
 
 # Rows that DuckDB handles together, and that it holds at least, of those that are read and of those that are given.
@@ -277,7 +277,11 @@ class Scan(Source):
     def _read(self) -> Iterator[pa.Table]:
         alone = tuple(reading.on_one_thread() for reading in self.readings)
         in_parts = any(one != reading for one, reading in zip(alone, self.readings, strict=True) if not one.compressed)
-        if in_parts and self._quotes == (True, True):
+        if in_parts and (quotes := self._quotes).long_lines:
+            alone = tuple(reading.on_one_thread(long_lines=True) for reading in self.readings)
+            yield from replace(self, readings=alone)._read()
+            return
+        if in_parts and quotes.closed and quotes.with_breaks:
             yield from replace(self, readings=alone)._read()
             return
         first = 1
@@ -290,7 +294,9 @@ class Scan(Source):
     def _quotes(self) -> Quotes:
         """The quotes of all files."""
         found = [quotes_in(path) for path in self.files]
-        return Quotes(all(one.closed for one in found), any(one.with_breaks for one in found))
+        closed = all(one.closed for one in found)
+        longest = max((one.longest_line for one in found), default=0)
+        return Quotes(closed, any(one.with_breaks for one in found), longest)
 
     @property
     def _size(self) -> int:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from deciban.arrays import repeated
 from deciban.data.complaints import NOTHING, told
-from deciban.data.dialect import Look, look
+from deciban.data.dialect import Look, look, refuse_long_lines
 from deciban.data.documents import documents_in, is_mail, mail_files
 from deciban.data.line_ends import LineEnds
 from deciban.data.quick import SHORT, ShortParquet, csv_of_text, in_named_folders, json_of_text
@@ -460,6 +460,8 @@ def _csv(
     """Files with the same header are read together; the columns of others are united by name."""
     alike: dict[Any, list[Path]] = {}
     for path, found in zip(paths, looks, strict=True):
+        if found.compression is None:
+            refuse_long_lines(path, called.get(str(path), str(path)))
         key = found.header, found.delimiter, found.decimal, found.skipped, found.compression
         alike.setdefault(key, []).append(path)
     names = tuple(dict.fromkeys(column for found in looks for column in found.header))
