@@ -81,3 +81,12 @@ def test_line_breaks_in_quotes_are_passed_on_as_they_are(deciban: Deciban, model
         assert deciban("predict", model, "breaks.csv", "--keep", "note", "--raw", "-o", "p.csv").code == 0
         written = Path("p.csv").read_bytes().decode()
         assert all(cell in written for cell in cells)
+
+
+def test_the_command_itself_reads_and_writes(deciban: Deciban, model: str) -> None:
+    """Not only in this process: as it is started by a shell, where pandas is refused."""
+    done = subprocess.run(
+        [sys.executable, "-m", "deciban", "predict", model, "base.csv"], capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == deciban("predict", model, "base.csv").out
