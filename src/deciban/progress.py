@@ -96,3 +96,10 @@ def described(what: str, unit: str, done: int, total: int | None, seconds: float
             f"{what} {share}{time_left}",
         ]
     return next((form for form in forms if len(form) <= most), forms[-1][: max(most, 1)])
+
+
+def show_line(line: str, stream: TextIO | None = None) -> None:
+    """Show a line on the terminal that the next one replaces; an empty one wipes it. Quiet where nobody watches."""
+    screen = sys.stderr if stream is None else stream
+    if screen is not None and screen.isatty():
+        print(f"\r\033[K{line[: _columns(screen) - 1]}", end="", file=screen, flush=True)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from deciban import ending
-from deciban.cli import judging, learning, scoring, streams, theorem, tour
+from deciban.cli import judging, learning, scoring, streams, theorem, tour, warming
 from deciban.cli.common import complain, flush
 from deciban.cli.wording import in_options
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
@@ -68,7 +68,7 @@ def app(context: click.Context) -> None:
 for command in (
     *(learning.fit, scoring.predict, scoring.explain, scoring.decide, judging.evaluate, judging.diagnose),
     *(learning.learn, learning.forget, learning.merge, judging.inspect, scoring.words, scoring.sample),
-    *(theorem.bayes, tour.demo, tour.completion),
+    *(theorem.bayes, tour.demo, tour.completion, warming.warm),
 ):
     app.add_command(command)
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,10 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy.typing as npt
+from numba.core import event
 from numba.extending import intrinsic
+
+from deciban.progress import show_line
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,6 +28,10 @@ _HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper
 _SETTINGS: Any = numba.config  # it is filled when numba is imported, which types do not tell
 
 _DECORATING = Lock()
+
+# Seconds of compilation that are not worth a word, and what a first fit may take in all; see bench/START.md.
+UNNOTICED = 0.5
+EXPECTED = 8
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -44,6 +52,29 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
 def emitted(function: Callable[..., Any]) -> Any:
     """What kernels call, from a function that says its signature and how its instructions are built."""
     return intrinsic(function)
+
+
+class _Telling(event.Listener):
+    """Says on the terminal that kernels are being compiled, while they are."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []  # when what is being compiled was begun, a kernel before what it calls
+        self.spent = 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.begun and self.spent > UNNOTICED:
+            show_line(f"compiling for this machine, once (about {EXPECTED} s): {self.spent:.0f} s")
+        self.begun.append(time.monotonic())
+
+    def on_end(self, event: event.Event) -> None:
+        begun = self.begun.pop()
+        if not self.begun:
+            if self.spent > UNNOTICED:
+                show_line("")
+            self.spent += time.monotonic() - begun
+
+
+event.register("numba:compile", _Telling())  # type: ignore[no-untyped-call]
 
 
 def _jitted(function: Callable[P, R], **more: Any) -> Callable[P, R]:
@@ -92,7 +123,10 @@ def _candidates() -> Iterator[Path]:
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     if home or os.environ.get("HOME"):
         yield Path(home or Path.home() / ".cache")
-    private = Path(tempfile.gettempdir()) / f"deciban-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    try:
+        private = Path(tempfile.gettempdir()) / f"deciban-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    except OSError:  # there is none that can be written to
+        return
     if _is_private(private):
         yield private
 
