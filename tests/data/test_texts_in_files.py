@@ -139,7 +139,7 @@ def test_quotes_far_from_each_other(tmp_path: Path) -> None:
         ('"' + "x" * (5 << 20) + "\r", False, True),
     ):
         path.write_text(text)
-        assert quotes_in(path) == (closed, with_breaks)
+        assert quotes_in(path)[:2] == (closed, with_breaks)
 
 
 def test_decimal_commas_behind_long_texts(tmp_path: Path) -> None:

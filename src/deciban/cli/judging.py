@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deciban.cli.advice import tell_markers
 from deciban.cli.common import (
     MODEL,
     TABLE,
@@ -87,6 +88,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     else:
         from deciban.data.examples import LabelledStream
 
+        tell_markers(scan, target)
         if target is None:
             raise click.UsageError("give --target, the column with the classes")
         rows = LabelledStream.of(scan, target, options["weight"])
