@@ -127,6 +127,10 @@ def files() -> None:
 JOBS: tuple[Callable[[], None], ...] = (texts, tuned_table, drop_ins, tuned_numbers, parts_of_texts, files)
 
 
+# A file beside what is compiled that says that nothing is missing.
+WARM = "warm"
+
+
 def _run(place: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -137,10 +141,12 @@ def warm(processes: int | None = None) -> Iterator[int]:
     """Run all jobs, some at a time in processes of their own that fill one cache; the number of each that is done."""
     from deciban.kernels.compiled import cache_folder
 
-    if cache_folder() is None:
+    folder = cache_folder()
+    if folder is None:
         raise DecibanError("no folder can be written to that would keep what is compiled; set NUMBA_CACHE_DIR to one")
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes or CORES, mp_context=context, max_tasks_per_child=1) as pool:
         for done in as_completed([pool.submit(_run, place) for place in range(len(JOBS))]):
             done.result()
             yield 1
+    (folder / WARM).touch()
