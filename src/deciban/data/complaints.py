@@ -57,8 +57,8 @@ def interrupts() -> Iterator[None]:
 
 def complaint(name: str, header: Mapping[str, str], called: Mapping[str, str], text: str) -> Exception:
     """The error that the user sees."""
-    for path, shown in called.items():
-        text = text.replace(path, shown)
+    for path in sorted(called, key=len, reverse=True):  # one may begin as another does
+        text = text.replace(path, called[path])
     if found := re.search(r"Permission denied|Cannot open file", text):
         return PermissionError(f"{name}: the file cannot be read ({found[0].lower()}); check who may read it")
     if "No space left" in text or "Out of Memory" in text:
