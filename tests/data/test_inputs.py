@@ -183,7 +183,7 @@ def test_inference() -> None:
 
 
 def test_one_row_tells_little() -> None:
-    assert families([{"n": 3}]) == [("Gaussian()", "1 distinct integers in 1 rows")]
+    assert families([{"n": 3}]) == [("Gaussian()", "1 distinct integer in 1 row")]
     assert families(np.array([[True], [False]])) == [("Bernoulli()", "true or false")]
 
 
