@@ -18,7 +18,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import SPARE, Bytes, Codes, Flags, Integers, kernel_view
 from deciban.errors import UsageError
-from deciban.statistics.words import NO_TAIL, SEEDS, Index, Vocabulary, longer, numbered
+from deciban.statistics.words import NO_TAIL, SEEDS, Cut, Index, Vocabulary, longer, numbered
 
 Analyzer = Literal["word", "char", "char_wb"]
 Tokenizer = Callable[[str], Iterable[str]]
@@ -77,12 +77,14 @@ class Tokens:
         found = []
         for stretch in stretches:
             if self._single_words:
-                kernel, units = kernels.number_texts, self._as_words(stretch)
-                expected = int(stretch.offsets[-1] - stretch.offsets[0]) // 5
+                kernel, given = kernels.number_texts, self._as_words(stretch)
+                longest = int(np.diff(stretch.offsets).max(initial=0))
+                cut, expected = room(longest, longest // 2), int(stretch.offsets[-1] - stretch.offsets[0]) // 5
             else:
-                kernel, units = kernels.number_words, list(self._grams(self._cut(*stretch)))
-                expected = int(units[-1][-1])
-            numbers, firsts, index = numbered(kernel, units, index, growing, tail, stretch.present.size, expected)
+                bounds, cut = self._grams(self._cut(*stretch))
+                kernel, given, expected = kernels.number_words, (bounds,), int(bounds[-1])
+            rows = stretch.present.size
+            numbers, firsts, index = numbered(kernel, given, cut, index, growing, tail, rows, expected)
             found.append((numbers, firsts))
         return *_behind_each_other(found), index
 
@@ -111,21 +113,19 @@ class Tokens:
         if begin < present.size:
             yield Stretch(data, offsets[begin:], present[begin:], plain)
 
-    def _as_words(self, texts: "Stretch") -> list[Any]:
+    def _as_words(self, texts: "Stretch") -> tuple[Any, ...]:
         """Texts, and how they are cut into words, as kernels take it."""
-        longest = int(np.diff(texts.offsets).max(initial=0))
-        scratch, begins, stops = room(longest, longest // 2)
-        return [*texts[:3], *self._folding(texts.plain), self.lowercase, self.shortest, scratch, begins, stops]
+        return *texts[:3], *self._folding(texts.plain), self.lowercase, self.shortest
 
-    def _grams(self, units: Units) -> tuple[Bytes, Integers, Integers, Integers]:
-        """The words (or n-grams) of texts: the bytes of all, where each begins and stops, where those of texts begin.
+    def _grams(self, units: Units) -> tuple[Integers, Cut]:
+        """Where the words (or n-grams) of each text begin among all, and these.
 
         In words, of a group that is shorter than an n-gram all of it counts, once.
         """
         scratch, begins, stops, groups, texts = units
         least, most = self.ngram_range
         if most == 1:
-            return scratch, begins, stops, np.ascontiguousarray(groups[texts])
+            return np.ascontiguousarray(groups[texts]), (scratch, begins, stops)
         size, last_group = np.diff(groups), groups[1:]
         text_of = np.repeat(np.arange(texts.size - 1), np.diff(texts))
         group_of = np.repeat(np.arange(size.size), size)
@@ -139,7 +139,7 @@ class Tokens:
         of_text = text_of[group_of[starts]]
         order = np.argsort(of_text, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(of_text, minlength=texts.size - 1))])
-        return scratch, begins[starts[order]], stops[ends[order]], bounds
+        return bounds, (scratch, begins[starts[order]], stops[ends[order]])
 
     def _folding(self, plain: bool) -> tuple[Codes, Codes]:
         characters = self.analyzer != "word"
@@ -202,7 +202,7 @@ class Tokens:
         return np.frombuffer(b"".join(words) + bytes(32), dtype=np.uint8).copy(), begins, stops, np.array(texts)
 
 
-def room(size: int, words: int) -> tuple[Bytes, Integers, Integers]:
+def room(size: int, words: int) -> Cut:
     """What texts of so many bytes are cut into: the bytes of their words, where each begins and where it stops."""
     return (
         np.empty(size + 2 * SPARE_BYTES, dtype=np.uint8),

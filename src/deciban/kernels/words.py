@@ -234,7 +234,7 @@ def number_some(
 
 @compiled
 def number_words(
-    scratch: Array, begins: Array, stops: Array, texts: Array, seeds: Array, entries: Array, text: Array, starts: Array,
+    texts: Array, scratch: Array, begins: Array, stops: Array, seeds: Array, entries: Array, text: Array, starts: Array,
     growing: bool, tail: Array, tail_seeds: Array, hashes: Array, numbers: Array, firsts: Array, state: Array,
 ) -> bool:  # fmt: skip
     """Write the numbers of the words of each text, and where those of each begin; False where room is short.

@@ -102,14 +102,17 @@ class Vocabulary:
     def numbers_of(self, words: "Vocabulary") -> Codes:
         """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
         here, texts = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
-        units = [words.padded, words.starts[:-1], words.starts[1:], texts]
-        return numbered(kernels.number_words, units, here, False, ALL_UNKNOWN, 1, len(words))[0]
+        cut = words.padded, words.starts[:-1], words.starts[1:]
+        return numbered(kernels.number_words, (texts,), cut, here, False, ALL_UNKNOWN, 1, len(words))[0]
 
     def followed_by(self, words: "Vocabulary") -> "Vocabulary":
         """These words and others behind them."""
         starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
         return Vocabulary(np.concatenate([self.text, words.text]), starts)
 
+
+# What texts are cut into: the bytes of words, where each begins, and where it stops.
+Cut = tuple[Bytes, Integers, Integers]
 
 # The texts that count, class by class, and the label and weight of every text.
 Labelled = tuple[Integers, Codes, Floats]
@@ -179,12 +182,19 @@ def longer(array: npt.NDArray[Any], least: int) -> npt.NDArray[Any]:
 
 
 def numbered(
-    kernel: Callable[..., bool], units: list[Any], index: "Index", growing: bool, tail: Codes, rows: int, expected: int
+    kernel: Callable[..., bool],
+    given: Sequence[Any],
+    cut: Cut,
+    index: "Index",
+    growing: bool,
+    tail: Codes,
+    rows: int,
+    expected: int,
 ) -> tuple[Codes, Integers, "Index"]:
     """The numbers of the words of `rows` texts, where those of each begin, and the vocabulary, which may have grown.
 
-    kernel: `number_texts` or `number_words`, which stops where room is short; units: what it takes first, the texts or
-    words with `scratch`, `begins` and `stops`. About so many numbers are expected.
+    kernel: `number_texts` or `number_words`, which stops where room is short. given: what it takes first. cut: words,
+    or room for those that texts are cut into. About so many numbers are expected.
     """
     from deciban.kernels.words import COUNT, CUT, KNOWN, ROW, RUN, STATES, WORD
 
@@ -192,18 +202,19 @@ def numbered(
     numbers, firsts = np.empty(max(expected, 64), dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
     state, hashes = np.zeros(STATES, dtype=np.int64), _room_for_hashes()
     state[KNOWN], state[CUT] = known, -1
-    while not kernel(*units, SEEDS, entries, text, starts, growing, tail, BUCKET_SEEDS, hashes, numbers, firsts, state):
-        row, word, known, count, cut = (int(state[k]) for k in (ROW, WORD, KNOWN, COUNT, CUT))
-        if cut < 0:  # what texts are cut into
-            scratch, begins, stops = units[-3:]
-            units[-3:] = longer(scratch, 0), longer(begins, 0), longer(stops, 0)
+    while not kernel(
+        *given, *cut, SEEDS, entries, text, starts, growing, tail, BUCKET_SEEDS, hashes, numbers, firsts, state
+    ):
+        row, word, known, count, words = (int(state[k]) for k in (ROW, WORD, KNOWN, COUNT, CUT))
+        scratch, begins, stops = cut
+        if words < 0:  # the text did not fit
+            cut = longer(scratch, 0), longer(begins, 0), longer(stops, 0)
             continue
-        last = min(word + RUN, cut)
+        last = min(word + RUN, words)
         if count + last - word > numbers.size:
             share = (row + 1) / rows  # of the texts, which may need as much again
             numbers = longer(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
         if growing:
-            begins, stops = units[-3:-1] if len(units) == 4 else units[-2:]
             size = int((stops[word:last] - begins[word:last]).sum())
             if starts[known] + size + SPARE > text.size:
                 text = longer(text, int(starts[known]) + size + SPARE)
