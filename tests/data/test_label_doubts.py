@@ -11,6 +11,8 @@ from sklearn.datasets import load_diabetes, load_digits
 from deciban import BayesClassifier, DataError
 from deciban.data.drawing import drawn
 from deciban.data.infer import Defaults, settle
+from deciban.data.label_doubts import too_many
+from deciban.data.labels import Labels
 from deciban.data.open import open_table
 from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
 
@@ -41,6 +43,14 @@ def test_classes_of_digits_and_letters_are_not_warned_of() -> None:
         warnings.simplefilter("error")
         BayesClassifier(tune=None).fit(*load_digits(return_X_y=True))
         BayesClassifier(tune=None).fit(np.arange(60.0).reshape(-1, 1), [f"class {i % 15}" for i in range(60)])
+
+
+def test_the_rows_of_a_few_classes_are_not_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are those of many sorted: sorting a million labels takes longer than learning them."""
+    assert too_many(Labels(np.array([0, 1]), np.lib.stride_tricks.as_strided(np.int32(0), (1 << 50,), (0,)))) == ""
+    monkeypatch.delattr(np, "unique")
+    codes = np.array([*range(20), -1, 3], dtype=np.int32)
+    assert too_many(Labels(np.arange(25), codes)).startswith("the target has 20 classes in 21 rows: it looks like a n")
 
 
 @pytest.mark.parametrize("first", [0, 7_000_001])

@@ -19,12 +19,14 @@ SHOWN = 3
 
 def too_many(labels: Labels) -> str:
     """What is to be said of labels of which hardly one is there twice; nothing where they are classes."""
-    there = labels.codes[labels.codes >= 0]
-    classes = np.unique(there).size
-    if classes < MANY_CLASSES or there.size >= ROWS_OF_A_CLASS * classes:
+    if labels.classes.size < MANY_CLASSES:
         return ""
-    shown = f"the target has {counted(classes, 'class')} in {counted(there.size, 'row')}"
-    if labels.classes.dtype.kind in "iuf" and classes < there.size:
+    rows_of = np.bincount(labels.codes[labels.codes >= 0])
+    rows, classes = int(rows_of.sum()), np.count_nonzero(rows_of)
+    if classes < MANY_CLASSES or rows >= ROWS_OF_A_CLASS * classes:
+        return ""
+    shown = f"the target has {counted(classes, 'class')} in {counted(rows, 'row')}"
+    if labels.classes.dtype.kind in "iuf" and classes < rows:
         return (
             f"{shown}: it looks like a number to be predicted; turn it into a few classes first, such as low and high"
         )
