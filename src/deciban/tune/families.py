@@ -19,7 +19,7 @@ from deciban.families import (
 )
 from deciban.families.base import Pooled
 from deciban.statistics import Moments
-from deciban.tune.rows import Rows, is_number, left_out_evidence
+from deciban.tune.rows import Rows, is_number, left_out_evidence, measure_of
 
 # What another family than the inferred one must gain in log-likelihood to be worth the change.
 CHANGE_NATS = 1.0
@@ -130,11 +130,13 @@ def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
         elif isinstance(family, Gaussian):
             dropped = family
         others += [Binned(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(rows.total / 8, 4)]
-        if values[0] > 0.0 and pooled:
+        measure = measure_of(table, column)
+        if measure != "position" and values[0] > 0.0 and pooled:
             others.append(LogNormal(variance=Pooled(), outside="ignore"))
-        if values[0] > 0.0 and own:
+        if measure != "position" and values[0] > 0.0 and own:
             others += [LogNormal(outside="ignore"), Gamma(outside="ignore")]
-        if values[0] >= 0.0 and values[-1] < 1e6 and (values == np.floor(values)).all():
+        whole = values[0] >= 0.0 and values[-1] < 1e6 and (values == np.floor(values)).all()
+        if measure == "number" and whole:
             others.append(Poisson(alpha=1.0, outside="ignore"))
         if values.size <= min(30, rows.total / 4):
             others += [Categorical(alpha=alpha) for alpha in (0.5, 1.0)]

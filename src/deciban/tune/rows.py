@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from deciban.arrays import CORES, Codes, Floats, log
 from deciban.data.drawing import drawn
@@ -119,3 +120,12 @@ def is_number(table: Table, column: int) -> bool:
         return False
     cells = table.values([column])
     return is_numeric(cells[0].type) if isinstance(cells, list) else True
+
+
+def measure_of(table: Table, column: int) -> Literal["number", "amount", "position"]:
+    """What the numbers of a column are: dates and times are positions, whose zero is a convention, and durations are
+    amounts, whose unit is one; neither are counts."""
+    cells = table.values([column])
+    if not isinstance(cells, list) or not pa.types.is_temporal(cells[0].type):
+        return "number"
+    return "amount" if pa.types.is_duration(cells[0].type) else "position"
