@@ -22,7 +22,7 @@ def too_many(labels: Labels) -> str:
     if labels.classes.size < MANY_CLASSES:
         return ""
     rows_of = np.bincount(labels.codes[labels.codes >= 0])
-    rows, classes = int(rows_of.sum()), np.count_nonzero(rows_of)
+    rows, classes = int(rows_of.sum()), int(np.count_nonzero(rows_of))
     if classes < MANY_CLASSES or rows >= ROWS_OF_A_CLASS * classes:
         return ""
     shown = f"the target has {counted(classes, 'class')} in {counted(rows, 'row')}"
