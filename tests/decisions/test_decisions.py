@@ -320,8 +320,14 @@ def test_what_a_threshold_becomes() -> None:
         CLF.threshold()
 
 
-def test_scikit_learns_thresholds_are_oracles() -> None:
+def tumours() -> tuple[np.ndarray, np.ndarray]:
+    """A table in units in which logistic regression is found at once."""
     X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def test_scikit_learns_thresholds_are_oracles() -> None:
+    X, y = tumours()
     clf = LogisticRegression(max_iter=10_000).fit(X, y)
     matrix = np.array([[0.0, 1.0], [20.0, 0.0]])  # to call a malignant (0) one benign costs 20
     turning = Threshold.of(matrix[::-1, ::-1], 0.5, (1, 0))
@@ -336,7 +342,7 @@ def test_scikit_learns_thresholds_are_oracles() -> None:
 
 
 def test_minimum_risk_fits_scikit_learns_tools() -> None:
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = tumours()
     clf = MinimumRisk(make_pipeline(StandardScaler(), LogisticRegression()), {0: 10, 1: 1})
     search = GridSearchCV(clf, {"estimator__logisticregression__C": [0.01, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ <= 0.0
@@ -356,7 +362,7 @@ def test_minimum_risk_fits_scikit_learns_tools() -> None:
 
 
 def test_costs_of_rows_are_routed() -> None:
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = tumours()
     amounts = RNG.uniform(1, 50, len(y))
     loss = {(1, 0): "amount", (0, 1): 1.0, (0, 0): 0.0, (1, 1): 0.0}
     with sklearn.config_context(enable_metadata_routing=True):
