@@ -216,20 +216,25 @@ def score_lookup(
                 last += 1
             place = np.uint64(0)
             while place < width:
-                a, b = no_lanes(), no_lanes()
-                wide = place + STEP < width
+                a, b, c = no_lanes(), no_lanes(), no_lanes()
+                wide = (
+                    place + STEP + STEP < width
+                )  # three at once: each pass over the columns costs as much as the sums
                 for j in range(first, last):
                     if codes[i, j] >= 0 and weight[j] != 0.0:
                         cell = np.uint64(start[j] + codes[i, j]) * width + place
                         a = plus_scaled(a, weight[j], table, cell)
                         if wide:
                             b = plus_scaled(b, weight[j], table, cell + STEP)
+                            c = plus_scaled(c, weight[j], table, cell + STEP + STEP)
                 put_lanes(a, total, place)
                 if wide:
                     put_lanes(b, total, place + STEP)
-                place += STEP + STEP
-            for c in range(out.shape[2]):
-                out[i, here, c] += total[c]
+                    put_lanes(c, total, place + STEP + STEP)
+                    place += STEP + STEP
+                place += STEP
+            for k in range(out.shape[2]):
+                out[i, here, k] += total[k]
             first = last
 
 
