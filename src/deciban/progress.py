@@ -44,7 +44,7 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
     With a total it shows the share and the time left, without one the number, the rate and the time.
     """
     screen = sys.stderr if stream is None else stream
-    if not screen.isatty():
+    if not _is_watched(screen):
         yield lambda done: None
         return
     start = time.monotonic()
@@ -69,6 +69,14 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
     finally:
         if width:
             print(f"\r{'':{width}}\r", end="", file=screen, flush=True)
+
+
+def _is_watched(screen: TextIO | None) -> bool:
+    """Whether it is a terminal. A program without a window of its own may have no stream at all, or a makeshift one."""
+    try:
+        return screen is not None and screen.isatty()
+    except (AttributeError, ValueError):
+        return False
 
 
 def _columns(screen: TextIO) -> int:
@@ -101,5 +109,5 @@ def described(what: str, unit: str, done: int, total: int | None, seconds: float
 def show_line(line: str, stream: TextIO | None = None) -> None:
     """Show a line on the terminal that the next one replaces; an empty one wipes it. Quiet where nobody watches."""
     screen = sys.stderr if stream is None else stream
-    if screen is not None and screen.isatty():
+    if _is_watched(screen):
         print(f"\r\033[K{line[: _columns(screen) - 1]}", end="", file=screen, flush=True)

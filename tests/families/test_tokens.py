@@ -251,6 +251,17 @@ def test_words_do_not_depend_on_how_much_room_there_is_at_first(
         np.testing.assert_array_equal(one, other)
 
 
+def test_many_short_words_in_one_text_need_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a group of characters: room for groups ran out again and again, and the room for characters grew too."""
+    grown: list[int] = []
+    monkeypatch.setattr(
+        "deciban.families.tokens.longer", lambda array, least: grown.append(array.size) or array.repeat(2)
+    )
+    numbers, _, _ = Text(analyzer="char_wb", ngram_range=(2, 2)).tokens.learned(pa.array(["a b " * 20_000]))
+    assert numbers.size == 80_000
+    assert not grown
+
+
 def raw(*texts: bytes, spare: int = 0, kind: Any = None) -> pa.Array:
     """An Arrow array of strings from any bytes, which end where the buffer ends."""
     kind = kind or pa.string()

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 from bench.start import AFTER, MEASURED, PROGRAMS
 
-from deciban import progress
+from deciban import BayesClassifier, kernels, progress
 from deciban.kernels import compiled
 
 FIT = "from deciban import BayesClassifier\nprint(BayesClassifier().fit([[1.0], [2.0]], [0, 1]).predict([[1.1]])[0])\n"
@@ -76,6 +78,13 @@ def test_a_folder_that_others_can_write_to_is_not_private(tmp_path: Path) -> Non
     assert not compiled._is_private(tmp_path / "file")
 
 
+@pytest.mark.parametrize("stream", [None, object()])
+def test_a_program_without_a_terminal_learns_too(stream: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress.show_line("nobody watches")
+    assert BayesClassifier().fit([[1.0], [2.0]], [0, 1]).predict([[1.1]]).tolist() == [0]
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -86,16 +95,37 @@ def test_a_line_tells_of_compilation_and_is_wiped(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(compiled, "UNNOTICED", -1.0)
     telling = compiled._Telling()
-    telling.on_start(None)
-    telling.on_start(None)  # what it calls
-    telling.on_end(None)
+    ours, theirs = (
+        SimpleNamespace(data={"dispatcher": kernel}) for kernel in (kernels.normalize, numba.njit(as_nobody))
+    )
+    telling.on_start(theirs)  # a kernel of somebody else
+    telling.on_end(theirs)
+    assert not screen.getvalue()
+    telling.on_start(ours)
+    telling.on_start(theirs)  # what it calls
+    telling.on_end(theirs)
     assert screen.getvalue().count("compiling for this machine, once (about 8 s)") == 1
-    telling.on_end(None)
+    telling.on_end(ours)
     assert screen.getvalue().endswith("\r\033[K")
     screen.truncate(0)
     monkeypatch.setattr(screen, "isatty", lambda: False)
     progress.show_line("nobody watches")
     assert not screen.getvalue()
+
+
+def test_what_is_kept_depends_on_the_constants_that_kernels_are_compiled_with(tmp_path: Path) -> None:
+    package = tmp_path / "deciban"
+    shutil.copytree(Path(compiled.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def folder() -> str:
+        return subprocess.run([sys.executable, "-c", WHERE], env=environment, capture_output=True, text=True).stdout
+
+    before = folder()
+    source = (package / "arrays.py").read_text()
+    (package / "arrays.py").write_text(source.replace("SPARE = 16", "SPARE = 32"))
+    assert source != (package / "arrays.py").read_text()
+    assert folder() != before != ""
 
 
 def test_after_warming_nothing_is_compiled_any_more() -> None:

@@ -126,20 +126,12 @@ class Tokens:
         least, most = self.ngram_range
         if most == 1:
             return np.ascontiguousarray(groups[texts]), (scratch, begins, stops)
-        size, last_group = np.diff(groups), groups[1:]
-        text_of = np.repeat(np.arange(texts.size - 1), np.diff(texts))
-        group_of = np.repeat(np.arange(size.size), size)
-        first = [np.flatnonzero(np.arange(group_of.size) + n <= last_group[group_of]) for n in range(least, most + 1)]
-        last = [units + n for n, units in zip(range(least - 1, most), first, strict=True)]
-        if self.analyzer == "char_wb":
-            short = (size > 0) & (size < least)
-            first.append(groups[:-1][short])
-            last.append(last_group[short] - 1)
-        starts, ends = np.concatenate(first), np.concatenate(last)
-        of_text = text_of[group_of[starts]]
-        order = np.argsort(of_text, kind="stable")
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(of_text, minlength=texts.size - 1))])
-        return bounds, (scratch, begins[starts[order]], stops[ends[order]])
+        whole, size = self.analyzer == "char_wb", np.diff(groups)
+        count = sum(int(np.maximum(size - n + 1, 0).sum()) for n in range(least, most + 1))
+        count += int(((size > 0) & (size < least)).sum()) if whole else 0
+        bounds, *found = np.zeros_like(texts), np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        kernels.list_grams(begins, stops, groups, texts, least, most, whole, bounds, *found)
+        return bounds, (scratch, found[0], found[1])
 
     def _folding(self, plain: bool) -> tuple[Codes, Codes]:
         characters = self.analyzer != "word"
@@ -152,7 +144,7 @@ class Tokens:
         texts, state = np.zeros(rows + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         if self.analyzer != "word":
             in_words = self.analyzer == "char_wb"
-            (scratch, begins, stops), groups = room(size, size), np.zeros(rows + 64, dtype=np.int64)
+            (scratch, begins, stops), groups = room(size, size), np.zeros(rows + size // 2 + 64, dtype=np.int64)
             while not kernels.find_characters(
                 data, offsets, present, *folding, in_words, scratch, begins, stops, groups, texts, state
             ):

@@ -48,6 +48,7 @@ _HOMES = {
     "number_words": "words",
     "index_words": "words",
     "move_entries": "words",
+    "list_grams": "words",
     "word_buckets": "words",
     "count_words": "word_counts",
     "gather_numbers": "word_counts",

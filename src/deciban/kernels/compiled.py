@@ -62,11 +62,15 @@ class _Telling(event.Listener):
         self.spent = 0.0
 
     def on_start(self, event: event.Event) -> None:
+        if not (self.begun or event.data["dispatcher"].py_func.__module__.startswith("deciban.")):
+            return  # a kernel of somebody else
         if not self.begun and self.spent > UNNOTICED:
             show_line(f"compiling for this machine, once (about {EXPECTED} s): {self.spent:.0f} s")
         self.begun.append(time.monotonic())
 
     def on_end(self, event: event.Event) -> None:
+        if not self.begun:
+            return
         begun = self.begun.pop()
         if not self.begun:
             if self.spent > UNNOTICED:
@@ -99,10 +103,11 @@ def _kept(function: Callable[P, R], **more: Any) -> Callable[P, R]:
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept; None where no folder can be written to, and each process compiles its own.
 
-    It depends on the source of all kernels, because numba does not see that what a kernel calls has changed.
+    It depends on the source of all kernels and of the constants that are compiled into them, because numba does not see
+    that what a kernel uses has changed.
     """
-    sources = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    here, sources = Path(__file__).parent, hashlib.sha256()
+    for path in (here.parent / "arrays.py", *sorted(here.glob("*.py"))):
         sources.update(path.read_bytes())
     for folder in _candidates():
         place = folder / f"deciban-{sources.hexdigest()[:16]}"

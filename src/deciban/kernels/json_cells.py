@@ -164,7 +164,7 @@ def find_values(
     """The whole lines of some bytes of a file, as many as can be noted: how many, and up to where they are.
 
     REFUSED if one is no object with texts or null for some of these names, each once; name k is from starts[k] to
-    starts[k + 1] in `names`. Where a cell begins and stops is put_character to these arrays, line by line: a negative
+    starts[k + 1] in `names`. Where a cell begins and stops is written to these arrays, line by line: a negative
     beginning for a missing one, and ~stop if there is a backslash in it. all_read: nothing comes behind the end.
     """
     width = starts.size - 1
@@ -186,7 +186,7 @@ def find_values(
 
 @compiled
 def _four_digits(data: Array, i: int, stop: int) -> Any:
-    """The number that is put_character with four hexadecimal digits, or REFUSED."""
+    """The number that is written with four hexadecimal digits, or REFUSED."""
     if i + 4 > stop:
         return REFUSED
     value, wrong = 0, 0
@@ -210,7 +210,7 @@ def _character(data: Array, i: int, stop: int) -> tuple[Any, int]:
 
 @compiled
 def _copied(data: Array, begin: int, stop: int, out: Array, at: int) -> Any:
-    """Copy bytes up to a backslash, at most 64, and tell how many; some behind them are overput_character."""
+    """Copy bytes up to a backslash, at most 64, and tell how many; some behind them are overwritten."""
     if begin + 64 <= data.size and at + 64 <= out.size:
         copy_block(data, np.uint64(begin), out, np.uint64(at), False)
         found = byte_bits(data, np.uint64(begin), BACKSLASH)

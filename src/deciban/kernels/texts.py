@@ -17,6 +17,9 @@ BROKEN = 0xFFFD
 # Bytes that one character may become, or that are copied at a time, and more.
 ROOM = 128
 
+# Words that one character may become, at most.
+SEVERAL = 32
+
 _ONE, _ALL = np.uint64(1), ~np.uint64(0)
 
 
@@ -126,7 +129,7 @@ def _unicode_words(
     """
     begin, length = k, 0
     while i <= end:
-        if k + ROOM > scratch.size:
+        if k + ROOM > scratch.size or words + SEVERAL > begins.size:
             return -1
         point, step = _decoded(data, i, end) if i < end else (0, 1)
         becomes = folded[np.uint64(point)]
@@ -161,8 +164,6 @@ def _words_of(
     found = _ascii_words(data, i, end, lower, shortest, scratch, k, begins, stops, words)
     if found >= 0:
         return found
-    if begins.size < words + 2 * (end - i) + 8:
-        return -1
     return _unicode_words(data, i, end, folded, pool, shortest, scratch, k, begins, stops, words)
 
 

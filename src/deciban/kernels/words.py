@@ -152,6 +152,29 @@ def keep_words(
         left[row + 1] = kept
 
 
+@compiled
+def list_grams(
+    begins: Array, stops: Array, groups: Array, texts: Array, least: int, most: int, whole: bool, bounds: Array,
+    gram_begins: Array, gram_stops: Array,
+) -> None:  # fmt: skip
+    """Write where the n-grams (`least` to `most` units long) of each text begin and stop; those of text i at bounds[i].
+
+    `whole`: of a group of units that is shorter than any n-gram all of it counts, once.
+    """
+    at = 0
+    for row in range(texts.size - 1):
+        for g in range(texts[row], texts[row + 1]):
+            first, last = groups[g], groups[g + 1]
+            for n in range(least, most + 1):
+                for k in range(first, last - n + 1):
+                    gram_begins[at], gram_stops[at] = begins[k], stops[k + n - 1]
+                    at += 1
+            if whole and first < last < first + least:
+                gram_begins[at], gram_stops[at] = begins[first], stops[last - 1]
+                at += 1
+        bounds[row + 1] = at
+
+
 @inner
 def _copy_word(source: Array, begin: int, size: int, target: Array, at: int) -> None:
     """Copy a word, eight bytes at a time where nothing is in the way; some behind it are overwritten."""
