@@ -23,8 +23,9 @@ def _numbers(rows: int = 120) -> tuple[Floats, list[str]]:
 
 
 def tuned_numbers() -> None:
-    """Numbers, tuned; decisions."""
+    """Numbers, tuned; decisions; missing cells."""
     from deciban.classifier import Classifier
+    from deciban.families import Binned, Gaussian, JointGaussian, LogNormal, Pooled
 
     numbers, labels = _numbers()
     clf = Classifier().fit(numbers, labels)
@@ -32,7 +33,11 @@ def tuned_numbers() -> None:
     clf.decide(numbers, np.ones((3, 3)) - np.eye(3), reject=0.4)
     clf.leave_one_out()
     numbers[::7, 0] = np.nan
-    Classifier().fit(numbers, labels).predict(numbers)
+    for family in (JointGaussian(), JointGaussian(Pooled(0.1)), Gaussian(), Binned(), LogNormal(outside="ignore")):
+        columns = {(0, 1, 2): family} if family.joint else family
+        plain = Classifier(columns, tune=None).fit(numbers, labels)
+        plain.predict(numbers)
+        plain.leave_one_out(numbers, labels)
 
 
 def tuned_table() -> None:
