@@ -144,7 +144,8 @@ class Tokens:
         texts, state = np.zeros(rows + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         if self.analyzer != "word":
             in_words = self.analyzer == "char_wb"
-            (scratch, begins, stops), groups = room(size, size), np.zeros(rows + size // 2 + 64, dtype=np.int64)
+            most = size + size // 2 if in_words else size  # a word of one letter gets a space before and behind
+            (scratch, begins, stops), groups = room(most, most), np.zeros(rows + size // 2 + 64, dtype=np.int64)
             while not kernels.find_characters(
                 data, offsets, present, *folding, in_words, scratch, begins, stops, groups, texts, state
             ):
