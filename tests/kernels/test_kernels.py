@@ -256,9 +256,9 @@ def test_score_linear_dense_and_sparse() -> None:
     slope[0, 0] = -np.inf
     x[:, 0] = 0.0  # nothing times -inf is nothing
     dense, thin = np.zeros((N, 2, K)), np.zeros((N, 2, K))
-    kernels.score_linear(x, slope, 0.5, 1, dense)
+    kernels.score_linear(x, slope, 0.5, 1, np.empty(K), dense)
     csr = sparse.csr_array(x)
-    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, slope, 0.5, 1, thin)
+    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, slope, 0.5, 1, np.empty(K), thin)
     np.testing.assert_allclose(dense[:, 1], 0.5 * x[:, 1:] @ slope[1:], rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(thin, dense)
 
@@ -270,7 +270,7 @@ def test_sparse_rows_add_up_whatever_the_number_of_classes(classes: int) -> None
     csr = sparse.random_array((9, 60), density=0.3, format="csr", rng=RNG)
     part = SparseRows(csr.data, csr.indices, csr.indptr, 60).slice(2, 9)
     out = np.zeros((7, 1, classes))
-    kernels.score_sparse_linear(*part.kernel_arrays(), in_lanes(slope), 1.0, 0, out)
+    kernels.score_sparse_linear(*part.kernel_arrays(), in_lanes(slope), 1.0, 0, np.empty(32), out)
     np.testing.assert_allclose(out[:, 0], csr[2:] @ slope, rtol=1e-12, atol=1e-13)
     flags = np.zeros((7, 1, classes))
     one, zero = -np.abs(slope), -np.abs(parameters(60, classes))

@@ -176,7 +176,10 @@ class Exchange:
 
     def score(self, cells: Numbers | SparseRows, threshold: float, out: Floats) -> None:
         terms = (self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
+        total = np.empty(max(self.zeros.size, self.gain.shape[1]))
         if isinstance(cells, np.ndarray):
-            kernels.score_all_binary(cells, threshold, *terms, out)
+            columns = cells.shape[1]
+            room = np.arange(columns), np.ones(columns), np.empty(columns + 1, dtype=np.int64), total
+            kernels.score_all_binary(cells, threshold, *terms, *room, out)
         else:
-            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, *terms, out)
+            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, *terms, total, out)

@@ -27,7 +27,7 @@ from deciban.errors import BadCell
 from deciban.families.base import LeftOut, Sampled, own_variance
 from deciban.families.bernoulli import Exchange
 from deciban.families.estimates import Estimated, Parameters
-from deciban.families.multinomial import add_amounts_variance, add_complement_covariance
+from deciban.families.multinomial import add_amounts_variance, add_complement_covariance, score_amounts
 from deciban.families.smoothing import fraction
 from deciban.families.tokens import parts_of
 from deciban.statistics.words import RARE, Vocabulary, bucket_number, buckets_of, gathered
@@ -203,7 +203,8 @@ class TextColumn:
             return
         if self.family.counts_plainly and not self.family.tempering:  # each word as often as it comes
             numbers, firsts = self._numbers(texts)
-            kernels.score_sparse_linear(np.ones(numbers.size), numbers, firsts, self.slope, weight, slot, out)
+            rows = SparseRows(np.ones(numbers.size), numbers, firsts, len(self.words))
+            score_amounts(rows, self.slope, np.array([weight]), np.array([slot]), out)
             return
         rows = self.rows(texts)
         part = np.zeros((len(texts), 1, out.shape[2]))
@@ -216,7 +217,7 @@ class TextColumn:
         if self.family.kind == "bernoulli":
             self.exchange.score(rows, 0.5, part)
         else:
-            kernels.score_sparse_linear(*rows.kernel_arrays(), self.slope, 1.0, 0, part)
+            score_amounts(rows, self.slope, np.ones(1), np.zeros(1, dtype=np.int64), part)
 
     def tempered(self, length: Floats) -> Floats:
         """What the evidence of texts with so many known words counts."""

@@ -118,10 +118,13 @@ def _of_words(statistic: Totals) -> Parameters:
 
 def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
     """Add weight * (cells times slope) to the block's slot; `slope` is in lanes."""
+    if weight[0] == 0.0:
+        return
+    total = np.empty(slope.shape[1])
     if isinstance(cells, np.ndarray):
-        kernels.score_linear(cells, slope, weight[0], slot[0], out)
+        kernels.score_linear(cells, slope, weight[0], slot[0], total, out)
     else:
-        kernels.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], out)
+        kernels.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
 
 
 def amounts_left_out(

@@ -250,13 +250,14 @@ def score_binary(x: Array, threshold: float, one: Array, zero: Array, weight: Ar
 
 
 @compiled
-def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -> None:
-    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope. Slopes in lanes."""
-    if weight == 0.0:
-        return
-    total = np.zeros(slope.shape[1])
+def score_linear(x: Array, slope: Array, weight: float, slot: int, total: Array, out: Array) -> None:
+    """Add weight * sum of x * slope over the columns; a zero cell adds nothing, whatever its slope.
+
+    Slopes are in lanes, and `total` has room for those of one column.
+    """
     for i in range(x.shape[0]):
-        total[:] = 0.0
+        for c in range(total.size):
+            total[c] = 0.0
         for j in range(x.shape[1]):
             value = np.float64(x[i, j])
             if value == value and value != 0.0:
@@ -268,12 +269,9 @@ def score_linear(x: Array, slope: Array, weight: float, slot: int, out: Array) -
 
 @compiled
 def score_sparse_linear(
-    data: Array, indices: Array, indptr: Array, slope: Array, weight: float, slot: int, out: Array
+    data: Array, indices: Array, indptr: Array, slope: Array, weight: float, slot: int, total: Array, out: Array
 ) -> None:
     """score_linear for rows in CSR form."""
-    if weight == 0.0:
-        return
-    total = np.zeros(slope.shape[1])
     for i in range(indptr.size - 1):
         _sum_stored(data, indices, indptr[i], indptr[i + 1], False, 0.0, slope, total)
         for c in range(out.shape[2]):
@@ -314,16 +312,14 @@ def _exchange(
 @compiled
 def score_all_binary(
     x: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array, blocked: Array, finite: bool,
-    out: Array,
+    columns: Array, ones: Array, above: Array, total: Array, out: Array,
 ) -> None:  # fmt: skip
     """score_binary for all columns together: each row starts from `zeros`, the sum of `zero` over columns.
 
     To it `gain`, which is one - zero in lanes, is added where a cell is above the threshold. That will not do where a
-    cell is missing or the terms are not all `finite`: see _exchange. Weights are in the terms.
+    cell is missing or the terms are not all `finite`: see _exchange. Weights are in the terms. `columns` are the
+    numbers of the columns, `ones` as many ones, `above` has room for them and one more, `total` for the terms of a row.
     """
-    columns = np.arange(x.shape[1])
-    above, ones = np.empty(x.shape[1] + 1, np.int64), np.ones(x.shape[1])
-    total = np.empty(max(zeros.size, gain.shape[1]))
     for i in range(x.shape[0]):
         count, whole = 0, finite
         for j in range(x.shape[1]):
@@ -343,10 +339,9 @@ def score_all_binary(
 @compiled
 def score_sparse_binary(
     data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array,
-    blocked: Array, finite: bool, out: Array,
+    blocked: Array, finite: bool, total: Array, out: Array,
 ) -> None:  # fmt: skip
     """score_all_binary for rows in CSR form; what is not stored is below the threshold."""
-    total = np.empty(max(zeros.size, gain.shape[1]))
     for i in range(indptr.size - 1):
         first, last = indptr[i], indptr[i + 1]
         if finite and _sum_stored(data, indices, first, last, True, threshold, gain, total):
