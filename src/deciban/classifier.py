@@ -242,6 +242,7 @@ class Classifier:
         model = self._known().model
 
         def beside(table: Table, first_row: int, shown: Table) -> pa.Table:
+            table = model.schema.of_learned_types(table, first_row)
             if observe is not None:
                 observe(table)
             posterior, best = self._posterior_and_best(model, table, first_row)
@@ -433,8 +434,10 @@ class Classifier:
         observe, for_file: as for `predicted`.
         """
         fitting = self._loss(loss, reject)
+        schema = self._known().model.schema
 
         def beside(table: Table, first_row: int, shown: Table) -> pa.Table:
+            table = schema.of_learned_types(table, first_row)
             if observe is not None:
                 observe(table)
             found = self._decided(table, fitting, first_row)
@@ -623,7 +626,7 @@ class Classifier:
         def finish(joint: Floats, prior: Floats) -> Floats:
             return np.column_stack([normalized(joint, prior)[0], most_probable(joint, prior)])
 
-        found = scored(model, model.schema.fitting(table), finish, False, self.threads, first_row)
+        found = scored(model, model.schema.fitting(table, first_row), finish, False, self.threads, first_row)
         return np.ascontiguousarray(found[:, :-1]), found[:, -1].astype(np.int64)
 
     def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
@@ -780,7 +783,7 @@ class Classifier:
             return scored(fitted, fitted.schema.fitting(source), finish, full, self.threads)
 
         def part(table: Table, first_row: int, shown: Table) -> npt.NDArray[Any]:
-            return scored(fitted, fitted.schema.fitting(table), finish, full, self.threads, first_row)
+            return scored(fitted, fitted.schema.fitting(table, first_row), finish, full, self.threads, first_row)
 
         return np.concatenate(list(self._each(source, part)))
 

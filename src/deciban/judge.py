@@ -301,7 +301,7 @@ def _summed(
     posterior: Callable[[Labelled], Floats],
     advance: Advance = lambda done: None,
 ) -> Judgement:
-    classes = clf.model_.classes
+    classes, schema = clf.model_.classes, clf.model_.schema
     fitting = None if loss is None else Loss.of(loss).fitting(list(classes))
     total: Judgement | None = None
     with rows.naming():
@@ -311,7 +311,8 @@ def _summed(
             kept = np.flatnonzero(known & (weights > 0.0))
             strange = float(weights[(labels.codes >= 0) & ~known].sum())
             place = np.append(np.searchsorted(classes, labels.classes), -1)[labels.codes[kept]].astype(np.int32)
-            part = Labelled(piece.table.take(kept), replace(labels, codes=labels.codes[kept]), weights[kept])
+            table = schema.of_learned_types(piece.table, piece.first_row)
+            part = Labelled(table.take(kept), replace(labels, codes=labels.codes[kept]), weights[kept])
             found = posterior(part) if kept.size else np.zeros((0, classes.size))
             one = Judgement.of(found, place, weights[kept], classes, strange, fitting)
             total = one if total is None else total + one

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.data.tables import Frame, Table
+from deciban.errors import BadCell
 from deciban.families import Categorical
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.model import Model
@@ -49,7 +50,10 @@ class UnknownCells:
                 self._add_unseen(name, table.values([place])[0], levels)
 
     def _add_unseen(self, name: str, cells: pa.Array, levels: pa.Array) -> None:
-        unseen = np.flatnonzero(encode(cells, levels) == -2)
+        try:
+            unseen = np.flatnonzero(encode(cells, levels) == -2)
+        except BadCell:  # who scores the row says where it is
+            return
         if unseen.size:
             self.unseen[name] += unseen.size
             self.examples.setdefault(name, cells[int(unseen[0])].as_py())

@@ -430,7 +430,7 @@ def test_lines_of_json(deciban: Deciban, model: str) -> None:
     Path("word.jsonl").write_text(lines + '{"age": "old", "town": "Ulm", "kind": "y"}\n')
     assert "age     string  Categorical()" in deciban("fit", "word.jsonl", "-t", "kind", "-o", "x.dcb", "--plain").out
     answer = deciban("predict", model, "word.jsonl")
-    assert (answer.code, "word.jsonl: column 'age', row 1: found '30.5'" in answer.err) == (3, True)
+    assert (answer.code, "word.jsonl: column 'age', row 61: found 'old'" in answer.err) == (3, True)
     Path("deep.jsonl").write_text('{"age": {"years": 3}, "kind": "y"}\n' * 9)
     answer = deciban("fit", "deep.jsonl", "-t", "kind", "-o", "x.dcb")
     assert (answer.code, "deep.jsonl: column 'age': it holds struct" in answer.err) == (3, True)

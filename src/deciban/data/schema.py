@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from deciban.arrays import Integers
+from deciban.data.as_learned import as_learned, fits
 from deciban.data.tables import Frame, Table
-from deciban.errors import SchemaError
+from deciban.errors import BadCell, SchemaError
 from deciban.families import Family
 from deciban.text_tables import aligned
 
@@ -181,23 +183,44 @@ class Schema:
             lines = [*lines[:58], ("…", f"({len(lines) - 61} more)", ""), *lines[-2:]]
         return aligned(lines)
 
-    def fitting(self, table: Table) -> Table:
-        """`table` with the columns of this schema in their order; a SchemaError where that cannot be."""
+    def fitting(self, table: Table, first_row: int = 0) -> Table:
+        """`table` with the columns of this schema in their order and of its types; an error where that cannot be."""
         if self.names is None or not isinstance(table, Frame) or not table.named:
             if table.width != self.width:
                 raise SchemaError(
                     f"X has {table.width} features, but BayesClassifier is expecting {self.width} features as input; "
                     f"give the columns the model was fitted on"
                 )
+        elif table.names != self.names:
+            if not set(self.names) & set(table.names or ()):
+                raise SchemaError(
+                    f"none of the model's columns is in the table: it has {listed(table.names or ())}, "
+                    f"the model knows {listed(self.names)}"
+                )
+            table = table.select(self.names)
+        return self.of_learned_types(table, first_row)
+
+    def of_learned_types(self, table: Table, first_row: int = 0) -> Table:
+        """`table` with those of its columns that this schema knows as they were learned; a DataError where one holds
+        something else."""
+        if not isinstance(table, Frame) or self.types is None:
             return table
-        if table.names == self.names:
+        if table.names is not None and table.names != self.names:
+            known = dict(zip(self.names or (), self.types, strict=False))
+            learned = [known.get(name, NO_TYPE) for name in table.names]
+        else:
+            learned = list(self.types)
+        if all(map(fits, table.types, learned)):
             return table
-        if not set(self.names) & set(table.names or ()):
-            raise SchemaError(
-                f"none of the model's columns is in the table: it has {listed(table.names or ())}, "
-                f"the model knows {listed(self.names)}"
-            )
-        return table.select(self.names)
+        columns = []
+        for column, name, here, before in zip(
+            table.table.columns, table.table.column_names, table.types, learned, strict=True
+        ):
+            try:
+                columns.append(column if fits(here, before) else as_learned(column, here, before))
+            except BadCell as bad:
+                raise bad.as_error(name, first_row) from None
+        return Frame(pa.table(columns, names=table.table.column_names), table.named)
 
     def union(self, other: "Schema") -> "Schema":
         """The columns of both; a SchemaError where the two disagree about a column."""

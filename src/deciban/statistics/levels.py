@@ -131,6 +131,12 @@ def common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.D
         return pa.float64()
     if {mine, theirs} == {pa.int64(), pa.bool_()}:
         return pa.int64()
+    if {mine, theirs} == {pa.float64(), pa.bool_()}:
+        return pa.float64()
+    if all(pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None) for kind in (mine, theirs)):
+        return pa.timestamp("us")
+    if all(map(pa.types.is_time, (mine, theirs))):
+        return pa.time64("us")
     raise BadCell(
         column, None, f"it holds {theirs}, but {mine} before", "use one type for this column, or a separate column"
     )
