@@ -47,6 +47,7 @@ from deciban.leave_one_out import LeaveOneOut, leave_one_out
 from deciban.model import Counts, Evidence, Model, most_probable, normalized, posteriors
 from deciban.progress import progress
 from deciban.store import model_file
+from deciban.text_tables import class_name
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning, most_rows, retuned, tuned
 
@@ -248,7 +249,7 @@ class Classifier:
             posterior, best = self._posterior_and_best(model, table, first_row)
             added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
             if probabilities:
-                added |= {f"P({label})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
+                added |= {f"P({class_name(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
             return with_columns(shown, added)
 
         yield from self._each(X, beside, others_as_text=True, for_file=for_file)

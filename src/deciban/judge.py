@@ -18,12 +18,12 @@ from deciban.data.tables import Table
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, DecibanError
 from deciban.fit import batches, count, in_order
-from deciban.leave_one_out import LEAST_PROBABILITY, Calibration
+from deciban.leave_one_out import BY_CHANCE, LEAST_PROBABILITY, Calibration
 from deciban.model import Counts
 from deciban.progress import Advance, progress, stages
 from deciban.ranking import Ranking
 from deciban.store.model_file import identity
-from deciban.text_tables import aligned, amount, counted
+from deciban.text_tables import aligned, amount, class_name, counted, whole
 
 # What is lost by the claim that what is true is impossible.
 LARGEST_LOSS = -float(np.log(LEAST_PROBABILITY))
@@ -31,6 +31,8 @@ LARGEST_LOSS = -float(np.log(LEAST_PROBABILITY))
 # What people call the figures, and how many classes and confusions they are shown.
 NAMES = {"log_loss": "log-loss", "auc": "AUC", "f1": "F1", "calibration_error": "calibration error",
          "mean_cost": "mean cost"}  # fmt: skip
+LEFT_OUT_OF_SHARES = ("each row is left out of the shares of the classes too, by which another class than its own is a "
+                      "little more probable: where columns tell nothing, accuracy and AUC fall towards 0")  # fmt: skip
 MOST_ACROSS = 12
 MOST_CONFUSIONS = 12
 MOST_CLASSES = 40
@@ -41,6 +43,7 @@ class Judgement:
     """What was said of some rows against what is true. `confusion` is truth by prediction, in the order of `classes`.
 
     `strange` is the weight of rows whose class the model does not know: wrong, with probability 0.
+    `left_out`: the rows were learned, and each was left out in its turn.
     `constant_costs` is what each decision would cost in total, were it made of every row.
     """
 
@@ -52,6 +55,7 @@ class Judgement:
     cost: float | None
     constant_costs: Floats | None = None
     strange: float = 0.0
+    left_out: bool = False
 
     @classmethod
     def of(
@@ -92,6 +96,7 @@ class Judgement:
             costs,
             constant,
             self.strange + other.strange,
+            self.left_out and other.left_out,
         )
 
     @property
@@ -144,7 +149,7 @@ class Judgement:
         return [
             {
                 "class": label,
-                "rows": _whole(true[c]),
+                "rows": whole(true[c]),
                 "precision": _ratio(right[c], said[c]),
                 "recall": _ratio(right[c], true[c]),
                 "f1": _ratio(2.0 * right[c], said[c] + true[c]),
@@ -164,17 +169,17 @@ class Judgement:
     def as_dict(self) -> dict[str, Any]:
         """The figures, for programs."""
         figures = {
-            "rows": _whole(self.weight),
+            "rows": whole(self.weight),
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "auc": self.auc,
             "calibration_error": self.calibration.error,
             "baseline": self.baseline,
             "classes": self.classes.tolist(),
-            "confusion": [[_whole(weight) for weight in row] for row in self.confusion.tolist()],
+            "confusion": [[whole(weight) for weight in row] for row in self.confusion.tolist()],
             "per_class": self.per_class,
             "calibration": self.calibration.as_dicts(),
-            "rows_of_unknown_classes": _whole(self.strange),
+            "rows_of_unknown_classes": whole(self.strange),
         }
         return figures if self.mean_cost is None else {**figures, "mean_cost": self.mean_cost}
 
@@ -182,17 +187,22 @@ class Judgement:
         own = {"accuracy": self.accuracy, "log_loss": self.log_loss, "auc": self.auc}
         own |= {"calibration_error": self.calibration.error, "mean_cost": self.mean_cost}
         baseline = self.baseline
+        of_all = " (no row left out)" if self.left_out else ""
         lines = [
             f"{counted(self.weight, 'row')}: {_figures(own)}",
-            f"baseline, always {baseline.pop('class')}: {_figures(baseline)}",
+            f"baseline, always {class_name(baseline.pop('class'))}{of_all}: {_figures(baseline)}",
         ]
+        if self.weight * (baseline["log_loss"] - self.log_loss) < BY_CHANCE:
+            lines.append("in log-loss no better than the baseline, which knows nothing of the columns")
+            if self.left_out and self.accuracy < baseline["accuracy"]:
+                lines.append(LEFT_OUT_OF_SHARES)
         if self.strange:
             lines.append(f"of a class that was not learned: {counted(self.strange, 'row')}")
         return "\n\n".join(["\n".join(lines), *self._mistakes(), self._classes_table(), str(self.calibration)])
 
     def _mistakes(self) -> list[str]:
         """The matrix of confusions, or the most frequent ones where that is too wide."""
-        names = [str(label) for label in self.classes]
+        names = [class_name(label) for label in self.classes]
         if len(names) <= MOST_ACROSS:
             cells = [["truth / predicted", *names]]
             cells += [[name, *map(amount, row)] for name, row in zip(names, self.confusion, strict=True)]
@@ -201,7 +211,9 @@ class Judgement:
         if not found:
             return []
         lines = [("truth", "predicted", "rows")]
-        lines += [(str(truth), str(said), amount(weight)) for truth, said, weight in found[:MOST_CONFUSIONS]]
+        lines += [
+            (class_name(truth), class_name(said), amount(weight)) for truth, said, weight in found[:MOST_CONFUSIONS]
+        ]
         rest = len(found) - MOST_CONFUSIONS
         more = f"\n… ({counted(rest, 'rarer confusion')}: --json)" if rest > 0 else ""
         return [f"the most frequent confusions\n{aligned(lines, right=[2])}{more}"]
@@ -214,15 +226,10 @@ class Judgement:
         lines = [["class", "rows", *(NAMES.get(name, name) for name in columns)]]
         for one in (found[c] for c in sorted(most)):
             figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]
-            lines.append([str(one["class"]), amount(one["rows"]), *figures])
+            lines.append([class_name(one["class"]), amount(one["rows"]), *figures])
         rest = len(found) - len(most)
         more = f"\n… ({counted(rest, 'class')} with fewer rows: --json)" if rest else ""
         return aligned(lines, right=range(1, len(columns) + 2)) + more
-
-
-def _whole(weight: float) -> float | int:
-    """A number of rows as a whole number where it is one."""
-    return int(weight) if weight == int(weight) else float(weight)
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -291,7 +298,7 @@ def judge_left_out(clf: Classifier, rows: Labelled | LabelledStream, loss: Any =
         y = piece.labels.classes[piece.labels.codes]
         return clf.leave_one_out(piece.table, y, piece.weights).posterior
 
-    return _summed(clf, rows, loss, posterior)
+    return replace(_summed(clf, rows, loss, posterior), left_out=True)
 
 
 def _summed(

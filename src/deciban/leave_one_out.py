@@ -21,6 +21,10 @@ from deciban.text_tables import aligned, amount, counted
 # Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
+# By this much the log likelihood of rows gets higher by chance in one of twenty cases, where one number is fitted that
+# says nothing: half of 3.84, the quantile of chi² with one degree of freedom.
+BY_CHANCE = 1.92
+
 NOT_LEARNED = (
     "these rows cannot be left out: the model has not learned them, or has let them fade; "
     "give just the rows it has learned, or judge others as new ones"

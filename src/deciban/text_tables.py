@@ -53,6 +53,26 @@ def shortened(text: str, most: int) -> str:
     return kept.rstrip() + "…"
 
 
+def class_name(label: object) -> str:
+    """A class as people and files write it: true and false as in JSON and CSV, not as in Python.
+
+    >>> class_name(True), class_name("True"), class_name(7)
+    ('true', 'True', '7')
+    """
+    return str(label).lower() if type(label).__name__ in ("bool", "bool_") else str(label)
+
+
+def spelled_alike(one: object, other: object) -> bool:
+    """Whether two labels are the same in a file, which knows only text; true may be written True or TRUE.
+
+    >>> spelled_alike("TRUE", True), spelled_alike("7", 7), spelled_alike("A", "a")
+    (True, True, False)
+    """
+    if isinstance(one, bool) or isinstance(other, bool):
+        return str(one).lower() == str(other).lower()
+    return str(one) == str(other)
+
+
 def counted(number: float, noun: str) -> str:
     """A number of things, in the singular where there is one.
 
@@ -71,6 +91,15 @@ def plural(noun: str) -> str:
 def amount(number: float) -> str:
     """A number of rows, to the last one; a sum of weights that is no whole number to six digits."""
     return f"{number:,.0f}" if number == round(number) else f"{number:,.6g}"
+
+
+def whole(number: float) -> float | int:
+    """A number for programs, as a whole number where it is one.
+
+    >>> whole(5.0), whole(2.5)
+    (5, 2.5)
+    """
+    return int(number) if number == round(number, 0) and abs(number) < 2**53 else float(number)
 
 
 def digits(value: float) -> str:

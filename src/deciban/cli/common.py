@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
-from deciban.text_tables import aligned, shortened
+from deciban.text_tables import aligned, class_name, counted, shortened
 
 if TYPE_CHECKING:
     from deciban.classifier import Classifier
@@ -68,7 +68,7 @@ def say_json(result: Any) -> None:
 def plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, dict):
-        return {str(plain(key)): plain(item) for key, item in value.items()}
+        return {class_name(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if hasattr(value, "tolist"):  # of NumPy
@@ -196,7 +196,8 @@ def new_classes(clf: "Classifier", shard: "Classifier", name: str) -> None:
         if label not in old:
             near = get_close_matches(str(label).strip().casefold(), known, 1)
             hint = f", perhaps {known[near[0]]!r}" if near and isinstance(label, str) else ""
-            fresh.append(f"{label!r} ({weight:,.6g} {'row' if weight == 1.0 else 'rows'}{hint})")
+            named = repr(label) if isinstance(label, str) else class_name(label)
+            fresh.append(f"{named} ({counted(weight, 'row')}{hint})")
     if fresh:
         shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in all)" if len(fresh) > 5 else "")
         what = "a class that is" if len(fresh) == 1 else "classes that are"

@@ -23,8 +23,9 @@ from deciban.cli.common import (
     say,
     say_json,
 )
+from deciban.cli.tuned import RETUNE, tuning_summary
 from deciban.cli.wording import in_options
-from deciban.text_tables import aligned, amount
+from deciban.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:
     from deciban.classifier import Classifier
@@ -210,14 +211,15 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     say()
     counts = clf.counts_
     shown = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
-    say(aligned([("class", "rows"), *((str(label), amount(weight)) for label, weight in shown[:20])]))
+    say(aligned([("class", "rows"), *((class_name(label), amount(weight)) for label, weight in shown[:20])]))
     if len(shown) > 20:
         say(f"… ({len(shown) - 20} more)")
     say()
     say(columns_of(clf))
     if clf.tuning_ is not None:
         say()
-        say(clf.tuning_)
+        say(tuning_summary(clf) + (f"; the counts have changed since: {RETUNE}" if clf.tuning_.stale else ""))
+        say(clf.tuning_.weights_table)
     if estimates:
         say()
         say(clf.estimates())
@@ -237,7 +239,9 @@ def contents(clf: "Classifier") -> dict[str, Any]:
         "rows": counts.rows,
         "unlabelled": counts.unlabelled,
         "target": clf.target_,
-        "classes": dict(zip(map(str, counts.classes.tolist()), counts.class_weight.tolist(), strict=True)),
+        "classes": dict(
+            zip(map(class_name, counts.classes.tolist()), map(whole, counts.class_weight.tolist()), strict=True)
+        ),
         "columns": [
             {"column": name, "type": types.get(name), "family": family, "why": why}
             for name, family, why in clf.schema_.rows()

@@ -1,6 +1,7 @@
 """fit, learn, forget, merge: the commands that make and change model files."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -31,6 +32,7 @@ from deciban.cli.common import (
 )
 from deciban.cli.option_values import families_of, prior_of
 from deciban.cli.outputs import check_model_output, check_output
+from deciban.cli.tuned import RETUNE, tuning_summary
 from deciban.text_tables import counted
 
 if TYPE_CHECKING:
@@ -128,10 +130,11 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     say()
     tuning = clf.tuning_
     if tuning is not None and options["prior"] != "empirical":
-        tuning = replace(tuning, accuracy=None)  # that is with the shares of the classes in the table
-    say("plain Bayes" if tuning is None else tuning.summary)
-    if tuning is None or tuning.accuracy is None:
-        say(f"how good it is: deciban evaluate {output} {' '.join(table)}")
+        say(replace(tuning, accuracy=None).summary)  # that is with the shares of the classes in the table
+    else:
+        say(tuning_summary(clf))
+    if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
+        say(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *table])}")
     return None
 
 
@@ -241,5 +244,5 @@ def _tell(path: str, clf: "Classifier", what: str, as_json: bool) -> None:
         return say_json({"model": path, **contents(clf)})
     heading(f"{path}: {what}; now {rows_of(clf)}")
     if clf.tuning_ is not None and clf.tuning_.stale and clf.tuning_.rows:
-        say("the weights of the evidence are those of before; `deciban learn --retune` or a new fit learns them anew")
+        say(f"the weights of the evidence are those of before; {RETUNE}")
     return None

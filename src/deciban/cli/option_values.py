@@ -88,7 +88,7 @@ def _family(text: str, option: str) -> Any:
             raise click.UsageError(f"--family {option}: {problem}") from None
         raise _unknown(text.strip(), option, names) from None
     except TypeError as problem:
-        said = str(problem).replace("__init__() ", "").replace("got an unexpected keyword argument", "has no parameter")
+        said = str(problem).replace("__init__()", "").replace("got an unexpected keyword argument", "has no parameter")
         raise click.UsageError(f"--family {option}: {said.replace('.', '')}") from None
     if not isinstance(found, FAMILIES):
         raise _unknown(text.strip(), option, names)

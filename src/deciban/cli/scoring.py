@@ -28,7 +28,7 @@ from deciban.cli.common import (
 from deciban.cli.option_values import names_in
 from deciban.cli.outputs import check_table_output
 from deciban.errors import DataError, LossError
-from deciban.text_tables import counted, digits
+from deciban.text_tables import class_name, counted, digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -277,7 +277,7 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
 
     clf = loaded(model)
     chosen = clf.classes_.tolist() if label is None else [_class(clf, label)]
-    found = {str(one): clf.top_words(one, count, column) for one in chosen}
+    found = {class_name(one): clf.top_words(one, count, column) for one in chosen}
     if as_json:
         return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):
@@ -293,7 +293,10 @@ def _class(clf: "Classifier", label: str | None) -> Any:
     labels = clf.classes_.tolist()
     if label is None:
         return None
-    if label not in (names := [str(one) for one in labels]):
+    names = [class_name(one) for one in labels]
+    if isinstance(labels[0], bool):
+        label = label.lower()
+    if label not in names:
         raise click.UsageError(f"--class {label}: there is no such class; there are {', '.join(names)}")
     return labels[names.index(label)]
 

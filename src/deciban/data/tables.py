@@ -14,6 +14,7 @@ from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view, w
 from deciban.errors import BadCell
 from deciban.families.base import Readable
 from deciban.statistics.levels import as_values
+from deciban.text_tables import class_name
 
 # Where the numbers made of dates and times start, as error messages and the schema say it.
 DATE_ORIGIN = "days since 1970-01-01"
@@ -288,7 +289,7 @@ def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
         taken.add(name)
         names.append(name)
         if cells.dtype.kind == "O" and not all(isinstance(cell, str) for cell in cells):
-            cells = np.array([str(cell) for cell in cells])
+            cells = np.array([class_name(cell) for cell in cells])
         kind = pa.string() if cells.dtype.kind in "OU" else None
         columns.append(pa.array(cells.tolist() if kind else cells, kind))
     return pa.Table.from_arrays(columns, names=names)

@@ -85,6 +85,7 @@ def _named(table: Table, classes: Any) -> tuple[list[Any], list[int]]:
     place = {name[2:-1]: k for k, name in enumerate(names) if name.startswith("P(") and name.endswith(")")}
     place = place or {name: k for k, name in enumerate(names)}
     labels = list(place) if classes is None else list(classes)
+    place |= {name.capitalize(): k for name, k in place.items() if name in ("true", "false")}  # as Python has them
     if absent := [label for label in labels if str(label) not in place]:
         raise DataError(f"the posteriors have no column {str(absent[0])!r}; there are {', '.join(map(repr, names))}")
     return labels, [place[str(label)] for label in labels]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from deciban.arrays import Floats
 from deciban.errors import BadCell, LossError
-from deciban.text_tables import aligned
+from deciban.text_tables import aligned, spelled_alike
 
 # The label of the decision not to decide.
 REJECT = "reject"
@@ -306,7 +306,7 @@ def _find(label: Any, among: Sequence[Any]) -> int | None:
         if type(other) is type(label) and other == label:
             return k
     equal = [k for k, other in enumerate(among) if bool(other == label)]
-    spelled = [k for k, other in enumerate(among) if str(other) == str(label)]
+    spelled = [k for k, other in enumerate(among) if spelled_alike(other, label)]
     for found in (equal, spelled):
         if len(found) > 1:
             raise LossError(f"the label {label!r} may be any of {[among[k] for k in found]}; give it exactly")

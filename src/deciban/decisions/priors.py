@@ -11,6 +11,7 @@ from deciban.data.labels import LabelArray
 from deciban.errors import UsageError
 from deciban.families.base import check_amount
 from deciban.model import Counts
+from deciban.text_tables import spelled_alike
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,13 @@ def _by_class(prior: Any) -> Mapping[Any, Any] | None:
 
 def _spelled_alike(prior: Mapping[Any, Any], classes: LabelArray) -> Mapping[Any, Any]:
     """The same by the classes: text, as a command line has it, stands for a number that is spelled the same."""
-    labels = {str(label): label for label in classes.tolist()}
-    known = set(labels.values())
-    return {key if key in known else labels.get(key, key): share for key, share in prior.items()}
+    labels = classes.tolist()
+    known = set(labels)
+
+    def named(key: Any) -> Any:
+        return key if key in known else next((label for label in labels if spelled_alike(label, key)), key)
+
+    return {named(key): share for key, share in prior.items()}
 
 
 def _refuse_nameless(prior: Mapping[Any, Any], classes: LabelArray) -> None:

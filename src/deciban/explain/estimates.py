@@ -8,7 +8,7 @@ from deciban.arrays import Floats
 from deciban.data.labels import LabelArray
 from deciban.families import Family
 from deciban.model import Model
-from deciban.text_tables import aligned, as_written, digits
+from deciban.text_tables import aligned, as_written, class_name, digits
 
 # Blocks, lines of each and classes that are printed.
 MOST_BLOCKS = 40
@@ -66,7 +66,7 @@ class BlockEstimates:
 
     def __str__(self) -> str:
         heard = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
-        shown = [str(label) for label in self.classes.tolist()[:MOST_CLASSES]]
+        shown = [class_name(label) for label in self.classes.tolist()[:MOST_CLASSES]]
         table: list[tuple[str, ...]] = [("", *shown)]
         count = 0
         for parameter, value, estimates in self.lines():
@@ -169,4 +169,4 @@ def _written(value: Any) -> str:
     if isinstance(value, tuple):
         interval = len(value) == 2 and all(isinstance(edge, float) for edge in value)
         return (" to " if interval else ", ").join(_written(part) for part in value)
-    return as_written(value) if isinstance(value, float) else str(value)
+    return as_written(value) if isinstance(value, float) else class_name(value)

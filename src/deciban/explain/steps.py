@@ -16,7 +16,7 @@ from deciban.data.tables import Table, is_text
 from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
 from deciban.families import Family
 from deciban.model import Evidence, Model
-from deciban.text_tables import aligned, as_written, counted, digits, shortened, width_of
+from deciban.text_tables import aligned, as_written, class_name, counted, digits, shortened, whole, width_of
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MOST_CLASSES = 4
@@ -85,7 +85,7 @@ class Steps:
         evidence, steps = self.evidence, self.steps(row)
         order = self._order(row)
         shown = np.sort(order[:MOST_CLASSES])
-        names = [str(label) for label in evidence.classes]
+        names = [class_name(label) for label in evidence.classes]
         labels = self._labels(row)
         text = _beside(steps, labels, [names[c] for c in shown])
         if max(map(width_of, text.splitlines())) > width:
@@ -102,7 +102,7 @@ class Steps:
     def steps(self, row: int) -> dict[str, Any]:
         """The calculation for programs: prior, log likelihood of each block and how it was found, joint, posterior."""
         evidence = self.evidence
-        names = [str(label) for label in evidence.classes]
+        names = [class_name(label) for label in evidence.classes]
 
         def by_class(values: Floats) -> dict[str, float]:
             return dict(zip(names, values.tolist(), strict=True))
@@ -133,7 +133,8 @@ class Steps:
         """What is predicted, and the evidence for it in decibans."""
         found = self.reasons(row)
         chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MOST_CLASSES]
-        text = f"predicted: {found['predicted']} (" + ", ".join(f"P({name}) = {digits(p)}" for name, p in chances) + ")"
+        shown = ", ".join(f"P({name}) = {digits(p)}" for name, p in chances)
+        text = f"predicted: {class_name(found['predicted'])} ({shown})"
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
         return text if found["against"] is None else f"{text}\n{self._decibans(row, width, short=True)}"
 
@@ -146,7 +147,7 @@ class Steps:
         evidence = self.evidence
         posterior, order = self._log_posterior[row], self._order(row)
         labels = evidence.classes.tolist()
-        chances = {str(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
+        chances = {class_name(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
         found: dict[str, Any] = {"predicted": labels[order[0]], "posterior": chances, "against": None, "evidence": []}
         if len(order) == 1 or self._impossible[row]:
             return found
@@ -205,7 +206,7 @@ class Steps:
         if others:
             lines.append((counted(len(others), "other"), f"{sum(others):+.2f}"))
         lines.append(("sum", f"{sum(value for _, _, value in terms):+.2f}"))
-        best, against = self.evidence.classes[self._order(row)[:2]].tolist()
+        best, against = map(class_name, self.evidence.classes[self._order(row)[:2]].tolist())
         text = f"evidence for {best} against {against}, in decibans:\n" + aligned(lines)
         return "\n".join([text, *map(str, self.words(row))])
 
@@ -234,7 +235,11 @@ class Block:
         cells = [(name, row[column]) for name, column in zip(self.names, self.columns, strict=True)]
         if self.family.absorbs:
             cells = [cell for cell in cells if cell[1] != 0]
-        return {"block": self.name, "columns": [name for name, _ in cells], "values": [value for _, value in cells]}
+        return {
+            "block": self.name,
+            "columns": [name for name, _ in cells],
+            "values": [_plain(value) for _, value in cells],
+        }
 
     def label(self, row: list[Any]) -> str:
         """The block of a row as people write it: outlook = sunny."""
@@ -307,6 +312,11 @@ def _value(column: pa.Array) -> Any:
     value = column[0].as_py()
     short = value is not None and (pa.types.is_float16(column.type) or pa.types.is_float32(column.type))
     return float(str(np.float32(value))) if short else value
+
+
+def _plain(value: Any) -> Any:
+    """A cell for programs: a whole number is one, whatever it is counted as."""
+    return whole(value) if isinstance(value, float) else value
 
 
 def _written(value: Any) -> str:

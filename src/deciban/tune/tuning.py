@@ -132,9 +132,14 @@ class Tuning:
         return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} (given the tuning)"
 
     def __str__(self) -> str:
-        lines = [self.summary + ("; the counts have changed since: retune" if self.stale else "")]
+        stale = "; the counts have changed since: retune" if self.stale else ""
+        return f"{self.summary}{stale}\n{self.weights_table}"
+
+    @property
+    def weights_table(self) -> str:
+        """The weight of each block, for people."""
         weights = zip(self.schema.block_names, self.weights, strict=True)
-        return "\n".join([*lines, aligned((name, f"{weight:.3f}") for name, weight in weights)])
+        return aligned((name, f"{weight:.3f}") for name, weight in weights)
 
 
 @one_blas_thread()

@@ -1,0 +1,107 @@
+"""What the command says to people who have never used it: figures beside a baseline, one spelling, lines that fit."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from deciban import BayesClassifier
+
+from .conftest import Answer, Deciban
+
+
+@pytest.fixture
+def noise(deciban: Deciban) -> Answer:
+    """A fit of a column that knows nothing of two classes that are equally frequent."""
+    draw = random.Random(7)
+    lines = [f"{draw.gauss(0, 1):.4f},{'ab'[k % 2]}" for k in range(400)]
+    Path("noise.csv").write_text("\n".join(["x,y", *lines]) + "\n")
+    return deciban("fit", "noise.csv", "-t", "y", "-o", "noise.dcb")
+
+
+def test_a_model_that_knows_nothing_says_so_and_no_accuracy_of_zero(noise: Answer, deciban: Deciban) -> None:
+    nothing = "the columns tell nothing of the class: no better than always saying 'a' (0.5000)"
+    assert nothing in noise.out
+    assert "left-out accuracy" not in noise.out
+    assert nothing in deciban("inspect", "noise.dcb").out
+    said = deciban("evaluate", "noise.dcb", "noise.csv").out
+    assert "baseline, always a (no row left out): accuracy 0.5000" in said
+    assert "in log-loss no better than the baseline" in said
+    assert "each row is left out of the shares of the classes too" in said
+
+
+def test_a_fit_names_what_the_commonest_class_alone_is_worth(model: str, deciban: Deciban) -> None:
+    said = deciban("fit", "base.csv", "-t", "kind", "-o", "tuned.dcb").out
+    labels = [line.rpartition(",")[2] for line in Path("base.csv").read_text().splitlines()[1:]]
+    share = max(labels.count("yes"), labels.count("no")) / len(labels)
+    commonest = max(("yes", "no"), key=labels.count)
+    assert f"(given the tuning); always '{commonest}': {share:.4f}\n" in said
+    said = deciban("evaluate", "tuned.dcb", "base.csv").out
+    assert "no better than the baseline" not in said
+
+
+@pytest.fixture
+def boolean(deciban: Deciban) -> str:
+    """A plain model of classes that are true and false."""
+    draw = random.Random(3)
+    lines = [f"{draw.gauss(k % 2, 1):.4f},{('false', 'true')[k % 2]}" for k in range(60)]
+    Path("bool.csv").write_text("\n".join(["x,y", *lines]) + "\n")
+    BayesClassifier(tune=None).fit("bool.csv", "y").save("bool.dcb")
+    return "bool.dcb"
+
+
+def test_true_and_false_have_one_spelling_in_all_that_is_written(boolean: str, deciban: Deciban) -> None:
+    Path("costs.csv").write_text(",TRUE,False\ntrue,0,1\nFALSE,5,0\nwait,0.1,0.1\n")
+    for command in (
+        ("predict", boolean, "bool.csv", "-p"),
+        ("decide", boolean, "bool.csv", "--costs", "costs.csv"),
+        ("decide", boolean, "bool.csv", "--costs", "costs.csv", "--json"),
+        ("explain", boolean, "bool.csv"),
+        ("explain", boolean, "bool.csv", "--steps", "--json"),
+        ("evaluate", boolean, "bool.csv"),
+        ("evaluate", boolean, "bool.csv", "--costs", "costs.csv", "--json"),
+        ("inspect", boolean, "--estimates"),
+        ("inspect", boolean, "--estimates", "--json"),
+        ("sample", boolean, "--class", "True", "--rows", "3"),
+    ):
+        found = deciban(*command)
+        assert found.code == 0, (command, found.err)
+        assert "true" in found.out, command
+        assert not any(word in found.out for word in ("True", "False")), command
+
+
+@pytest.mark.parametrize("prior", ["true=0.25,false=0.75", "True=0.25,FALSE=0.75"])
+def test_a_prior_may_spell_true_and_false_in_any_way(boolean: str, prior: str, deciban: Deciban) -> None:
+    assert deciban("fit", "bool.csv", "-t", "y", "-o", "prior.dcb", "--plain", "--prior", prior).code == 0
+    row = json.loads(deciban("explain", "prior.dcb", "bool.csv", "--row", 1, "--steps", "--json").out)[0]
+    assert row["steps"]["prior"] == pytest.approx({"true": 0.25, "false": 0.75})
+
+
+def test_stale_weights_name_the_command_that_learns_them_anew(model: str, deciban: Deciban) -> None:
+    deciban("fit", "base.csv", "-t", "kind", "-o", "tuned.dcb")
+    Path("more.csv").write_text("age,town,kind\n41,Graz,no\n")
+    assert deciban("learn", "tuned.dcb", "more.csv").code == 0
+    said = deciban("inspect", "tuned.dcb").out
+    assert "the counts have changed since: `deciban learn --retune`, with more rows, or a new fit" in said
+
+
+def test_what_is_said_to_be_run_next_can_be_pasted(model: str, deciban: Deciban) -> None:
+    query = "sql: select * from 'base.csv'"
+    said = deciban("fit", query, "-t", "kind", "-o", "plain.dcb", "--plain").out
+    assert said.endswith("how good it is: deciban evaluate plain.dcb 'sql: select * from '\"'\"'base.csv'\"'\"''\n")
+
+
+def test_whole_numbers_stay_whole_in_json(model: str, deciban: Deciban) -> None:
+    classes = json.loads(deciban("inspect", model, "--json").out)["classes"]
+    assert all(isinstance(rows, int) for rows in classes.values())
+    assert sum(classes.values()) == 200
+    Path("row.csv").write_text("age,town\n41,Bern\n")
+    evidence = json.loads(deciban("explain", model, "row.csv", "--json").out)[0]["evidence"]
+    (age,) = (block["values"] for block in evidence if block["columns"] == ["age"])
+    assert repr(age) == "[41]"
+
+
+def test_a_parameter_that_a_family_has_not_is_named(model: str, deciban: Deciban) -> None:
+    found = deciban("fit", "base.csv", "-t", "kind", "-o", "n.dcb", "--family", "town=Categorical(foo=1)")
+    assert "--family town=Categorical(foo=1): Categorical has no parameter 'foo'" in found.err
