@@ -79,6 +79,25 @@ def test_thousands_are_read_as_pandas_reads_them_and_remembered(here: Path) -> N
     assert np.array_equal(load("m.dcb").predict_proba("a.csv"), clf.predict_proba(frame[["x"]]))
 
 
+@pytest.mark.parametrize("delimiter", [";", ","])
+def test_amounts_with_points_between_thousands_have_decimal_commas(
+    deciban: Deciban, delimiter: str  # noqa: F811
+) -> None:  # fmt: skip
+    rows = "".join(
+        f'"{1 + k % 9}.{100 + 7 * k},{10 + k}"{delimiter}{k % 13}{delimiter}{"ab"[k % 2]}\n' for k in range(60)
+    )
+    Path("a.csv").write_text(f"x{delimiter}z{delimiter}y\n{rows}")
+    fit = ["fit", "a.csv", "-t", "y", "-o", "m.dcb", "--plain"]
+    assert "--thousands . reads them" in deciban(*fit).err
+    assert "warning" not in deciban(*fit, "--thousands", ".").err
+    frame = pd.read_csv("a.csv", sep=delimiter, thousands=".", decimal=",")
+    clf = load("m.dcb")
+    assert clf.schema_.types == ("double", "int64")
+    means = frame.groupby("y").mean().to_numpy()
+    assert np.allclose(clf.counts_.statistics[0].mean, means, rtol=1e-12)
+    assert np.array_equal(clf.predict_proba("a.csv"), clf.predict_proba(frame[["x", "z"]]))  # it is remembered
+
+
 def test_dates_are_read_in_the_form_that_is_given_and_remembered(here: Path) -> None:
     cells = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(40)]
     Path("a.csv").write_text(lines([*cells, "n/a"]))

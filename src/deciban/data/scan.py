@@ -164,10 +164,15 @@ class Scan(Source):
         unsure = self.unsure - set(types)
         return replace(self, types={**self.types, **types}, unsure=unsure, written=written, notes=notes)
 
+    @property
+    def _point(self) -> str:
+        """The decimal sign where there is one between thousands, which may say it: 4.706,79 is in euros."""
+        return {".": ",", ",": "."}.get(self.habit.thousands, self.decimal)
+
     def _written_as(self, kind: str) -> Written | None:
         """How columns of this type are written, where the user said something of that."""
         if kind == "DOUBLE" and self.habit.thousands:
-            return Written(kind, self.decimal, self.habit.thousands, markers=False)
+            return Written(kind, self._point, self.habit.thousands, markers=False)
         if kind == "TIMESTAMP" and self.habit.date_format:
             return Written(kind, date_format=self.habit.date_format, markers=False)
         return None
@@ -221,7 +226,7 @@ class Scan(Source):
             kind = kind_of(types.get(name, "null"))
             strange = name in wanted or name in marked or name in self.written
             if kind == "DOUBLE" and (strange or habit.thousands):
-                found[name] = Written(kind, self.decimal, habit.thousands)
+                found[name] = Written(kind, self._point, habit.thousands)
             elif kind == "TIMESTAMP" and strange:
                 found[name] = Written(kind, date_format=habit.date_format)
         return found
@@ -343,7 +348,7 @@ class Scan(Source):
             if kind is None:
                 continue
             habit = self.habit
-            how = found_written(column, self.decimal, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
+            how = found_written(column, self._point, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
             if how is not None:
                 kind = how.kind
                 note = marker_note(column, how)
