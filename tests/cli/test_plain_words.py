@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from deciban import BayesClassifier
+from deciban.data.schema import Part, Schema
+from deciban.explain.steps import cut_label
+from deciban.families import Gaussian, JointGaussian
 
 from .conftest import Answer, Deciban
 
@@ -105,3 +108,55 @@ def test_whole_numbers_stay_whole_in_json(model: str, deciban: Deciban) -> None:
 def test_a_parameter_that_a_family_has_not_is_named(model: str, deciban: Deciban) -> None:
     found = deciban("fit", "base.csv", "-t", "kind", "-o", "n.dcb", "--family", "town=Categorical(foo=1)")
     assert "--family town=Categorical(foo=1): Categorical has no parameter 'foo'" in found.err
+
+
+def test_blocks_of_the_same_columns_are_told_apart_where_lines_are_cut() -> None:
+    columns = ", ".join(f"a_column_with_a_long_name_{k} = {k}.25" for k in range(3))
+    one, other = (f"{columns} as JointGaussian(covariance=Shrunk(amount={amount}))" for amount in (0.02, 0.05))
+    assert cut_label(one, 76) != cut_label(other, 76)
+    assert all(len(cut_label(one, most)) <= most for most in (20, 50, 60, 76, 88))
+    assert cut_label("town = Bern", 20) == "town = Bern"
+
+
+def test_blocks_of_many_columns_have_names_of_their_own() -> None:
+    blocks = (tuple(range(9)), (0, 1, *range(3, 9)))
+    every = (Part(JointGaussian(), columns, ("",) * len(columns), beside=True) for columns in blocks)
+    schema = Schema(tuple("abcdefghi"), 9, (Part(Gaussian(), tuple(range(9)), ("",) * 9), *every))
+    assert len(set(schema.block_names)) == len(schema.block_names) == 11
+    assert len({name for name, _, _ in schema.rows()}) == 11
+
+
+def test_the_calculation_keeps_to_its_hundred_characters(deciban: Deciban) -> None:
+    name = "a_column_with_a_name_that_is_so_long_that_it_takes_up_most_of_the_line_all_alone"
+    draw = random.Random(5)
+    lines = [f"{draw.gauss(k % 2, 0.1):.6f},{'ab'[k % 2]}" for k in range(60)]
+    Path("long.csv").write_text("\n".join([f"{name},y", *lines]) + "\n")
+    BayesClassifier(tune=None).fit("long.csv", "y").save("long.dcb")
+    said = deciban("explain", "long.dcb", "long.csv", "--steps", "--row", 1).out
+    assert "e-" in next(line for line in said.splitlines() if line.startswith("posterior"))
+    assert max(map(len, said.splitlines())) <= 100
+
+
+def test_one_column_that_says_nothing_is_shown_and_not_counted(model: str, deciban: Deciban) -> None:
+    Path("row.csv").write_text("age,town\n41,\n")
+    said = deciban("explain", model, "row.csv").out
+    assert "town = missing" in said
+    assert "1 other" not in said
+
+
+def test_a_name_with_a_comma_that_is_not_kept_comes_with_the_hint_of_quotes(model: str, deciban: Deciban) -> None:
+    Path("comma.csv").write_text('"last, first",age,town\nx,41,Bern\n')
+    found = deciban("predict", model, "comma.csv", "--keep", "last, first,age")
+    assert found.code == 2
+    assert 'there are "last, first", age, town (a name with a comma in double quotes)' in found.err
+
+
+def test_the_help_says_that_a_hold_out_is_one_part_of_some(deciban: Deciban) -> None:
+    assert "rounded to one part of so many" in " ".join(deciban("evaluate", "--help").out.split())
+
+
+def test_a_merge_says_which_classes_are_new_to_the_first_model(model: str, deciban: Deciban) -> None:
+    Path("more.csv").write_text("age,town,kind\n41.5,Graz,No\n51.5,Ulm,yes\n")
+    assert deciban("fit", "more.csv", "-t", "kind", "-o", "more.dcb", "--plain").code == 0
+    found = deciban("merge", model, "more.dcb", "-o", "both.dcb")
+    assert "more.dcb has a class that is new to the model: 'No' (1 row, perhaps 'no')\n" in found.err

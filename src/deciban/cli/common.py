@@ -185,7 +185,7 @@ def new_columns(clf: "Classifier", rows: "LabelledStream", name: str, what: str)
         complain("warning", f"{name} has {few(fresh)}, new to the model: {what}")
 
 
-def new_classes(clf: "Classifier", shard: "Classifier", name: str) -> None:
+def new_classes(clf: "Classifier", shard: "Classifier", name: str, remedy: str = "") -> None:
     """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
     from difflib import get_close_matches
 
@@ -201,7 +201,7 @@ def new_classes(clf: "Classifier", shard: "Classifier", name: str) -> None:
     if fresh:
         shown = ", ".join(fresh[:5]) + (f", … ({len(fresh)} in all)" if len(fresh) > 5 else "")
         what = "a class that is" if len(fresh) == 1 else "classes that are"
-        complain("warning", f"{name} has {what} new to the model: {shown}; `deciban forget` takes the rows back")
+        complain("warning", f"{name} has {what} new to the model: {shown}{remedy}")
 
 
 def few(names: Sequence[str]) -> str:

@@ -50,7 +50,9 @@ Examples:
     help="Judge each of so many parts of the table by the others; 5 for a table without a model.",
 )
 @click.option(
-    "--hold-out", type=click.FloatRange(0.0, 0.5, min_open=True), help="Judge this share of the rows by the rest."
+    "--hold-out",
+    type=click.FloatRange(0.0, 0.5, min_open=True),
+    help="Judge this share of the rows by the rest, rounded to one part of so many: 1/2, 1/3, 1/4, …",
 )
 @click.option(
     "--leave-one-out",

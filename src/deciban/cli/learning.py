@@ -164,7 +164,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         tell_markers(scan, rows.target)
         new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
         shard = clf.shard(scan, rows.target, rows.weight)
-        new_classes(clf, shard, scan.name)
+        new_classes(clf, shard, scan.name, "; `deciban forget` takes the rows back")
         learned = merged([clf, shard], Classifier, force=options["force"], names=[model, scan.name])
         if options["retune"]:
             learned.retune(rows.stream, rows.target, rows.weight)
@@ -209,8 +209,11 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
     from deciban.classifier import Classifier
     from deciban.merging import merged
 
-    clf = merged(list(models), Classifier, force=force)
+    parts = [loaded(model) for model in models]
+    clf = merged(parts, Classifier, force=force, names=models)
     clf.save(output)
+    for name, part in zip(models[1:], parts[1:], strict=True):
+        new_classes(parts[0], part, name)
     _tell(output, clf, f"{counted(len(models), 'model')} merged", as_json)
 
 

@@ -168,7 +168,9 @@ def _write(
 
     kept = None if options["keep"] is None else names_in(options["keep"], names)
     if kept is not None and (strange := [name for name in kept if name not in names]):
-        raise click.UsageError(f"--keep {strange[0]}: there is no such column; there are {', '.join(names)}")
+        known = ", ".join(f'"{name}"' if "," in name else name for name in names)
+        quoted = " (a name with a comma in double quotes)" if any("," in name for name in names) else ""
+        raise click.UsageError(f"--keep {strange[0]}: there is no such column; there are {known}{quoted}")
     dropped = set() if kept is None else set(names).difference(kept)
     rows = 0
     if output is None:

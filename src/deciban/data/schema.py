@@ -127,7 +127,7 @@ class Schema:
         """The name of each block: that of its column, or those of its columns joined; with the family if need be."""
         names = [self._joined(columns) for _, _, columns in self._block_columns]
         times = Counter(names)
-        return tuple(
+        return _numbered(
             name if times[name] == 1 else f"{name} as {self.parts[p].family}"
             for name, (p, _, _) in zip(names, self._block_columns, strict=True)
         )
@@ -167,7 +167,10 @@ class Schema:
             for k, column in enumerate(part.columns):
                 found[column] = (self.column_name(column), self._family(part, column), part.why[k])
         undecided = ("undecided", "no cell is filled yet")
-        return [found.get(column, (self.column_name(column), *undecided)) for column in range(self.width)] + more
+        beside = _numbered(name for name, _, _ in more)
+        return [found.get(column, (self.column_name(column), *undecided)) for column in range(self.width)] + [
+            (name, family, why) for name, (_, family, why) in zip(beside, more, strict=True)
+        ]
 
     def _family(self, part: Part, column: int) -> str:
         """The family of a column, and the columns that form a block with it."""
@@ -247,6 +250,17 @@ class Schema:
         types = _of_both(list(place), NO_TYPE, (names, self.types), (theirs, other.types))
         looks = _of_both(list(place), "", (names, self.looks_like), (theirs, other.looks_like))
         return Schema(tuple(place) if self.names is not None else None, len(place), tuple(parts), types, looks)
+
+
+def _numbered(names: Iterable[str]) -> tuple[str, ...]:
+    """Names no two of which are alike: those that are get numbers."""
+    given = tuple(names)
+    times, met = Counter(given), Counter[str]()
+    found = []
+    for name in given:
+        met[name] += 1
+        found.append(name if times[name] == 1 else f"{name} ({met[name]})")
+    return tuple(found)
 
 
 def _of_both(names: list[Any], unknown: T, *known: tuple[list[Any], tuple[T, ...] | None]) -> tuple[T, ...] | None:

@@ -197,8 +197,10 @@ class Steps:
         terms = self._terms(row)
         told = [not block["columns"] or not short or (value != 0.0 and k < MOST_TERMS)
                 for k, (block, _, value) in enumerate(terms)]  # fmt: skip
+        if told.count(False) == 1:
+            told = [True] * len(terms)  # the line that would count it can as well show it
         lines = [
-            (shortened(label, width - 12), f"{value:+.2f}")
+            (cut_label(label, width - 12), f"{value:+.2f}")
             for (_, label, value), here in zip(terms, told, strict=True)
             if here
         ]
@@ -264,18 +266,28 @@ def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) 
 def _below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], width: int) -> str:
     """The same where that is too wide: the numbers as a table, how they were found below each line."""
     short = [shortened(name, MOST_NAME) for name in names]
-    room = max(width - sum(2 + max(width_of(name), 10) for name in short), 20)
     lines: list[tuple[str, ...]] = [("", *short), ("prior", *(f"{steps['prior'][name]:.4g}" for name in names))]
+    likelihoods = [[_number(block["log_likelihood"][name]) for name in names] for block in steps["blocks"]]
+    columns = zip(short, lines[1][1:], *likelihoods, *(line[1:] for line in _product(steps, names)), strict=True)
+    room = max(width - sum(2 + max(map(width_of, column)) for column in columns), 20)
     below: dict[int, list[str]] = {}
-    for block, label in zip(steps["blocks"], labels, strict=True):
-        numbers = [_number(block["log_likelihood"][name]) for name in names]
+    for block, label, numbers in zip(steps["blocks"], labels, likelihoods, strict=True):
         remark = _remark(block)
-        lines.append((shortened(label, room - len(remark)) + remark, *numbers))
+        lines.append((cut_label(label, room - len(remark)) + remark, *numbers))
         how = [(name, block["working"][name]) for name in names if block["working"][name] is not None]
         below[len(lines) - 1] = [shortened(f"    {name}: {found}", width) for name, found in how]
     lines += _product(steps, names)
     table = aligned(lines).splitlines()
     return "\n".join(line for k, row in enumerate(table) for line in (row, *below.get(k, ())))
+
+
+def cut_label(label: str, most: int) -> str:
+    """The label of a block in so many places; the family, by which blocks of the same columns differ, is cut last."""
+    columns, sign, family = label.rpartition(" as ")
+    room = most - width_of(sign + family)
+    if not sign or not 8 <= room < width_of(columns):
+        return shortened(label, most)
+    return shortened(columns, room) + sign + family
 
 
 def _remark(block: dict[str, Any]) -> str:
