@@ -56,7 +56,7 @@ def test_absent_words_are_terms_too() -> None:
     assert math.fsum(dict(nothing.reasons(0)["words"]["x0"]).values()) == pytest.approx(nothing.words(0)[0].decibans)
 
 
-def test_the_prior_is_always_shown_and_one_is_singular() -> None:
+def test_the_prior_is_always_shown_and_one_column_is_not_counted_as_another() -> None:
     even = {"a": ["x", "x", "y", "y"] * 5, "b": ["p", "p", "q", "q"] * 5, "c": ["s"] * 20}
     text = (
         textbook().fit(even, ["one", "one", "two", "two"] * 5).explain({"a": ["x"], "b": [None], "c": ["s"]}).summary(0)
@@ -66,8 +66,8 @@ def test_the_prior_is_always_shown_and_one_is_singular() -> None:
     text = (
         textbook().fit(even, ["one", "one", "two", "two"] * 5).explain({"a": ["x"], "b": ["p"], "c": ["s"]}).summary(0)
     )
-    assert "1 other  +0.00\n" in text
-    assert "others" not in text
+    assert "c = s  +0.00\n" in text
+    assert "other" not in text
 
 
 def test_a_column_that_speaks_twice_is_told_by_its_family() -> None:
