@@ -841,16 +841,24 @@ def _half_forgotten(absent: list[str]) -> ForgetError:
 
 
 def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:
-    """Labels of another type that became new classes by being read as the type of those that are known."""
-    found = examples.labels_look_like if isinstance(examples, LabelledStream) else ""
+    """Labels of another type that became new classes by being read as the type of those that are known, or cannot."""
+    if not isinstance(examples, LabelledStream) or not known.classes.size:
+        return
     old = set(known.classes.tolist())
     new = [label for label in rows.classes.tolist() if label not in old]
-    if known.classes.size and (new or known.classes.dtype.kind == "b") and found in LABELS_IN_WORDS:
-        shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
-        raise DataError(
-            f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}; "
-            f"correct the labels, or give their column the type of the classes"
-        )
+    found, text = examples.labels_look_like, known.classes.dtype.kind in "OU"
+    remedy = "correct the labels"
+    if found in LABELS_IN_WORDS and (new or known.classes.dtype.kind == "b"):
+        kind = "text" if text else "bool" if known.classes.dtype.kind == "b" else "number"
+        remedy += f", or read them as the classes are with types={{{examples.target!r}: {kind!r}}}"
+    elif new and not text and rows.classes.dtype.kind in "OU":
+        found = "VARCHAR"
+    else:
+        return
+    shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
+    raise DataError(
+        f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}; {remedy}"
+    )
 
 
 def _shown(source: Stream, for_file: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:

@@ -1,5 +1,6 @@
 """How good posteriors and decisions are on rows whose class is known: sums that add up over batches and folds."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -391,6 +392,7 @@ def judge_folds(
 
     The classifier gives the parameters. With `only`, so many of the folds: one of five is a hold-out of a fifth.
     """
+    _refuse_few(rows, folds if only is None else 2)
     total: Judgement | None = None
     judged = folds if only is None else only
     with stages("fold", judged) as begin:
@@ -402,3 +404,28 @@ def judge_folds(
             total = one if total is None else total + one
     assert total is not None, "there is at least one fold"
     return total
+
+
+def _refuse_few(rows: LabelledStream, folds: int) -> None:
+    """Refuse a table in which no class has a row for each fold: then a fold is empty, or all rows are in one."""
+    table_rows, times, most = 0, Counter[Any](), 0
+    with rows.naming():
+        for piece in rows.pieces():
+            table_rows += piece.table.rows
+            codes = piece.labels.codes if piece.weights is None else piece.labels.codes[piece.weights > 0.0]
+            times.update(piece.labels.classes[codes[codes >= 0]].tolist())
+            most = max(times.values(), default=0)
+            if most >= folds:
+                return
+        if not table_rows:
+            raise DataError("the table has no rows; there is nothing to learn from")
+        if not times:
+            weight = "" if rows.weight is None else " and a weight"
+            raise DataError(f"no row has a label{weight}; fill in {rows.target!r}, or name another column")
+        if times.total() == 1:
+            raise DataError("only one row has a label, and one row cannot be cut into folds; give more rows")
+        if most == 1:
+            raise DataError("no class has two rows, one to learn and one to judge; give more rows")
+        raise DataError(
+            f"no class has more than {most} rows, too few for {folds} folds; give more rows, or folds={most}"
+        )

@@ -74,3 +74,27 @@ def test_json_counts_rows_in_whole_numbers(deciban: Deciban, model: str) -> None
 
 def test_rows_that_are_learned_twice_are_refused_with_the_option_that_forces_it(deciban: Deciban, model: str) -> None:
     assert "have learned the same rows; leave one out, or give --force" in deciban("learn", model, "base.csv").err
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([], "the table has no rows"),
+        (["yes"], "only one row has a label, and one row cannot be cut into folds"),
+        ([""] * 14, "no row has a label; fill in 'kind'"),
+        (["yes", "no"], "no class has two rows"),
+        (["yes", "no", "yes"], "no class has more than 2 rows, too few for 5 folds; give more rows, or --folds 2"),
+    ],
+)
+def test_a_table_that_cannot_be_cut_into_folds_is_called_what_it_is(
+    deciban: Deciban, labels: list[str], said: str
+) -> None:
+    Path("few.csv").write_text(f"{HEADER}\n" + "".join(f"4{k},Ulm,{label}\n" for k, label in enumerate(labels)))
+    answer = deciban("evaluate", "few.csv", "--target", "kind")
+    assert answer.code == 3
+    assert said in answer.err
+
+
+def test_as_many_folds_as_the_commonest_class_has_rows_are_judged(deciban: Deciban) -> None:
+    Path("few.csv").write_text(f"{HEADER}\n41,Ulm,yes\n42,Bern,no\n43,Ulm,yes\n")
+    assert deciban("evaluate", "few.csv", "--target", "kind", "--folds", 2).code == 0

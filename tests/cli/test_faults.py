@@ -61,3 +61,26 @@ def test_no_more_words_are_drawn_than_memory_holds(deciban: Deciban) -> None:
     said = deciban("sample", "m.dcb", "--length", "100000000000000")
     assert said.code == 3
     assert "too many to draw" in said.err
+
+
+@pytest.mark.parametrize(
+    ("learned", "given", "remedy"),
+    [
+        (("0", "1"), ("yes", "no"), "correct the labels\n"),
+        (("yes", "no"), ("0", "1"), "read them as the classes are with --type play=text\n"),
+        (("true", "false"), ("0", "1"), "read them as the classes are with --type play=bool\n"),
+    ],
+)
+def test_labels_of_another_type_are_refused_without_a_warning(
+    deciban: Deciban, learned: tuple[str, str], given: tuple[str, str], remedy: str
+) -> None:
+    for name, labels in (("a.csv", learned), ("b.csv", given)):
+        Path(name).write_text("x,play\n" + "".join(f"{k},{labels[k % 2]}\n" for k in range(12)))
+    assert deciban("fit", "a.csv", "-t", "play", "-o", "a.dcb", "--plain").code == 0
+    answer = deciban("learn", "a.dcb", "b.csv")
+    assert answer.code == 3
+    assert "warning" not in answer.err
+    assert answer.err.endswith(remedy)
+    if learned[0] != "0":
+        kind = remedy.split()[-1]
+        assert deciban("learn", "a.dcb", "b.csv", "--type", kind).code == 0

@@ -164,11 +164,11 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         tell_markers(scan, rows.target)
         new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
         shard = clf.shard(scan, rows.target, rows.weight)
-        new_classes(clf, shard, scan.name, "; `deciban forget` takes the rows back")
         learned = merged([clf, shard], Classifier, force=options["force"], names=[model, scan.name])
         if options["retune"]:
             learned.retune(rows.stream, rows.target, rows.weight)
         learned.save(output or model)
+    new_classes(clf, shard, scan.name, "; `deciban forget` takes the rows back")
     _tell(output or model, learned, f"{counted(shard.counts_.rows, 'row')} learned", as_json)
 
 

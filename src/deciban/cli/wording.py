@@ -1,12 +1,13 @@
 """What the library says, in words of the command line: there are options, and no arguments of Python."""
 
 import re
+import shlex
 from collections.abc import Callable
 
 VALUE = r"('[^']*'|[^\s:;,]+)"
 
 # Parameters that are options of the same name.
-OPTIONS = "prior|alpha|unseen|threads|encoding|delimiter|reject|missing"
+OPTIONS = "prior|alpha|unseen|threads|folds|encoding|delimiter|reject|missing"
 
 PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (rf"\b({OPTIONS})={VALUE}", lambda found: f"--{found[1]} {found[2].strip(chr(39))}"),
@@ -22,6 +23,7 @@ PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\bsample\(length=([^)]*)\): no column is Text\(\), which alone has words",
      r"--length \1: no column holds texts, which alone have words"),
     (r"\bmake the column Categorical\(\)", "make it one of categories with --family COLUMN=Categorical"),
+    (r"\btypes=\{'([^']*)': '(\w+)'\}", lambda found: f"--type {shlex.quote(f'{found[1]}={found[2]}')}"),
     (r"\btune='auto'", "a fit without --plain"),
     (r" or clf\.save\(\)", ""),
     (r"leave one out, or force it$", "leave one out, or give --force"),
