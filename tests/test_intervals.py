@@ -1,5 +1,6 @@
 """Intervals of posteriors: how often they hold the truth, over many samples of one and the same world."""
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,14 +23,16 @@ from deciban import (
     JointTable,
     LogNormal,
     Multinomial,
+    PerClass,
     Poisson,
     Pooled,
     Shrunk,
     Text,
 )
 from deciban.decisions.priors import log_prior, prior_variance
+from deciban.families.base import Covariance, spread_errors
 from deciban.fit import one_blas_thread
-from deciban.intervals import log_odds_errors
+from deciban.intervals import LogOdds
 from tests import textbook
 
 Rng = np.random.Generator
@@ -174,11 +177,13 @@ def _learned(world: World, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     statistic = world.family.count(cells, labels.astype(np.int32), np.ones(world.rows), classes)
     joint = np.zeros((len(world.truth), 1, classes))
     joint[:] = log_prior(world.prior, np.arange(classes), weight)
-    world.family.estimate(statistic).score(world.points, one, np.zeros(1, dtype=np.int64), joint)
-    covariance = np.zeros((len(world.truth), classes, classes)) + np.diag(prior_variance(world.prior, weight))
-    world.family.add_covariance(statistic, world.points, one, covariance)
-    odds, variance = log_odds_errors(joint[:, 0], covariance)
-    return odds, np.sqrt(variance)
+    whole = world.family.estimate(statistic)
+    whole.score(world.points, one, np.zeros(1, dtype=np.int64), joint)
+    odds = LogOdds.of(joint[:, 0])
+    covariance = odds.no_errors()
+    covariance.own[:] += prior_variance(world.prior, weight)
+    world.family.add_covariance(whole, statistic, world.points, one, covariance)
+    return odds.value, np.sqrt(odds.variance(covariance))
 
 
 def _errors(world: World, samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -252,15 +257,16 @@ def test_the_intervals_of_a_classifier_are_those_of_its_parts() -> None:
     table, points = pa.table({"a": first, "b": second}), pa.table({"a": [-1.0, 2.5], "b": [0, 3]})
     clf = textbook({"a": Gaussian(Pooled()), "b": Poisson()}).fit(table, labels)
     counts = np.bincount(labels).astype(np.float64)
-    covariance = np.zeros((2, 2, 2)) + np.diag(1.0 / counts)
+    odds = LogOdds.of(clf.log_joint(points))
+    covariance = odds.no_errors()
+    covariance.own[:] += 1.0 / counts
     for family, cells, at in ((Gaussian(Pooled()), first, [-1.0, 2.5]), (Poisson(), second.astype(float), [0.0, 3.0])):
         statistic = family.count(cells[:, None], labels.astype(np.int32), np.ones(300), 2)
-        family.add_covariance(statistic, _numbers(*at), np.ones(1), covariance)
-    odds, variance = log_odds_errors(clf.log_joint(points), covariance)
+        family.add_covariance(family.estimate(statistic), statistic, _numbers(*at), np.ones(1), covariance)
     low, high = clf.predict_interval(points, level=0.9)
-    width = stats.norm.ppf(0.95) * np.sqrt(variance)
-    np.testing.assert_allclose(low, expit(odds - width), rtol=1e-9)
-    np.testing.assert_allclose(high, expit(odds + width), rtol=1e-9)
+    width = stats.norm.ppf(0.95) * np.sqrt(odds.variance(covariance))
+    np.testing.assert_allclose(low, expit(odds.value - width), rtol=1e-9)
+    np.testing.assert_allclose(high, expit(odds.value + width), rtol=1e-9)
 
 
 def test_a_missing_row_has_the_interval_of_the_prior() -> None:
@@ -320,6 +326,96 @@ def test_certain_and_impossible_rows_have_intervals_too() -> None:
     assert (high[0] > [2 / 3, 1 / 3]).all()
     one = textbook(Gaussian()).fit(x, ["a"] * 4).predict_interval(x)
     np.testing.assert_array_equal(one, np.ones((2, 4, 1)))
+
+
+FAMILIES_OF_COUNTS = Poisson, Multinomial, Complement, Bernoulli, Categorical, JointTable
+
+FAR = [
+    Gaussian(), Gaussian(Pooled()), Gaussian(Shrunk(0.3)), JointGaussian(), JointGaussian(Pooled()),
+    JointGaussian(Shrunk(0.3)), LogNormal(), LogNormal(Pooled()), Gamma(), Poisson(), Binned(), Multinomial(),
+    Complement(), Complement(norm=True), Bernoulli(), Categorical(unseen="smooth"), JointTable(unseen="smooth"),
+]  # fmt: skip
+
+SCALES = 10.0 ** np.array([-300, -160, -20, 0, 4, 8, 10, 20, 24, 26, 40, 60, 76, 78, 100, 150, 154, 160, 200, 300])
+
+
+@pytest.mark.parametrize("prior", ["empirical", [0.6, 0.4, 0.0]], ids=str)
+@pytest.mark.parametrize("family", FAR, ids=str)
+def test_an_interval_holds_the_posterior_at_every_scale(family: Any, prior: Any) -> None:
+    rng = np.random.default_rng(0)
+    x = 1.0 + rng.poisson(2.0, size=(90, 3)) if isinstance(family, FAMILIES_OF_COUNTS) else rng.gamma(2.0, size=(90, 3))
+    x = np.minimum(x - 1.0, 1.0) if isinstance(family, Bernoulli) else x
+    clf = textbook(family, prior=prior).fit(x, np.arange(90) % 3)
+    points = np.concatenate([SCALES[:, None] * [1.0, 1.0, 1.0], SCALES[:, None] * [1.0, 0.0, 2.0] + [0.0, 1.0, 0.0]])
+    if isinstance(family, FAMILIES_OF_COUNTS):
+        points = np.ceil(points)
+    if isinstance(family, Bernoulli):
+        points = np.minimum(points, 1.0)
+    low, high = clf.predict_interval(points)
+    posterior = clf.predict_proba(points)
+    assert (low >= 0.0).all()
+    assert (low <= posterior).all()
+    assert (posterior <= high).all()
+    assert (high <= 1.0).all()
+
+
+@pytest.mark.parametrize("family", FAR[:6], ids=str)
+def test_what_is_not_known_far_away_is_not_known_farther_away(family: Any) -> None:
+    """Three classes of one and the same distribution: which of them has the widest tails is not known."""
+    x = np.random.default_rng(0).normal(size=(300, 3))
+    far = SCALES[SCALES >= 1e20][:, None] * np.ones(3)
+    low, high = textbook(family).fit(x, np.arange(300) % 3).predict_interval(far)
+    np.testing.assert_array_equal(low, 0.0)
+    np.testing.assert_array_equal(high, 1.0)
+
+
+def test_what_is_known_far_away_is_still_known_farther_away() -> None:
+    """Far out the wider of two bells has it, as long as numbers can say so."""
+    x = np.random.default_rng(0).normal(size=(2000, 1)) * (1.0 + 9.0 * (np.arange(2000) % 2))[:, None]
+    low, high = textbook(Gaussian()).fit(x, np.arange(2000) % 2).predict_interval([[1e3], [1e24], [1e60], [1e70]])
+    np.testing.assert_array_equal(low, [[0.0, 1.0]] * 4)
+    np.testing.assert_array_equal(high, [[0.0, 1.0]] * 4)
+
+
+def test_classes_share_the_errors_of_the_words_of_all_other_classes() -> None:
+    """By definition: the count n of a word in a class has the variance n, and changes the scores of all others."""
+    rng = np.random.default_rng(3)
+    counts, cells, classes = rng.integers(1, 9, (4, 5)).astype(np.float64), np.array([[2.0, 0, 3, 1, 0]]), range(4)
+    alpha = 1e-3  # which counts as a word of every class, but is not among those of two
+    others = counts.sum(axis=0) - counts + alpha
+    change = cells / others - cells.sum() / others.sum(axis=1, keepdims=True)
+    expected = [[sum((counts[k] * change[a] * change[b]).sum() for k in classes if k not in (a, b)) for b in classes]
+                for a in classes] + np.diag(alpha * (change**2).sum(axis=1))  # fmt: skip
+    family, found = Complement(alpha=alpha), []
+    statistic = family.count(counts, np.arange(4, dtype=np.int32), np.ones(4), 4)
+    for direction in np.eye(4):
+        out = Covariance.along(direction[None])
+        family.add_covariance(family.estimate(statistic), statistic, cells, np.ones(1), out)
+        found.append(out.times(0)[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("spread", [PerClass(), Pooled(), Shrunk(0.3)], ids=str)
+def test_variances_share_the_errors_of_those_they_are_made_of(spread: Any) -> None:
+    rows, variance = np.array([10.0, 30.0, 60.0]), np.array([1.0, 2.0, 5.0])
+    share = spread.share_pooled
+    by_own = ((1.0 - share) * np.eye(3) + share * rows / rows.sum()) * variance / variance[:, None]
+    expected = [[(a * b / (2.0 * rows)).sum() for b in by_own] for a in by_own]
+    np.testing.assert_allclose(spread_errors(spread, rows, variance), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", [Gaussian(), Gaussian(Pooled()), JointGaussian(), Poisson(), Categorical()], ids=str)
+def test_intervals_take_the_estimates_that_are_there(family: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no matrices class by class for every row: of 200 rows and 150 classes they would take 36 MB."""
+    x, y = np.random.default_rng(0).poisson(3.0, size=(1500, 2)), np.arange(1500) % 150
+    clf = textbook(family).fit(x, y)
+    clf.predict_interval(x[:1])  # estimates are made when they are first needed
+    monkeypatch.delattr(type(family), "estimate")
+    tracemalloc.start()
+    clf.predict_interval(x[:200])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 12e6
 
 
 @pytest.mark.parametrize("tune", [None, "auto"])

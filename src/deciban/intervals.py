@@ -5,20 +5,22 @@ shares, the variances that classes have in common, the prior if it was counted),
 say how far the log-odds of each class against all others may be off. Weights of evidence are held fixed.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, Integers
 from deciban.data.tables import Table
-from deciban.families.base import own_variance
-from deciban.model import Counts, Guard, Model
+from deciban.families.base import Covariance
+from deciban.model import Counts, Guard, Model, posteriors
 
-# Rows are looked at in pieces of so many, and of so many cells row by class by class.
+# Rows are looked at in pieces of so many, and of so many cells row by class.
 MOST_ROWS = 1 << 14
 MOST_CELLS = 1 << 22
 
-# Beyond this a variance is as good as infinite, and can still be multiplied.
-LARGEST_VARIANCE = 1e100
+# What rounding leaves of the sum of variances and covariances that cancel, as a share of them.
+ROUNDING = 1e-14
 
 
 def posterior_intervals(
@@ -26,64 +28,94 @@ def posterior_intervals(
 ) -> tuple[Floats, Floats]:
     """The least and the highest posterior of each class, row by class, at the given level.
 
-    counts: what the model was estimated from. prior_variance: of the log prior of each class.
+    counts: what the model was estimated from. prior_variance: of the log prior of each class. Where cells are so far
+    from all that was learned that their errors overflow, nothing is known: from 0 to 1.
     """
     classes = model.classes.size
-    low, high = np.empty((table.rows, classes)), np.empty((table.rows, classes))
-    step = max(1, min(MOST_ROWS, MOST_CELLS // classes**2))
+    low, high = np.ones((table.rows, classes)), np.ones((table.rows, classes))
+    if classes == 1:
+        return low, high
+    step = max(1, min(MOST_ROWS, MOST_CELLS // classes))
     width = float(scipy.special.ndtri(0.5 + level / 2.0))
     for first in range(0, table.rows, step):
         some = slice(first, min(first + step, table.rows))
         piece = table.slice(some.start, some.stop)
         log_joint = model.log_joint(piece, first)
-        covariance = error_covariance(model, counts, prior_variance, piece, first)
         impossible = log_joint.max(axis=1) == -np.inf  # the prior stands for the posterior
         log_joint[impossible] = model.log_prior
-        covariance[impossible] = np.diag(prior_variance)
-        log_odds, variance = log_odds_errors(log_joint, covariance)
-        spread = width * np.sqrt(variance)
-        low[some], high[some] = scipy.special.expit(log_odds - spread), scipy.special.expit(log_odds + spread)
+        with np.errstate(over="ignore", invalid="ignore"):  # of cells that are far from all that was learned
+            odds = LogOdds.of(log_joint)
+            covariance = odds.no_errors()
+            add_errors(model, counts, piece, first, covariance)
+            for errors in (covariance.own, *covariance.shared):
+                errors[impossible & np.isfinite(covariance.own).all(axis=1)] = 0.0
+            covariance.own[:] += prior_variance
+            spread = width * np.sqrt(odds.variance(covariance))
+            bounds = scipy.special.expit(odds.value - spread), scipy.special.expit(odds.value + spread)
+        posterior = posteriors(log_joint, model.log_prior)  # which the bounds hold to the last digit
+        known = np.isfinite(spread)
+        low[some] = np.where(known, np.minimum(bounds[0], posterior), 0.0)
+        high[some] = np.where(known, np.maximum(bounds[1], posterior), 1.0)
     return low, high
 
 
-def error_covariance(model: Model, counts: Counts, prior_variance: Floats, table: Table, first_row: int = 0) -> Floats:
-    """The covariance of the errors of log P(row, class) between the classes: row by class by class."""
-    classes = model.classes.size
-    out = np.zeros((table.rows, classes, classes))
-    own_variance(out)[:] = prior_variance
+def add_errors(model: Model, counts: Counts, table: Table, first_row: int, out: Covariance) -> None:
+    """Add the errors of log P(row | class)."""
     guard = Guard(model.schema, first_row)
-    with np.errstate(over="ignore", invalid="ignore"):  # of cells that are far from all that was learned
-        for p, (part, statistic) in enumerate(zip(model.schema.parts, counts.statistics, strict=True)):
-            cells = guard(p, part.family.read, table, part.columns)
-            guard(p, part.family.add_covariance, statistic, cells, model.weights[model.schema.slots[p]], out)
-    return np.clip(np.nan_to_num(out), -LARGEST_VARIANCE, LARGEST_VARIANCE)
+    for p, (part, statistic) in enumerate(zip(model.schema.parts, counts.statistics, strict=True)):
+        cells = guard(p, part.family.read, table, part.columns)
+        weight = model.weights[model.schema.slots[p]]
+        guard(p, part.family.add_covariance, model.likelihoods[p], statistic, cells, weight, out)
 
 
-def log_odds_errors(log_joint: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """The log-odds of each class against all others, row by class, and the variance of their errors.
+@dataclass(frozen=True)
+class LogOdds:
+    """The log-odds of each class against all others, row by class, and how they follow the log joints.
 
     With the log joint of class k, whose posterior is p[k], the log-odds of c grow by (1[c = k] - p[k]) / (1 - p[c]).
-    Of the most probable class 1 - p may be lost to rounding: there the others are added up.
+    Of the most probable class 1 - p may be lost to rounding: there the others are added up, and `slope` tells by
+    which share each of them counts.
     """
-    rows = np.arange(len(log_joint))
-    best = log_joint.argmax(axis=1)
-    top = log_joint[rows, best]
-    posterior = np.exp(log_joint - top[:, None])
-    total = posterior.sum(axis=1, keepdims=True)
-    posterior /= total
-    rest = np.minimum(posterior, 0.5)
-    log_odds = log_joint - top[:, None] - np.log(total) - np.log1p(-rest)
-    along = np.einsum("nkl,nl->nk", covariance, posterior)
-    common = (along * posterior).sum(axis=1, keepdims=True)
-    variance = (own_variance(covariance) - 2.0 * along + common) / (1.0 - rest) ** 2
 
-    others = log_joint.copy()
-    others[rows, best] = -np.inf
-    second = np.maximum(others.max(axis=1), -1e300)
-    slope = -np.exp(others - second[:, None])
-    summed = np.maximum(-slope.sum(axis=1), 1e-300)
-    slope /= summed[:, None]
-    slope[rows, best] = 1.0
-    log_odds[rows, best] = top - second - np.log(summed)
-    variance[rows, best] = np.einsum("nk,nkl,nl->n", slope, covariance, slope)
-    return log_odds, np.maximum(variance, 0.0)
+    value: Floats
+    posterior: Floats
+    best: Integers
+    slope: Floats
+
+    @classmethod
+    def of(cls, log_joint: Floats) -> "LogOdds":
+        rows = np.arange(len(log_joint))
+        best = log_joint.argmax(axis=1)
+        top = log_joint[rows, best]
+        posterior = np.exp(log_joint - top[:, None])
+        total = posterior.sum(axis=1, keepdims=True)
+        posterior /= total
+        value = log_joint - top[:, None] - np.log(total) - np.log1p(-np.minimum(posterior, 0.5))
+        others = log_joint.copy()
+        others[rows, best] = -np.inf
+        second = others.max(axis=1)
+        alone = second == -np.inf  # every other class is impossible
+        slope = -np.exp(others - np.where(alone, 0.0, second)[:, None])
+        summed = np.where(alone, 1.0, -slope.sum(axis=1))
+        slope /= summed[:, None]
+        slope[rows, best] = 1.0
+        value[rows, best] = top - second - np.log(summed)
+        return cls(value, posterior, best, slope)
+
+    def no_errors(self) -> Covariance:
+        """The covariance of log joints that have no errors as yet, along all that `variance` looks at."""
+        return Covariance.along(self.posterior, self.slope)
+
+    def variance(self, covariance: Covariance) -> Floats:
+        """The variance of the errors, row by class: infinite where it overflows, and not below what is left of it by
+        rounding where classes have nearly all of their errors in common."""
+        rows, posterior, slope = np.arange(len(self.value)), self.posterior, self.slope
+        rest = 1.0 - np.minimum(posterior, 0.5)
+        along, deviation = covariance.times(0), np.sqrt(covariance.own)
+        common = (along * posterior).sum(axis=1, keepdims=True)
+        variance = (covariance.own - 2.0 * along + common) / rest**2
+        size = (deviation + (deviation * posterior).sum(axis=1, keepdims=True)) / rest
+        variance[rows, self.best] = (covariance.times(1) * slope).sum(axis=1)
+        size[rows, self.best] = (deviation * np.abs(slope)).sum(axis=1)
+        variance = np.maximum(variance, ROUNDING * size**2)
+        return np.where(np.isnan(variance), np.inf, variance)

@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 
 from deciban import BayesClassifier, Categorical, Text, kernels, load, merge
 from deciban.errors import DataError, DecibanError, ForgetError, UsageError
-from deciban.families.base import LeftOut, own_variance
+from deciban.families.base import Covariance, LeftOut
 from deciban.statistics import Words
 from deciban.statistics.words import Vocabulary, _buckets
 
@@ -818,14 +818,14 @@ def test_rows_left_out_without_smoothing_are_numbers(taken: float) -> None:
         np.testing.assert_allclose(out, plain)
 
 
-@pytest.mark.parametrize("kind", ["multinomial", "bernoulli"])
+@pytest.mark.parametrize("kind", ["multinomial", "bernoulli", "complement"])
 def test_a_missing_text_has_no_error(kind: Any) -> None:
     family, texts = Text(kind), [pa.array(["aa bb", "aa", "bb cc", None])]
     statistic = family.count(texts, np.array([0, 0, 1, 1], dtype=np.int32), np.ones(4), 2)
-    covariance = np.zeros((4, 2, 2))
-    family.add_covariance(statistic, texts, np.ones(1), covariance)
-    assert (own_variance(covariance)[:3] > 0.0).all()
-    assert (covariance[3] == 0.0).all()
+    covariance = Covariance.along(np.ones((4, 2)))
+    family.add_covariance(family.estimate(statistic), statistic, texts, np.ones(1), covariance)
+    assert (covariance.own[:3] > 0.0).all()
+    assert (covariance.times(0)[3] == 0.0).all()
 
 
 def test_n_grams_over_words_that_do_not_count_are_marked() -> None:

@@ -1,7 +1,7 @@
 """The contract of a family, and what several of them need."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
@@ -101,10 +101,10 @@ class Family(Protocol):
         """Add to out[row, slot[b], class] each row's evidence (with its base) as if it had not been counted."""
         ...
 
-    def add_covariance(self, statistic: Any, cells: Any, weight: Floats, out: Floats) -> None:
-        """Add to out[row, class, class] weight[b]**2 times the covariance that the evidence of each block has between
-        the classes, because what it was estimated from is a sample: by the delta method. What classes have estimated
-        apart has a variance alone (`own_variance`)."""
+    def add_covariance(self, whole: Any, statistic: Any, cells: Any, weight: Floats, out: "Covariance") -> None:
+        """Add weight[b]**2 times the covariance that the evidence of each block has between the classes, because what
+        it was estimated from is a sample: by the delta method. `whole` is what `estimate` makes of the statistic. What
+        classes have estimated apart adds to `out.own` alone."""
         ...
 
 
@@ -115,10 +115,31 @@ def add_base(likelihood: Likelihood, cells: Any, weight: Floats, slot: Integers,
             out[:, slot[b], :] += weight[b] * base[:, b, None]
 
 
-def own_variance(covariance: Floats) -> Floats:
-    """The variance of each class, row by class: a view of a covariance row by class by class."""
-    view: Floats = np.einsum("ncc->nc", covariance)
-    return view
+@dataclass(frozen=True)
+class Covariance:
+    """The covariance of errors between the classes, for each row, as far as it matters along a few directions.
+
+    own: the variance of each class, row by class. shared: for each direction (row by class), the sum over all other
+    classes of the covariance with them times the direction. Matrices class by class would be too many numbers.
+    """
+
+    own: Floats
+    directions: tuple[Floats, ...]
+    shared: tuple[Floats, ...]
+
+    @classmethod
+    def along(cls, *directions: Floats) -> "Covariance":
+        """No errors as yet."""
+        return cls(np.zeros_like(directions[0]), directions, tuple(np.zeros_like(one) for one in directions))
+
+    def add_shared(self, product: Callable[[Floats], Floats]) -> None:
+        """Add the covariance between different classes: `product` multiplies it by a direction."""
+        for direction, shared in zip(self.directions, self.shared, strict=True):
+            shared += product(direction)
+
+    def times(self, k: int) -> Floats:
+        """The covariance times direction k, row by class."""
+        return self.own * self.directions[k] + self.shared[k]
 
 
 def by_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
@@ -268,10 +289,13 @@ def spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
     The variance of class c is the sum of shares[c, k] of the one that class k has by itself, which is known to
     2 variance²/rows; a pooled one is one error in all classes.
     """
-    share = spread.share_pooled
-    shares = (1.0 - share) * np.eye(rows.size) + share * rows / rows.sum()
-    shares = shares * variance / variance[:, None]
-    return np.asarray((shares / (2.0 * rows)) @ shares.T)
+    share, total = spread.share_pooled, rows.sum()
+    own = np.diag((1.0 - share) ** 2 / (2.0 * rows))
+    if not share:
+        return own
+    ratio, inverse = variance / variance[:, None], variance.max() / variance
+    common = share**2 * ((rows / total) @ inverse**-2.0) * inverse * inverse[:, None]
+    return np.asarray(own + (share * (1.0 - share) * (ratio + ratio.T) + common) / (2.0 * total))
 
 
 def vary(variance: Floats, mean: Floats) -> Flags:

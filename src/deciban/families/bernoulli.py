@@ -10,7 +10,7 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
 from deciban.errors import UsageError
-from deciban.families.base import Alpha, LeftOut, OfColumns, Readable, Sampled, check_alpha, own_variance, refuse_stored
+from deciban.families.base import Alpha, Covariance, LeftOut, OfColumns, Readable, Sampled, check_alpha, refuse_stored
 from deciban.families.categorical import add_share_variance, counted_left_out
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import fraction, smoothed
@@ -90,13 +90,20 @@ class Bernoulli(OfColumns):
         start = 3 * np.arange(columns + 1)
         counted_left_out(codes, rows, start, table, counts, alpha, np.zeros(columns), True, False, slot, out)
 
-    def add_covariance(self, statistic: Totals, cells: Numbers | SparseRows, weight: Floats, out: Floats) -> None:
+    def add_covariance(
+        self,
+        whole: "BernoulliLikelihood",
+        statistic: Totals,
+        cells: Numbers | SparseRows,
+        weight: Floats,
+        out: Covariance,
+    ) -> None:
         dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
         alpha = np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (dense.shape[1],))
         counts = np.stack([statistic.present - statistic.total, statistic.total], axis=-1)
         codes = np.where(np.isnan(dense), -1, dense > self.cut).astype(np.int32)
         for j in np.flatnonzero(weight):
-            add_share_variance(counts[:, j], codes[:, j], alpha[j], weight[j], own_variance(out))
+            add_share_variance(counts[:, j], codes[:, j], alpha[j], weight[j], out.own)
 
 
 # From so many columns on it is faster to exchange the ones of a row than to add up all its cells.

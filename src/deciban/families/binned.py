@@ -11,6 +11,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     OfColumns,
     Readable,
@@ -18,7 +19,6 @@ from deciban.families.base import (
     Unseen,
     check_amount,
     check_unseen,
-    own_variance,
     refuse_infinite,
     vary,
 )
@@ -80,12 +80,13 @@ class Binned(OfColumns):
         log_width = np.array([column.exponent * np.log(2.0) for column in whole.bins])
         lookup_left_out(whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width)
 
-    def add_covariance(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
-        whole = self.estimate(statistic)
+    def add_covariance(
+        self, whole: "BinnedLikelihood", statistic: Several, cells: Numbers, weight: Floats, out: Covariance
+    ) -> None:
         codes = whole.codes(cells)
         for j, column in enumerate(whole.bins):
             if whole.varies(j):
-                add_share_variance(column.table, codes[:, j], self.alpha, weight[j], own_variance(out))
+                add_share_variance(column.table, codes[:, j], self.alpha, weight[j], out.own)
 
 
 @dataclass(frozen=True)

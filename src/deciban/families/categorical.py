@@ -13,6 +13,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     OfColumns,
     Readable,
@@ -20,7 +21,6 @@ from deciban.families.base import (
     Unseen,
     check_amount,
     check_unseen,
-    own_variance,
 )
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.smoothing import draw, fraction, smoothed
@@ -88,11 +88,17 @@ class Categorical(OfColumns):
         codes = whole.codes(cells)
         lookup_left_out(whole, whole.counts, codes, rows, slot, out, fixed=self.levels is not None)
 
-    def add_covariance(self, statistic: Levels, cells: Numbers | list[pa.Array], weight: Floats, out: Floats) -> None:
-        whole = self.estimate(statistic)
+    def add_covariance(
+        self,
+        whole: "CategoricalLikelihood",
+        statistic: Levels,
+        cells: Numbers | list[pa.Array],
+        weight: Floats,
+        out: Covariance,
+    ) -> None:
         codes = whole.codes(cells)
         for j, counts in enumerate(whole.counts):
-            add_share_variance(counts, codes[:, j], self.alpha, weight[j], own_variance(out))
+            add_share_variance(counts, codes[:, j], self.alpha, weight[j], out.own)
 
 
 def add_share_variance(counts: Floats, codes: Codes, alpha: float, weight: float, out: Floats) -> None:

@@ -11,6 +11,7 @@ import scipy
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     OfColumns,
     Outside,
@@ -19,7 +20,6 @@ from deciban.families.base import (
     check_amount,
     check_outside,
     impossible,
-    own_variance,
     refuse_infinite,
     refuse_unless,
     rounding_variance,
@@ -128,10 +128,11 @@ class Gamma(OfColumns):
             evidence[counted[silent]] = 0.0
             out[:, slot[j]] += evidence
 
-    def add_covariance(self, statistic: Several, cells: Numbers, weight: Floats, out: Floats) -> None:
+    def add_covariance(
+        self, whole: "GammaLikelihood", statistic: Several, cells: Numbers, weight: Floats, out: Covariance
+    ) -> None:
         """Mean and shape k have errors of their own: each row tells k / mean² of the one, trigamma(k) - 1/k of the
         other."""
-        whole = self.estimate(statistic)
         rows = np.maximum(statistic.parts[0].weight.T, 0.5)  # type: ignore[attr-defined]  # its Moments
         for j in np.flatnonzero((weight != 0.0) & whole.slope.any(axis=1)):
             x = np.where(cells[:, j] > 0, cells[:, j], np.nan).astype(np.float64)[:, None]
@@ -145,7 +146,8 @@ class Gamma(OfColumns):
                 shape < NARROW, scipy.special.polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2
             )
             by_shape = fall(x, mean, low) + gap
-            own_variance(out)[:] += weight[j] ** 2 * np.nan_to_num((shape * by_mean**2 + by_shape**2 / told) / rows[j])
+            variance = (shape * by_mean**2 + by_shape**2 / told) / rows[j]
+            out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
 def _gap(plain: Moments, logs: Moments) -> Floats:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     OfColumns,
     PerClass,
@@ -18,7 +20,6 @@ from deciban.families.base import (
     check_amount,
     check_no_shrinkage,
     least_variance,
-    own_variance,
     refuse_infinite,
     rounding_variance,
     spread_errors,
@@ -74,12 +75,14 @@ class Gaussian(NormalShaped):
     def score_left_out(self, statistic: Moments, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         score_normal_left_out(self, statistic, cells, rows, slot, out, self.added)
 
-    def add_covariance(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
-        add_normal_covariance(self.estimate(statistic), statistic, self, cells, weight, out)
+    def add_covariance(
+        self, whole: "Normal", statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
+    ) -> None:
+        add_normal_covariance(whole, statistic, self, cells, weight, out)
 
 
 def add_normal_covariance(
-    normal: "Normal", moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Floats
+    normal: "Normal", moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Covariance
 ) -> None:
     """A mean has the variance v/n, a variance 2v²/n, with n of all rows and in all classes alike where it is pooled.
 
@@ -91,9 +94,18 @@ def add_normal_covariance(
         if not (normal.variance[j] > 0.0).all():
             continue
         square = 2.0 * ((cells[:, j, None] - normal.centre[j] - normal.mean[j]) * normal.root[j]) ** 2
-        own_variance(out)[:] += weight[j] ** 2 * np.nan_to_num(square) / rows[j]
-        change = weight[j] * np.nan_to_num(square - 1.0)
-        out += change[:, :, None] * change[:, None, :] * spread_errors(family.variance, rows[j], normal.variance[j])
+        missing = np.isnan(cells[:, j, None])
+        change = weight[j] * np.where(missing, 0.0, square - 1.0)
+        errors = spread_errors(family.variance, rows[j], normal.variance[j])
+        out.own[:] += weight[j] ** 2 * np.where(missing, 0.0, square) / rows[j] + change**2 * np.diag(errors)
+        if family.variance.share_pooled:
+            between = errors - np.diag(np.diag(errors))
+            out.add_shared(partial(_scaled_product, change, between))
+
+
+def _scaled_product(scale: Floats, matrix: Floats, direction: Floats) -> Floats:
+    """(scale of a row times the matrix, from both sides) times the direction of that row."""
+    return np.asarray(scale * ((scale * direction) @ matrix))
 
 
 def score_normal_left_out(

@@ -24,7 +24,7 @@ from deciban.arrays import (
     summed_cells,
 )
 from deciban.errors import BadCell
-from deciban.families.base import LeftOut, Sampled, own_variance
+from deciban.families.base import Covariance, LeftOut, Sampled
 from deciban.families.bernoulli import Exchange
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.multinomial import add_amounts_variance, add_complement_covariance, score_amounts
@@ -248,21 +248,20 @@ class TextColumn:
             )  # fmt: skip
         part[:, 0] *= self.tempered(length)[:, None]
 
-    def covariance(self, rows: SparseRows) -> Floats:
-        """Of what the texts say, row by class by class; see `Family.add_covariance`."""
-        found = np.zeros((rows.shape[0], self.texts.size, self.texts.size))
+    def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
+        """Of what the texts say, each of its own weight; see `Family.add_covariance`."""
+        weight = (weight * self.tempered(row_sums(rows)))[:, None]
+        if self.family.normalize and self.family.kind != "bernoulli":  # amounts of about this size were added, not ones
+            weight = weight * np.sqrt(self.texts.sum() / max(float(self.sums.sum()), 1e-300))
         if self.family.kind == "complement":
-            add_complement_covariance(self.counts.T, self.family.alpha, rows, 1.0, np.ones(self.texts.size), found)
+            add_complement_covariance(self.counts.T, self.family.alpha, rows, weight, np.ones(self.texts.size), out)
         elif self.family.kind != "bernoulli":
-            add_amounts_variance(self.basis.T, self.family.alpha, rows, 1.0, own_variance(found))
+            add_amounts_variance(self.basis.T, self.family.alpha, rows, weight, out.own)
         else:
             share = (self.counts + 0.5) / (self.texts + 1.0)
             absent, there = share / (1.0 - share), (1.0 - share) / share
             own = absent.sum(axis=0) + rows.matrix() @ (there - absent)
-            own_variance(found)[:] = own / np.maximum(self.texts, 0.5)
-        if self.family.normalize and self.family.kind != "bernoulli":  # amounts of about this size were added, not ones
-            found *= self.texts.sum() / max(float(self.sums.sum()), 1e-300)
-        return found * self.tempered(row_sums(rows))[:, None, None] ** 2
+            out.own[:] += weight**2 * own / np.maximum(self.texts, 0.5)
 
     def estimated(self) -> Estimated:
         """P(word | class): that a word of the class is this one, or ("bernoulli") that a text has it; or its score."""

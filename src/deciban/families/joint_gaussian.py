@@ -10,6 +10,7 @@ import scipy
 from deciban import kernels
 from deciban.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     OfBlocks,
     PerClass,
@@ -20,7 +21,6 @@ from deciban.families.base import (
     by_pattern,
     check_amount,
     check_spread,
-    own_variance,
     refuse_infinite,
     spread_errors,
     vary,
@@ -31,6 +31,9 @@ from deciban.text_tables import as_written, digits
 
 # A direction with less than this share of the columns' variances has none: what is there is rounding.
 NO_VARIANCE = 1e-12
+
+# Numbers row by class by class, or by column, that are held at once.
+MOST_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,28 +139,36 @@ class JointGaussian(OfBlocks):
             self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
-    def add_covariance(self, statistic: Scatter, cells: Numbers, weight: Floats, out: Floats) -> None:
+    def add_covariance(
+        self, whole: "JointNormal", statistic: Scatter, cells: Numbers, weight: Floats, out: Covariance
+    ) -> None:
         """At a point that is y away from a mean in coordinates in which its matrix is 1, the mean's share is |y|²/n,
         that of the matrix |yy' - 1|²/2n; what two classes have in common of it goes by the product of their yy' - 1.
         """
-        whole = self.estimate(statistic)
         varies = whole.whitened.columns
         rows = np.maximum(statistic.weight, 0.5)
         errors = spread_errors(self.covariance, rows, np.ones(rows.size))
         z = (cells[:, varies] - whole.centre[varies]) / whole.unit[varies]
-        for pattern, here in by_pattern(np.isnan(z)):
+        step = max(1, MOST_CELLS // (rows.size * max(rows.size, varies.size)))
+        for pattern, rows_of in by_pattern(np.isnan(z)):
             used = varies[~pattern]
             if not used.size:
                 continue
             whiten = np.linalg.inv(np.linalg.cholesky(whole.covariance[:, used][:, :, used]))[whole.group]
-            away = z[np.ix_(here, ~pattern)][:, None] - whole.mean[:, used]
-            white = np.einsum("cij,ncj->nci", whiten, away)
-            products = white @ white.swapaxes(1, 2)
-            squares = own_variance(products).copy()
-            matrix = products**2 - squares[:, :, None] - squares[:, None, :] + used.size
-            own_variance(matrix)[:] = np.maximum(own_variance(matrix), 0.0)
-            out[here] += weight[0] ** 2 * errors * matrix
-            own_variance(out)[here] += weight[0] ** 2 * squares / rows
+            for first in range(0, rows_of.size, step):
+                here = rows_of[first : first + step]
+                away = z[np.ix_(here, ~pattern)][:, None] - whole.mean[:, used]
+                white = np.einsum("cij,ncj->nci", whiten, away)
+                squares = (white**2).sum(axis=2)
+                matrix = np.maximum(squares**2 - 2.0 * squares + used.size, 0.0)
+                out.own[here] += weight[0] ** 2 * (np.diag(errors) * matrix + squares / rows)
+                if self.covariance.share_pooled:
+                    between = (
+                        (white @ white.swapaxes(1, 2)) ** 2 - squares[:, :, None] - squares[:, None, :] + used.size
+                    )
+                    between *= weight[0] ** 2 * (errors - np.diag(np.diag(errors)))
+                    for direction, shared in zip(out.directions, out.shared, strict=True):
+                        shared[here] += np.einsum("nab,nb->na", between, direction[here])
 
     def _score_anew(
         self, statistic: Scatter, shares: Floats, cells: Numbers, rows: LeftOut, again: Integers, evidence: Floats

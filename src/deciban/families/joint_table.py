@@ -14,6 +14,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     OfBlocks,
     Readable,
@@ -23,7 +24,6 @@ from deciban.families.base import (
     cells_of,
     check_amount,
     check_unseen,
-    own_variance,
     score_anew,
 )
 from deciban.families.categorical import add_share_variance
@@ -119,16 +119,17 @@ class JointTable(OfBlocks):
         evidence[again] = part
         out[:, slot[0]] += evidence[:, 0]
 
-    def add_covariance(self, statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
+    def add_covariance(
+        self, whole: "JointTableLikelihood", statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Covariance
+    ) -> None:
         """Rows with a missing member take the variance of the shares of the others."""
-        whole = self.estimate(statistic)
         codes = statistic.codes(cells)
         for pattern, rows in by_pattern(codes < 0):
             if not pattern.all():
                 table = whole.table_of(np.flatnonzero(~pattern))
-                part = np.zeros((rows.size, out.shape[1]))
+                part = np.zeros((rows.size, out.own.shape[1]))
                 add_share_variance(table.counts, table.find(codes[rows]), table.alpha, weight[0], part)
-                own_variance(out)[rows] += part
+                out.own[rows] += part
 
 
 @dataclass(frozen=True)

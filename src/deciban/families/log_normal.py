@@ -7,6 +7,7 @@ import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     Outside,
     Sampled,
@@ -68,8 +69,10 @@ class LogNormal(NormalShaped):
         score_normal_left_out(self, statistic, positive_log(cells), rows, slot, out)
         add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
-    def add_covariance(self, statistic: Moments, cells: Numbers, weight: Floats, out: Floats) -> None:
-        add_normal_covariance(self.estimate(statistic).normal, statistic, self, positive_log(cells), weight, out)
+    def add_covariance(
+        self, whole: "LogNormalLikelihood", statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
+    ) -> None:
+        add_normal_covariance(whole.normal, statistic, self, positive_log(cells), weight, out)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from deciban.arrays import (
 from deciban.errors import BadCell
 from deciban.families.base import (
     Alpha,
+    Covariance,
     LeftOut,
     OfBlocks,
     Readable,
@@ -32,7 +33,6 @@ from deciban.families.base import (
     as_alpha,
     cells_of,
     check_alpha,
-    own_variance,
     refuse_stored,
     score_anew,
 )
@@ -63,34 +63,57 @@ def _as_words(cells: Amounts) -> tuple[Any, Floats]:
     return words, np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
 
 
-def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: float, out: Floats) -> None:
+def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, out: Floats) -> None:
     """Add to out[row, class] the variance of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n; `counts` are
-    class by column."""
+    class by column, a weight may be of each row."""
     words, length = _as_words(cells)
     added = counts + np.maximum(as_alpha(alpha), 1e-3)
     out += weight**2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
 
 
 def add_complement_covariance(
-    counts: Floats, alpha: Alpha, cells: Amounts, weight: float, size: Floats, out: Floats
+    counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, size: Floats, out: Covariance
 ) -> None:
     """The same for the shares among all other classes: two classes have the errors of the third ones in common.
 
-    The evidence of each class is divided by its `size`, which is held fixed.
+    The evidence of each class is divided by its `size`, which is held fixed. By the count of a word in a third class,
+    whose variance is that count, the evidence of a class changes by (amount of the word) / (count among the others)
+    less length / (words of the others).
     """
+    own = np.zeros_like(out.own)
+    others = counts.sum(axis=0) - counts
+    add_amounts_variance(others, alpha, cells, weight, own)
+    out.own[:] += own / size**2
     words, length = _as_words(cells)
-    squares, total, length = words.power(2), counts.sum(axis=0), length[:, 0]
-    others = total - counts + np.maximum(as_alpha(alpha), 1e-3)
-    sums = others.sum(axis=1)
-    for a in range(len(counts)):
-        for b in range(a + 1):
-            common = others[a] if a == b else np.maximum(total - counts[a] - counts[b], 0.0)
-            found = squares @ (common / (others[a] * others[b])) + length**2 * common.sum() / (sums[a] * sums[b])
-            found -= length * (words @ (common / others[a]) / sums[b] + words @ (common / others[b]) / sums[a])
-            found *= weight**2 / (size[a] * size[b])
-            out[:, a, b] += found
-            if a != b:
-                out[:, b, a] += found
+    x, row = words.data, np.repeat(np.arange(words.shape[0]), np.diff(words.indptr))
+    added = others + np.maximum(as_alpha(alpha), 1e-3)
+    inverse, share = 1.0 / added, length / added.sum(axis=1)
+    third = others - counts  # of a class and itself, as the product below takes them for two
+    twice = words.power(2) @ (third * inverse**2).T - 2.0 * share * (words @ (third * inverse).T)
+    twice += share**2 * third.sum(axis=1)
+
+    def at_words(table: Floats, along: Floats) -> Floats:
+        """The sum over classes of table[class, word] along[row, class], for each word that a row has."""
+        found = np.zeros(x.size)
+        for c in range(len(table)):
+            found += table[c, words.indices] * along[row, c]
+        return found
+
+    def of_words(values: Floats) -> Any:
+        return scipy.sparse.csr_array((values, words.indices, words.indptr), shape=words.shape)
+
+    def product(direction: Floats) -> Floats:
+        along = direction / size
+        absent = share * along
+        changes, counted = x * at_words(inverse, along), x * at_words(counts * inverse, along)
+        of_all = absent.sum(axis=1)
+        found = of_words(x * (changes - of_all[row])) @ (others * inverse).T
+        found -= of_words(x * (counted - at_words(counts, absent))) @ inverse.T
+        over_words = of_words(changes) @ others.T - of_all[:, None] * others.sum(axis=1)
+        over_words -= (of_words(counted).sum(axis=1) - absent @ counts.sum(axis=1))[:, None]
+        return np.asarray(weight**2 * (found - share * over_words - twice * along) / size)
+
+    out.add_shared(product)
 
 
 class OfAmounts(OfBlocks):
@@ -184,8 +207,8 @@ class Multinomial(OfAmounts):
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
         amounts_left_out(self, statistic, statistic.total, self.estimate(statistic).log_share, cells, rows, slot, out)
 
-    def add_covariance(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
-        add_amounts_variance(statistic.total, self.alpha, cells, weight[0], own_variance(out))
+    def add_covariance(self, whole: Any, statistic: Totals, cells: Amounts, weight: Floats, out: Covariance) -> None:
+        add_amounts_variance(statistic.total, self.alpha, cells, weight[0], out.own)
 
 
 @dataclass(frozen=True)
@@ -270,7 +293,7 @@ class Complement(OfAmounts):
         others = statistic.total.sum(axis=0) - statistic.total
         amounts_left_out(self, statistic, others, self.estimate(statistic).weight, cells, rows, slot, out)
 
-    def add_covariance(self, statistic: Totals, cells: Amounts, weight: Floats, out: Floats) -> None:
+    def add_covariance(self, whole: Any, statistic: Totals, cells: Amounts, weight: Floats, out: Covariance) -> None:
         size = np.ones(len(statistic.total))
         if self.norm:
             size = np.maximum(np.abs(replace(self, norm=False).estimate(statistic).weight).sum(axis=0), 1e-300)

@@ -9,6 +9,7 @@ import scipy
 from deciban import kernels
 from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
 from deciban.families.base import (
+    Covariance,
     LeftOut,
     OfColumns,
     Outside,
@@ -18,7 +19,6 @@ from deciban.families.base import (
     check_amount,
     check_outside,
     impossible,
-    own_variance,
     refuse_infinite,
     refuse_unless,
 )
@@ -107,13 +107,17 @@ class Poisson(OfColumns):
             out[there, slot[j]] += hits - rate
         add_base(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
-    def add_covariance(self, statistic: Totals, cells: Numbers, weight: Floats, out: Floats) -> None:
+    def add_covariance(
+        self, whole: "PoissonLikelihood", statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
+    ) -> None:
         """A rate r has the variance r/n."""
-        rate, rows = self.estimate(statistic).rate, np.maximum(statistic.present.T + self.alpha, 0.5)
-        numbers, variance = _counts_alone(cells), own_variance(out)
+        rate, rows = whole.rate, np.maximum(statistic.present.T + self.alpha, 0.5)
+        numbers = _counts_alone(cells)
         for j in np.flatnonzero((weight != 0.0) & statistic.total.any(axis=0)):
             safe = np.maximum(rate[j], 1e-3 / rows[j])
-            variance += weight[j] ** 2 * np.nan_to_num((numbers[:, j, None] / safe - 1.0) ** 2 * safe / rows[j])
+            x = numbers[:, j, None].astype(np.float64)
+            variance = (x / safe - 1.0) ** 2 * safe / rows[j]
+            out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
 @dataclass(frozen=True)

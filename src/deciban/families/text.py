@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from deciban.arrays import Codes, Floats, Integers, SparseRows, summed_cells, take_cells
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import LeftOut, Readable, Spoken, check_amount, score_anew
+from deciban.families.base import Covariance, LeftOut, Readable, Spoken, check_amount, score_anew
 from deciban.families.heard_words import TextColumn, TextLikelihood, row_sums
 from deciban.families.tokens import Analyzer, Tokenizer, Tokens, parts_of
 from deciban.statistics.words import Words, counted_words, gathered
@@ -199,12 +199,12 @@ class Text(Spoken):
             part[again] = found
             out[:, slot[j]] += part[:, 0]
 
-    def add_covariance(self, statistic: Words, cells: list[pa.Array], weight: Floats, out: Floats) -> None:
-        for j, array in enumerate(cells):
-            column = self._column(statistic, j)
+    def add_covariance(
+        self, whole: TextLikelihood, statistic: Words, cells: list[pa.Array], weight: Floats, out: Covariance
+    ) -> None:
+        for j, (array, column) in enumerate(zip(cells, whole.columns, strict=True)):
             if len(column.words):
-                there = parts_of(array)[2][:, None, None]
-                out += weight[j] ** 2 * np.where(there, column.covariance(column.rows(array)), 0.0)
+                column.add_covariance(column.rows(array), weight[j] * parts_of(array)[2], out)
 
 
 def _by_frequency(total: Floats) -> Integers:
