@@ -1,8 +1,10 @@
 """How good posteriors and decisions are on rows whose class is known: sums that add up over batches and folds."""
 
+import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -385,6 +387,18 @@ class Fold(Stream):
         return self.stream.naming()
 
 
+@contextmanager
+def _warning_once(heard: set[str]) -> Iterator[None]:
+    """Warnings that differ from those `heard` before by nothing but numbers are not given again."""
+    with warnings.catch_warnings(record=True) as given:
+        yield
+    for one in given:
+        text = re.sub(r"\b\d[\d,]*\b", "0", str(one.message))
+        if text not in heard:
+            heard.add(text)
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
 def judge_folds(
     clf: Classifier, rows: LabelledStream, folds: int, loss: Any = None, only: int | None = None
 ) -> Judgement:
@@ -395,11 +409,13 @@ def judge_folds(
     _refuse_few(rows, folds if only is None else 2)
     total: Judgement | None = None
     judged = folds if only is None else only
+    heard: set[str] = set()
     with stages("fold", judged) as begin:
         for fold in range(judged):
             begin(fold)
             inside, outside = (Fold(rows.stream, rows.target, folds, fold, side) for side in (True, False))
-            learned = type(clf)(**clf.parameters()).fit(outside, rows.target, rows.weight)
+            with _warning_once(heard):
+                learned = type(clf)(**clf.parameters()).fit(outside, rows.target, rows.weight)
             one = judge(learned, replace(rows, stream=inside), loss)
             total = one if total is None else total + one
     assert total is not None, "there is at least one fold"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
-from deciban.text_tables import aligned, class_name, counted, shortened
+from deciban.text_tables import aligned, class_name, counted, shortened, width_of
 
 if TYPE_CHECKING:
     from deciban.classifier import Classifier
@@ -23,6 +24,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 # Characters that a terminal would obey: all controls but the end of a line and the tabulator, and changes of direction;
 # and halves of characters, which stand for bytes in the name of a file that are no text.
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+# What a family says of itself that a narrow terminal has no room for, and the least room of a reason.
+PARAMETERS_TO_SKIP = re.compile(r"(, )?outside='ignore'|\(outside='ignore'\)|\(\)")
+LEAST_WHY = 20
 
 
 def files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -168,7 +174,34 @@ def columns_of(clf: "Classifier", most: int | None = None, more: str = "") -> st
         lines.append((shortened(name, 32), types.get(name, ""), family, why))
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
     rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"
-    return aligned(shown) + rest
+    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else None
+    return columns_table(shown, width) + rest
+
+
+def columns_table(lines: Sequence[tuple[str, str, str, str]], width: int | None) -> str:
+    """Lines of column, type, family and why as a table; within `width`, if given, as far as there is room for all."""
+    table = aligned(lines)
+    if width is None or max(map(width_of, table.splitlines())) <= width:
+        return table
+    short = [(name, kind, PARAMETERS_TO_SKIP.sub("", family), why) for name, kind, family, why in lines]
+    sizes = [2 + max(width_of(line[k]) for line in short) for k in range(3)]
+    kept = [0, 1, 2] if sum(sizes) + LEAST_WHY <= width else [0, 2]
+    family = max(width - sizes[0] - LEAST_WHY - 2, LEAST_WHY)  # what is left for it
+    room = max(width - sum(min(sizes[k], family + 2) if k == 2 else sizes[k] for k in kept), LEAST_WHY)
+    cells = [(*line[:2], shortened(line[2], family), at_a_word(line[3], room)) for line in short]
+    return aligned([tuple(line[k] for k in (*kept, 3)) for line in cells])
+
+
+def at_a_word(text: str, most: int) -> str:
+    """A text of at most so many places, cut off behind a word.
+
+    >>> at_a_word("best of 13 tried: log-loss", 20), at_a_word("kept", 20)
+    ('best of 13 tried:…', 'kept')
+    """
+    if width_of(text) <= most:
+        return text
+    words = shortened(text, most).rpartition(" ")[0]
+    return f"{words}…" if words else shortened(text, most)
 
 
 def missing_columns(clf: "Classifier", scan: "Source") -> None:
