@@ -181,7 +181,7 @@ def test_the_table_of_columns_fits_into_the_terminal(width: int) -> None:
 
 def test_a_warning_about_the_target_is_said_once_for_all_folds(deciban: Deciban) -> None:
     draw = random.Random(2)
-    lines = [f"{draw.gauss(0, 1):.3f},{draw.randint(0, 900)}" for _ in range(90)]
+    lines = [f"{draw.gauss(0, 1):.3f},{draw.randint(0, 900) if k > 5 else 7}" for k in range(90)]
     Path("numbers.csv").write_text("\n".join(["x,y", *lines]) + "\n")
     found = deciban("evaluate", "numbers.csv", "-t", "y", "--folds", 3, "--plain")
     assert found.err.count("warning") == 1, found.err
