@@ -185,3 +185,9 @@ def test_a_warning_about_the_target_is_said_once_for_all_folds(deciban: Deciban)
     Path("numbers.csv").write_text("\n".join(["x,y", *lines]) + "\n")
     found = deciban("evaluate", "numbers.csv", "-t", "y", "--folds", 3, "--plain")
     assert found.err.count("warning") == 1, found.err
+
+
+def test_errors_list_classes_as_people_do(model: str, deciban: Deciban) -> None:
+    Path("costs.csv").write_text(",yes,maybe\nyes,0,1\nmaybe,5,0\n")
+    found = deciban("decide", model, "base.csv", "--costs", "costs.csv")
+    assert "does not fit the classes no, yes: 'no' has no column; it speaks of yes, maybe" in found.err

@@ -9,6 +9,17 @@ VALUE = r"('[^']*'|[^\s:;,]+)"
 # Parameters that are options of the same name.
 OPTIONS = "prior|alpha|unseen|threads|folds|encoding|delimiter|reject|missing"
 
+# A label in a list of Python.
+LABEL = r"(?:'[^']*'|\"[^\"]*\"|True|False|-?\d+(?:\.\d+)?)"
+
+
+def _bare(label: str) -> str:
+    """A label of a list of Python as people write it; in its quotes where it would look like several without."""
+    if label[0] in "'\"":
+        return label if "," in label else label[1:-1]
+    return label.lower()
+
+
 PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (rf"\b({OPTIONS})={VALUE}", lambda found: f"--{found[1]} {found[2].strip(chr(39))}"),
     (rf"\bleave ({OPTIONS})= out", r"leave --\1 out"),
@@ -28,6 +39,7 @@ PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r" or clf\.save\(\)", ""),
     (r"leave one out, or force it$", "leave one out, or give --force"),
     (r"\b([A-Z][A-Za-z]+)\(\)", r"\1"),
+    (rf"\[({LABEL}(?:, {LABEL})*)\]", lambda found: ", ".join(map(_bare, re.findall(LABEL, found[1])))),
 ]  # fmt: skip
 
 
@@ -36,6 +48,8 @@ def in_options(text: str) -> str:
 
     >>> in_options("prior='foo': choose 'empirical'"), in_options("found 'x', never seen; or choose unseen='ignore'")
     ("--prior foo: choose 'empirical'", "found 'x', never seen; or choose --unseen ignore")
+    >>> in_options("give one probability for each of ['a', 'b, c', 'd']"), in_options("one of [False, True]")
+    ("give one probability for each of a, 'b, c', d", 'one of false, true')
     """
     for pattern, said in PHRASES:
         text = re.sub(pattern, said, text)
