@@ -4,12 +4,14 @@ import csv
 import random
 import shlex
 import subprocess
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
@@ -148,7 +150,7 @@ def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deci
     amounts = [round(0.5 + i * 1.7, 1) for i in range(40)]
     Path("a.csv").write_text(lines([form.format(amount) for amount in amounts], header="my $x,kind"))
     warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").err
-    command = f"printf %s {warning.partition(' read the numbers by ')[2]}"
+    command = f"printf %s {warning.partition(' as meant by ')[2]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert deciban("fit", query, "-t", "kind", "-o", "m.dcb", "--plain").err == ""
     sign = -1 if form.startswith("-") else 1
@@ -156,6 +158,45 @@ def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deci
     assert clf.counts_.statistics[0].mean.ravel().tolist() == pytest.approx(
         [sign * np.mean(amounts[k::2]) for k in range(2)]
     )
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        ([f"{1000 + 997 * i:,}" for i in range(40)], lambda cell: float(cell.replace(",", ""))),
+        ([f"{1 + i % 9}.{100 + i},5" for i in range(40)], lambda cell: float(cell.replace(".", "").replace(",", "."))),
+        ([f"{1 + i}'000" for i in range(40)], lambda cell: float(cell.replace("'", ""))),
+        ([f"{i},5" for i in range(200)], lambda cell: float(cell.replace(",", "."))),
+        ([f"{i},5 kg" for i in range(40)], lambda cell: float(cell[:-3].replace(",", "."))),
+        ([*numbers(), *["n/a"] * 2], lambda cell: np.nan if cell == "n/a" else float(cell)),
+        ([f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(40)],
+         lambda cell: datetime.strptime(cell, "%d.%m.%Y").replace(tzinfo=UTC).timestamp() / 86400),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["when", 'a "b"'])
+def test_the_warning_of_a_query_names_the_query_that_helps(
+    deciban: Deciban, cells: list[str], read: Any, name: str  # noqa: F811
+) -> None:  # fmt: skip
+    pq.write_table(pa.table({name: cells, "kind": ["no", "yes"] * (len(cells) // 2)}), "a.parquet")
+    inner = "select * from (select * from 'a.parquet') where kind <> '$x'"
+    fit = ["-t", "kind", "-o", "m.dcb", "--plain"]
+    warning = deciban("fit", f"sql: {inner};", *fit).err
+    assert " as meant by " in warning
+    assert "--thousands" not in warning
+    assert "--missing" not in warning
+    assert all(len(line) <= 200 for line in warning.splitlines() if "sql:" not in line)
+    command = f"printf %s {warning.partition(' as meant by ')[2]}"
+    query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+    assert deciban("fit", query, *fit).err == ""
+    means = load("m.dcb").counts_.statistics[0].mean.ravel()
+    assert means == pytest.approx([np.nanmean([read(cell) for cell in cells[k::2]]) for k in range(2)])
+
+
+@pytest.mark.parametrize("option", [["--missing", "n/a"], ["--thousands", ","], ["--date-format", "%d.%m.%Y"]])
+def test_options_of_csv_files_are_refused_elsewhere(deciban: Deciban, option: list[str]) -> None:  # noqa: F811
+    answer = deciban("fit", "sql: select 1 as x, 'a' as kind", "-t", "kind", "-o", "m.dcb", *option)
+    assert answer.code == 2
+    assert f"{option[0]} is for CSV files" in answer.err
 
 
 def test_the_count_of_words_is_told_once_and_types_say_otherwise(deciban: Deciban) -> None:  # noqa: F811

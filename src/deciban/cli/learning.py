@@ -120,7 +120,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     clf.fit(scan, target, options["weight"])
     clf.save(output)
     tell_markers(scan, target)
-    warn_of_model(clf, table)
+    warn_of_model(clf, table, scan.typed)
     if as_json:
         from deciban.cli.judging import contents
 

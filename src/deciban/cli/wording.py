@@ -35,6 +35,8 @@ PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
      r"--length \1: no column holds texts, which alone have words"),
     (r"\bmake the column Categorical\(\)", "make it one of categories with --family COLUMN=Categorical"),
     (r"\btypes=\{'([^']*)': '(\w+)'\}", lambda found: f"--type {shlex.quote(f'{found[1]}={found[2]}')}"),
+    (r"\b(missing|thousands) is for (CSV files|tables)", r"--\1 is for \2"),
+    (r"\bdate_format is for (CSV files|tables)", r"--date-format is for \1"),
     (r"\btune='auto'", "a fit without --plain"),
     (r" or clf\.save\(\)", ""),
     (r"leave one out, or force it$", "leave one out, or give --force"),

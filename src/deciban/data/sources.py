@@ -115,8 +115,9 @@ def scan(
             return documents.without(ignore)
         options = {"encoding": encoding, "delimiter": delimiter, "header": header}
         found = _files(name, paths, options, missing, Habit(thousands=thousands, date_format=date_format))
-    if found.typed and (thousands or date_format):
-        option = "thousands" if thousands else "date_format"
+    habits = {"thousands": thousands, "date_format": date_format, "missing": not set(missing) <= set(MISSING)}
+    if found.typed and any(habits.values()):
+        option = next(option for option, is_given in habits.items() if is_given)
         raise UsageError(f"{found.name}: {option} is for CSV files, and this is none; leave it out")
     if types:
         found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
