@@ -336,7 +336,7 @@ def test_labels_of_another_type_are_not_learned(deciban: Deciban, model: str) ->
         (model, "flags.csv", "the labels are true and false, such as false"),
         ("flags.dcb", "base.csv", "the labels are text, and the model's classes are False, True"),
         ("flags.dcb", "numbers.csv", "the labels are numbers"),
-        ("flags.dcb", "sql: select * from 'base.csv'", "of different types"),
+        ("flags.dcb", "sql: select * from 'base.csv'", "the labels are text, such as no, and the model's classes"),
     ):
         answer = deciban("learn", path, labelled)
         assert (answer.code, words in answer.err) == (3, True), (labelled, answer.err)
