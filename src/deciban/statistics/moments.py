@@ -9,7 +9,7 @@ from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed
 from deciban.errors import BadCell
 from deciban.statistics.base import remaining, settled
-from deciban.statistics.exact import minus, plus, quotient, times
+from deciban.statistics.exact import minus, plus, quotient, times, two_sum
 
 # Rows of a class that the first guess of its mean is made of.
 GUESS_ROWS = 32
@@ -98,9 +98,7 @@ class Moments:
         before = scatter + rest
         scatter = before - share * weight * away**2
         scatter = np.where((left > 0.0) & (scatter > 1e-14 * before), scatter, 0.0)
-        change = low - share * away
-        moved = mean + change
-        lost = (mean - (moved - (moved - mean))) + (change - (moved - mean))  # by rounding of the sum
+        moved, lost = two_sum(mean, low - share * away)
         rows = (left, moved, lost, scatter, np.zeros_like(left), doubt)
         return Moments(np.stack(rows)[:, None, :])
 

@@ -93,7 +93,7 @@ class Vocabulary:
 
     def _indexed(self) -> "Index":
         text, size = self.padded, 16
-        while too_many(len(self), size):
+        while need_more_entries(len(self), size):
             size *= 2
         entries = np.zeros((size, 4), dtype=np.uint64)
         kernels.index_words(text, self.starts, SEEDS, _room_for_hashes(), entries)
@@ -163,7 +163,7 @@ def in_order(vocabulary: Vocabulary) -> Integers:
     return order
 
 
-def too_many(words: int, entries: int) -> bool:
+def need_more_entries(words: int, entries: int) -> bool:
     """Whether so many words need more entries; as `kernels.words` asks."""
     return 10 * words > 7 * entries
 
@@ -220,7 +220,7 @@ def numbered(
                 text = longer(text, int(starts[known]) + size + SPARE)
             if known + last - word + 1 > starts.size:
                 starts = longer(starts, known + last - word + 1)
-            while too_many(known + last - word, len(entries)):
+            while need_more_entries(known + last - word, len(entries)):
                 found = np.zeros((2 * len(entries), 4), dtype=np.uint64)
                 kernels.move_entries(entries, found)
                 entries = found
