@@ -33,7 +33,7 @@ def main(rows: int) -> None:
     posterior = rng.dirichlet(np.ones(10), rows)
     matrix = rng.uniform(0, 10, (10, 10))
     np.fill_diagonal(matrix, 0.0)
-    loss = Loss(matrix).fitting(list(range(10)))
+    loss = Loss(matrix).for_classes(list(range(10)))
     found = decided(posterior, loss)
     np.testing.assert_array_equal(found.chosen, (posterior @ matrix.T).argmin(axis=1))
     ours = seconds(lambda: decided(posterior, loss))

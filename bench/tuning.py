@@ -79,8 +79,8 @@ def left_out() -> list[str]:
     ):
         clf = BayesClassifier(family, tune=None).fit(X, y)
         predict = seconds(lambda clf=clf, X=X: clf.predict_proba(X))
-        judge = seconds(lambda clf=clf: clf.leave_one_out(), 3)
-        lines.append(f"| {family} | {predict * 1e3:.0f} ms | {judge * 1e3:.0f} ms | {judge / predict:.1f} |")
+        judged = seconds(lambda clf=clf: clf.leave_one_out(), 3)
+        lines.append(f"| {family} | {predict * 1e3:.0f} ms | {judged * 1e3:.0f} ms | {judged / predict:.1f} |")
         print(lines[-1], flush=True)
     return lines
 

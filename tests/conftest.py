@@ -3,7 +3,7 @@
 import pytest
 
 from deciban.kernels.compiled import cache_folder
-from deciban.warming import WARM, warm
+from deciban.warmup import WARM, warm
 
 
 @pytest.fixture(scope="session", autouse=True)

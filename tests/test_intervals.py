@@ -30,13 +30,14 @@ from deciban import (
     Text,
 )
 from deciban.decisions.priors import log_prior, prior_variance
-from deciban.families.base import Covariance, spread_errors
-from deciban.fit import one_blas_thread
+from deciban.families.protocols import Covariance
+from deciban.families.spreads import spread_errors
 from deciban.intervals import LogOdds
+from deciban.parallel import one_blas_thread
 from tests import textbook
 
 Rng = np.random.Generator
-Cells = np.ndarray | list[pa.Array]
+Bins = np.ndarray | list[pa.Array]
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class World:
 
     name: str
     family: Any
-    draw: Callable[[Rng, np.ndarray], Cells]
-    points: Cells
+    draw: Callable[[Rng, np.ndarray], Bins]
+    points: Bins
     truth: np.ndarray
     rows: int = 400
     prior: Any = "uniform"
@@ -74,11 +75,11 @@ def _normal_world(
     return World(name, family, draw, np.exp(points) if logs else points, truth, **given)
 
 
-def _level_world(name: str, family: Any, chances: Any, as_cells: Callable[[np.ndarray], Cells], **given: Any) -> World:
+def _level_world(name: str, family: Any, chances: Any, as_cells: Callable[[np.ndarray], Bins], **given: Any) -> World:
     """One column of a few levels; the points are all of them."""
     chances = np.array(chances)
 
-    def draw(rng: Rng, labels: np.ndarray) -> Cells:
+    def draw(rng: Rng, labels: np.ndarray) -> Bins:
         return as_cells((rng.random(labels.size)[:, None] > chances[labels].cumsum(axis=1)).sum(axis=1))
 
     return World(name, family, draw, as_cells(np.arange(chances.shape[1])), np.log(chances.T), **given)

@@ -7,8 +7,8 @@ import pytest
 
 from deciban import BayesClassifier, scan
 from deciban import progress as module
-from deciban.data.examples import LabelledStream
-from deciban.judge import judge_folds, judge_left_out
+from deciban.evaluate import evaluate_folds, evaluate_left_out
+from deciban.files.labelled_stream import LabelledStream
 from deciban.progress import described, progress, stages
 
 
@@ -88,8 +88,8 @@ def test_evaluating_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(module, "INTERVAL", 0.0)
     rows = LabelledStream.of(scan(tmp_path / "t.csv"), "k", None)
     clf = BayesClassifier(tune=None)
-    judge_folds(clf, rows, 2)
+    evaluate_folds(clf, rows, 2)
     assert "fold 2 of 2, judging" in stream.getvalue()
     clf.fit(rows.stream, "k")
-    judge_left_out(clf, rows)
+    evaluate_left_out(clf, rows)
     assert "leaving out" in stream.getvalue()

@@ -6,7 +6,7 @@ TYPE_CHECKING = False  # what type checkers take for true: typing takes its time
 if TYPE_CHECKING:
     from typing import Any
 
-    from deciban.data.sources import scan
+    from deciban.counts import Counts
     from deciban.decisions.bayes_error import bayes_error
     from deciban.decisions.decide import decide
     from deciban.decisions.loss import Loss
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
         Shrunk,
         Text,
     )
+    from deciban.files.locate import scan
     from deciban.leave_one_out import LeaveOneOut
-    from deciban.model import Counts, Evidence, Model
-    from deciban.selector import EvidenceSelector
+    from deciban.model import Evidence, Model
+    from deciban.selection import EvidenceSelector
 
 __all__ = [
     "BayesClassifier",
@@ -84,8 +85,8 @@ _HOMES = {
     "BayesClassifier": "estimator",
     "load": "estimator",
     "merge": "estimator",
-    "scan": "data.sources",
-    "EvidenceSelector": "selector",
+    "scan": "files.locate",
+    "EvidenceSelector": "selection",
     "LeaveOneOut": "leave_one_out",
     "Empirical": "decisions.priors",
     "Loss": "decisions.loss",
@@ -97,7 +98,7 @@ _HOMES = {
     "decide": "decisions.decide",
     "mean_cost": "decisions.minimum_risk",
     "Uniform": "decisions.priors",
-    "Counts": "model",
+    "Counts": "counts",
     "Evidence": "model",
     "Model": "model",
     **dict.fromkeys(

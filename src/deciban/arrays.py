@@ -97,7 +97,7 @@ class SparseRows:
     def take(self, rows: Integers) -> "SparseRows":
         return SparseRows.of(self.matrix()[rows])
 
-    def holding(self, stored: npt.NDArray[Any]) -> "SparseRows":
+    def with_values(self, stored: npt.NDArray[Any]) -> "SparseRows":
         """The same rows with other values in their stored cells."""
         first, last = self.indptr[0], self.indptr[-1]
         return SparseRows(stored, self.indices[first:last], self.indptr - first, self.width)
@@ -106,7 +106,7 @@ class SparseRows:
         """These rows as SciPy has them."""
         from scipy import sparse
 
-        rows = self.holding(self.stored)
+        rows = self.with_values(self.stored)
         return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=self.shape)
 
     def kernel_arrays(self) -> tuple[npt.NDArray[Any], ...]:
@@ -169,7 +169,7 @@ def even_part(whole: int, most: int) -> int:
     return -(-whole // (2 * -(-whole // (2 * most))))
 
 
-def placed(array: Floats, positions: Integers, size: int, axis: int = 0) -> Floats:
+def scatter_to(array: Floats, positions: Integers, size: int, axis: int = 0) -> Floats:
     """`array` with its slices along `axis` moved to `positions` of an axis of length `size`; zero elsewhere.
 
     A slice whose position is negative is dropped.

@@ -12,18 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.arrays import Codes, Floats, Integers, with_each
-from deciban.data.examples import Examples, Labelled, LabelledStream
-from deciban.data.infer import ColumnSpec, Defaults, check_columns, extended, settle
-from deciban.data.label_doubts import cut_off, spellings, too_many
-from deciban.data.labels import LabelArray, Labels, encode_labels, label_type
-from deciban.data.open import open_rows, open_table
-from deciban.data.schema import Schema, listed
-from deciban.data.sources import scan
-from deciban.data.stream import Source, Stream
-from deciban.data.tables import Frame, Table, from_numbers, with_columns
-from deciban.data.text_types import as_whole
-from deciban.data.write import FileKind, kind_of_file, refuse_inputs, written
-from deciban.data.written import Habit
+from deciban.counting import batches, fold
+from deciban.counts import Counts
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, Decisions, decided, incurred, risks
@@ -34,22 +24,36 @@ from deciban.errors import DataError, ForgetError, ModelFileError, UsageError
 from deciban.explain.diagnose import Diagnosis, diagnose
 from deciban.explain.estimates import Estimates
 from deciban.explain.parameters import ParameterCount, PlugIn
-from deciban.explain.select import most_telling
+from deciban.explain.select import select_columns
 from deciban.explain.steps import Steps
 from deciban.explain.words import TopWords, top_words
-from deciban.families.base import Unseen, check_amount, check_unseen
-from deciban.families.heard_words import TextLikelihood
-from deciban.fit import Finish, batches, fold, scored
+from deciban.families.checks import Unseen, check_amount, check_unseen
+from deciban.families.text.likelihood import TextLikelihood
+from deciban.files.labelled_stream import LabelledStream
+from deciban.files.locate import scan
+from deciban.files.open import open_rows, open_table
+from deciban.files.stream import Source, Stream
+from deciban.files.write import FileKind, kind_of_file, refuse_inputs, written
 from deciban.fitted import Fitted, Origin, refuse_empty, refuse_nothing_learned
 from deciban.forms import Form, form_of
 from deciban.intervals import posterior_intervals
 from deciban.leave_one_out import LeaveOneOut, leave_one_out
-from deciban.model import Counts, Evidence, Model, most_probable, normalized, posteriors
+from deciban.model import Evidence, Model
+from deciban.posterior import log_normalize, most_probable, posteriors
 from deciban.progress import progress
+from deciban.schema.infer import ColumnSpec, Defaults, check_columns, extended, infer_schema
+from deciban.schema.schema import Schema
+from deciban.scoring import Finish, scored
 from deciban.store import model_file
-from deciban.text_tables import class_name
+from deciban.tables.cell_formats import CellHabits
+from deciban.tables.label_warnings import cut_off, spellings, too_many
+from deciban.tables.labelled import Examples, LabelledTable
+from deciban.tables.labels import LabelArray, Labels, encode_labels, label_type
+from deciban.tables.table import Frame, Table, from_numbers, with_columns
+from deciban.tables.text_types import as_whole
+from deciban.text_tables import class_name, listed
 from deciban.tune.rows import Rows
-from deciban.tune.tuning import Tuning, most_rows, retuned, tuned
+from deciban.tune.tuning import Tuning, most_rows, retune, tuned
 
 # What labels in a file look like, if it is not dates: these are taken as they are written.
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
@@ -139,8 +143,8 @@ class Classifier:
         places = self._places_of(rows.labels, rows.weights)  # refuses labels that are no classes
         labels = Labels(known.counts.classes, places)
         tuning = Tuning.plain(known.counts) if known.tuning is None else known.tuning
-        table = known.counts.schema.fitting(rows.table)
-        self.fitted_ = replace(known, tuning=retuned(tuning, known.counts, table, labels, rows.weights, learned))
+        table = known.counts.schema.align(rows.table)
+        self.fitted_ = replace(known, tuning=retune(tuning, known.counts, table, labels, rows.weights, learned))
         return self
 
     def __add__(self, other: object) -> Self:
@@ -243,7 +247,7 @@ class Classifier:
         model = self._known().model
 
         def beside(table: Table, first_row: int, shown: Table) -> pa.Table:
-            table = model.schema.of_learned_types(table, first_row)
+            table = model.schema.as_learned_types(table, first_row)
             if observe is not None:
                 observe(table)
             posterior, best = self._posterior_and_best(model, table, first_row)
@@ -272,7 +276,7 @@ class Classifier:
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """The logarithm of the posterior."""
-        return self._scored(X, lambda joint, prior: normalized(joint, prior, logarithm=True)[0])
+        return self._scored(X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0])
 
     def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:  # noqa: N803
         """Between which bounds each posterior lies, given how few rows stand behind it: (low, high), as predict_proba.
@@ -284,8 +288,8 @@ class Classifier:
         if not 0.0 < level < 1.0:
             raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
         known = self._known()
-        table = known.model.schema.fitting(self._open(X))
-        counts = known.counts.heard(known.model.schema)
+        table = known.model.schema.align(self._open(X))
+        counts = known.counts.for_schema(known.model.schema)
         return posterior_intervals(known.model, counts, prior_variance(self.prior, counts.class_weight), table, level)
 
     def log_joint(self, X: Any) -> Floats:  # noqa: N803
@@ -295,17 +299,17 @@ class Classifier:
     def log_density(self, X: Any) -> Floats:  # noqa: N803
         """log P(row), by plain Bayes: very low for a stranger, -inf for a row that no class can produce."""
         plain = self._known().plain
-        return self._scored(X, lambda joint, prior: normalized(joint, prior)[1], full=True, model=plain)
+        return self._scored(X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=plain)
 
     def evidence(self, X: Any) -> Evidence:  # noqa: N803
         """What each block says for each class of each row, with what it is added to."""
         model = self._known().model
-        return model.evidence(model.schema.fitting(self._open(X)))
+        return model.evidence(model.schema.align(self._open(X)))
 
     def explain(self, X: Any) -> Steps:  # noqa: N803
         """The calculation in steps; print it."""
         model = self._known().model
-        return Steps.of(model, model.schema.fitting(self._open(X)))
+        return Steps.of(model, model.schema.align(self._open(X)))
 
     def estimates(self, *, plain: bool = False) -> Estimates:
         """What was estimated of each column: means and variances, P(value | class), rates; print it.
@@ -327,9 +331,9 @@ class Classifier:
         model = self._known().plain
         texts = {
             model.schema.column_name(place): likelihood.columns[j]
-            for part, likelihood in zip(model.schema.parts, model.likelihoods, strict=True)
+            for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
             if isinstance(likelihood, TextLikelihood)
-            for j, place in enumerate(part.columns)
+            for j, place in enumerate(group.columns)
         }
         if not texts or (column is not None and column not in texts):
             problem = "no column is Text()" if column is None else f"column {column!r} is not Text()"
@@ -434,18 +438,18 @@ class Classifier:
 
         observe, for_file: as for `predicted`.
         """
-        fitting = self._loss(loss, reject)
+        loss_for_classes = self._loss(loss, reject)
         schema = self._known().model.schema
 
         def beside(table: Table, first_row: int, shown: Table) -> pa.Table:
-            table = schema.of_learned_types(table, first_row)
+            table = schema.as_learned_types(table, first_row)
             if observe is not None:
                 observe(table)
-            found = self._decided(table, fitting, first_row)
+            found = self._decided(table, loss_for_classes, first_row)
             chosen = {"decision": found.decision, "risk": found.risk}
             return with_columns(shown, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
 
-        others_as_text = not fitting.varies  # costs that vary may be columns
+        others_as_text = not loss_for_classes.varies  # costs that vary may be columns
         yield from self._each(X, beside, others_as_text=others_as_text, for_file=for_file)
 
     def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
@@ -491,17 +495,17 @@ class Classifier:
     def bayes_error(self, loss: Any = None, rows: int = 100_000, random_state: int = 0) -> PlugIn:
         """The risk of the best rule if plain Bayes were true, by simulating it, beside the leave-one-out risk."""
         known = self._known()
-        fitting = self._loss(loss)
+        loss_for_classes = self._loss(loss)
         if not isinstance(rows, int | np.integer) or rows < 100:
             raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
         drawn, _ = self.sample(rows, random_state)
-        table = known.plain.schema.fitting(open_table(drawn))
+        table = known.plain.schema.align(open_table(drawn))
         posterior = scored(known.plain, table, posteriors, False, self.threads)
-        mean, interval = mean_with_interval((posterior @ fitting.matrix.T).min(axis=1))
+        mean, interval = mean_with_interval((posterior @ loss_for_classes.matrix.T).min(axis=1))
         left_out = None
         if vars(self).get("_training") is not None:
-            left_out = self.leave_one_out().expected_cost(fitting.matrix)
-        return PlugIn(mean, interval, left_out, fitting)
+            left_out = self.leave_one_out().expected_cost(loss_for_classes.matrix)
+        return PlugIn(mean, interval, left_out, loss_for_classes)
 
     def linear_form(self) -> Form:
         """The model as weights times features, with an offset for each class; refused where it is not linear."""
@@ -586,11 +590,11 @@ class Classifier:
         table, labels, weights = self._learned_rows(X, y, sample_weight, few=True)
         schema, classes = known.model.schema, known.model.classes.size
         rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
-        return most_telling(rows, schema, k)
+        return select_columns(rows, schema, k)
 
     def _left_out(self, model: Model, rows: tuple[Table, Codes, Floats], tuned: bool) -> LeaveOneOut:
         """Leave-one-out of learned rows by one of the models of these counts."""
-        counts = self._known().counts.heard(model.schema)
+        counts = self._known().counts.for_schema(model.schema)
         return leave_one_out(model, counts, self.prior, *rows, self.threads, tuned)
 
     def _learned_rows(self, X: Any, y: Any, sample_weight: Any, few: bool = False) -> tuple[Table, Codes, Floats]:  # noqa: N803
@@ -600,7 +604,7 @@ class Classifier:
         examples = self._opened(X, y, sample_weight)
         rows = examples.sample()[0] if few and isinstance(examples, LabelledStream) else examples.whole()
         every = np.ones(rows.table.rows) if rows.weights is None else rows.weights
-        return self._known().counts.schema.fitting(rows.table), self._places_of(rows.labels, rows.weights), every
+        return self._known().counts.schema.align(rows.table), self._places_of(rows.labels, rows.weights), every
 
     def _training_rows(self) -> tuple[Any, Any, Any]:
         kept: tuple[Any, Any, Any] | None = vars(self).get("_training")
@@ -610,7 +614,7 @@ class Classifier:
 
     def _loss(self, loss: Any, reject: float | None = None) -> Loss:
         labels = list(self.model_.classes)
-        given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
+        given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
         return given if reject is None else given.with_reject(reject)
 
     def _decided(self, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
@@ -625,9 +629,9 @@ class Classifier:
         """The posterior of each row, and the place of the class that `predict` says."""
 
         def finish(joint: Floats, prior: Floats) -> Floats:
-            return np.column_stack([normalized(joint, prior)[0], most_probable(joint, prior)])
+            return np.column_stack([log_normalize(joint, prior)[0], most_probable(joint, prior)])
 
-        found = scored(model, model.schema.fitting(table, first_row), finish, False, self.threads, first_row)
+        found = scored(model, model.schema.align(table, first_row), finish, False, self.threads, first_row)
         return np.ascontiguousarray(found[:, :-1]), found[:, -1].astype(np.int64)
 
     def _places_of(self, labels: Labels, weights: Floats | None = None) -> Codes:
@@ -686,7 +690,7 @@ class Classifier:
         with examples.naming():
             if before is not None:
                 schema, everything = self._extended(before.counts.schema, examples, defaults)
-                known = before.counts.under(schema)
+                known = before.counts.extended_to(schema)
                 known = known if declared is None else known.declaring(_declared(declared))
                 counted = self._counted(schema, everything)
                 _refuse_other_labels(examples, counted, known)
@@ -699,14 +703,14 @@ class Classifier:
             if isinstance(examples, LabelledStream) and declared is None:
                 check_prior(self.prior, examples.first_classes() if isinstance(self.prior, Mapping) else None)
             said = self.tune is None and self.columns is not None and not isinstance(self.columns, Mapping)
-            sample, everything = examples.glance() if said else examples.sample()
+            sample, everything = examples.peek() if said else examples.sample()
             if isinstance(examples, LabelledStream) and not sample.table.rows:
                 raise DataError("the table has no rows; there is nothing to learn from")
             refuse_empty(sample.table)
             sample = sample.weighing()
             notes = everything.notes or examples.notes
             rows = everything.expected
-            base = settle(sample.table, self.columns, defaults, partly, sample.weights, rows).noting(notes)
+            base = infer_schema(sample.table, self.columns, defaults, partly, sample.weights, rows).with_notes(notes)
             if not partly and (doubt := too_many(sample.labels)):
                 warnings.warn(doubt, stacklevel=4)
 
@@ -722,14 +726,14 @@ class Classifier:
             origin = Origin(target, weight, ignored=examples.ignored, habit=everything.habit or examples.habit)
             if self.tune is None:
                 return self._fitted(count(base), origin)
-            table = base.fitting(sample.table)
+            table = base.align(sample.table)
             counts, tuning = tuned(table, sample.labels, sample.weights, base, count, self.threads)
-            tuning = replace(tuning, schema=tuning.schema.noting(notes))
+            tuning = replace(tuning, schema=tuning.schema.with_notes(notes))
             return replace(self._fitted(counts, origin), tuning=tuning)
 
     def _extended(self, schema: Schema, examples: Examples, defaults: Defaults) -> tuple[Schema, Examples]:
         """The schema with the columns of these rows that it does not know yet, and the rows to be counted by it."""
-        if schema.names is None or examples.names is None or set(examples.names) <= schema.settled:
+        if schema.names is None or examples.names is None or set(examples.names) <= schema.columns_with_family:
             return schema, examples
         sample, everything = examples.sample()
         sample = sample.weighing()
@@ -756,7 +760,7 @@ class Classifier:
         types = {} if anew else self.column_types(y if isinstance(y, str) else None)
         source = open_rows(given, types, None if anew else self._habit)
         if not isinstance(source, Stream):
-            return Labelled.of(source, y, sample_weight)
+            return LabelledTable.of(source, y, sample_weight)
         if isinstance(source, Source) and not anew:
             source = source.without([name for name in self._known().origin.ignored if name in source.names])
         examples = LabelledStream.of(source, y, sample_weight)
@@ -769,7 +773,7 @@ class Classifier:
         return (source if self._habit is None else source.with_habit(self._habit)).reading_as(self.column_types())
 
     @property
-    def _habit(self) -> Habit | None:
+    def _habit(self) -> CellHabits | None:
         return self._known().origin.habit if self.__sklearn_is_fitted__() else None
 
     def _open(self, X: Any) -> Table:  # noqa: N803
@@ -781,12 +785,12 @@ class Classifier:
         fitted = self._known().model if model is None else model
         source = open_rows(X, self.column_types(), self._habit)
         if not isinstance(source, Stream):
-            return scored(fitted, fitted.schema.fitting(source), finish, full, self.threads)
+            return scored(fitted, fitted.schema.align(source), finish, full, self.threads)
 
-        def part(table: Table, first_row: int, shown: Table) -> npt.NDArray[Any]:
-            return scored(fitted, fitted.schema.fitting(table, first_row), finish, full, self.threads, first_row)
+        def score(table: Table, first_row: int, shown: Table) -> npt.NDArray[Any]:
+            return scored(fitted, fitted.schema.align(table, first_row), finish, full, self.threads, first_row)
 
-        return np.concatenate(list(self._each(source, part)))
+        return np.concatenate(list(self._each(source, score)))
 
     def _each(
         self,
@@ -829,7 +833,7 @@ def _warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = N
 
 def _lacking(schema: Schema, names: tuple[str, ...] | None) -> list[str]:
     """The columns that were learned and are not among these."""
-    return sorted(schema.settled.difference(names)) if names else []
+    return sorted(schema.columns_with_family.difference(names)) if names else []
 
 
 def _half_forgotten(absent: list[str]) -> ForgetError:

@@ -2,7 +2,7 @@
 
 import sys
 
-from deciban import ending
+from deciban import shutdown
 
 
 class WithoutPandas:
@@ -19,7 +19,7 @@ class WithoutPandas:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    ending.catch_signals()
+    shutdown.catch_signals()
     sys.meta_path.insert(0, WithoutPandas)
     from deciban.cli import main as run_and_leave
 

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
 from deciban.classifier import Classifier
-from deciban.merging import merged
+from deciban.merge_models import merge_models
 
 
 class BayesClassifier(Classifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -83,4 +83,4 @@ def merge(
         ...
     deciban.errors.DataError: model 1 and model 3 have learned the same rows; leave one out, or force it
     """
-    return merged(models, BayesClassifier, force, names)
+    return merge_models(models, BayesClassifier, force, names)

@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import Any
 
 from deciban.arrays import Floats
-from deciban.data.schema import LATER
-from deciban.data.tables import Table
-from deciban.data.written import Habit
+from deciban.counts import Counts
 from deciban.errors import DataError
-from deciban.model import Counts, Model, estimate
+from deciban.model import Model, estimate
+from deciban.schema.schema import ADDED_LATER
+from deciban.tables.cell_formats import CellHabits
+from deciban.tables.table import Table
 from deciban.tune.tuning import Tuning
 
 
@@ -26,7 +27,7 @@ class Origin:
     weight: str | None = None
     shards: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    habit: Habit | None = field(default=None, metadata=LATER)
+    habit: CellHabits | None = field(default=None, metadata=ADDED_LATER)
 
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))
@@ -54,7 +55,7 @@ class Fitted:
     def plain(self) -> Model:
         """Plain Bayes, each column once with weight 1: what densities and samples come from."""
         refuse_no_weight(self.counts)
-        return estimate(self.counts.heard(self.counts.schema.plain), self.log_prior)
+        return estimate(self.counts.for_schema(self.counts.schema.plain), self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the model, which is made of the rest when it is needed."""

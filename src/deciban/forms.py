@@ -7,10 +7,6 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.data.labels import LabelArray
-from deciban.data.open import open_table
-from deciban.data.schema import Part
-from deciban.data.tables import Table
 from deciban.errors import DataError, UsageError
 from deciban.families.bernoulli import BernoulliLikelihood
 from deciban.families.binned import BinnedLikelihood
@@ -21,7 +17,11 @@ from deciban.families.joint_gaussian import JointNormal
 from deciban.families.log_normal import LogNormalLikelihood, positive_log
 from deciban.families.multinomial import ComplementScore, MultinomialLikelihood
 from deciban.families.poisson import PoissonLikelihood
+from deciban.files.open import open_table
 from deciban.model import Model
+from deciban.schema.schema import ColumnGroup
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
 from deciban.text_tables import aligned
 
 # The features of some rows, NaN where their block says nothing.
@@ -69,16 +69,16 @@ class Form:
     quadratic: Floats | None
     prior: Floats
     terms: tuple[Terms, ...]
-    fitting: Callable[[Table], Table]
+    align: Callable[[Table], Table]
 
     def features(self, X: Any) -> Floats:  # noqa: N803
         """The features of a table, NaN where a cell is missing."""
-        table = self.fitting(open_table(X))
+        table = self.align(open_table(X))
         return np.concatenate([term.read(table) for term in self.terms], axis=1)
 
     def scores(self, X: Any) -> Floats:  # noqa: N803
         """The score of each class, row by class."""
-        table = self.fitting(open_table(X))
+        table = self.align(open_table(X))
         out = np.tile(self.prior, (table.rows, 1))
         for term in self.terms:
             cells = term.read(table)
@@ -130,12 +130,12 @@ class Form:
 def form_of(model: Model, quadratic: bool) -> Form:
     """The form of a model, linear unless `quadratic`; a UsageError that says why where there is none."""
     terms: list[Terms] = []
-    for p, part in enumerate(model.schema.parts):
+    for p, group in enumerate(model.schema.groups):
         weights = model.weights[model.schema.slots[p]]
-        for term in _terms(model, part, model.likelihoods[p], weights):
+        for term in _terms(model, group, model.likelihoods[p], weights):
             if term.quadratic is not None and not quadratic:
                 raise UsageError(
-                    f"{', '.join(term.names[:4])}: {part.family} has variances that differ between classes (one "
+                    f"{', '.join(term.names[:4])}: {group.family} has variances that differ between classes (one "
                     f"without rows has that of all): the score is quadratic; use quadratic_form() or Pooled() variances"
                 )
             if not (np.isfinite(term.weights).all() and np.isfinite(term.offset).all()):
@@ -156,55 +156,55 @@ def form_of(model: Model, quadratic: bool) -> Form:
             if term.quadratic is not None:
                 curved[:, start:stop, start:stop] = term.quadratic
             start = stop
-    return Form(model.classes, names, weights, offset, curved, prior, tuple(terms), model.schema.fitting)
+    return Form(model.classes, names, weights, offset, curved, prior, tuple(terms), model.schema.align)
 
 
-def _terms(model: Model, part: Part, likelihood: Any, weights: Floats) -> Sequence[Terms]:
+def _terms(model: Model, group: ColumnGroup, likelihood: Any, weights: Floats) -> Sequence[Terms]:
     """What each block of a part adds."""
     name = model.schema.column_name
-    columns = part.columns
+    columns = group.columns
     if isinstance(likelihood, JointNormal):
-        return [_joint(part, likelihood, weights[0], [name(column) for column in columns])] if weights[0] else []
+        return [_joint(group, likelihood, weights[0], [name(column) for column in columns])] if weights[0] else []
     if isinstance(likelihood, MultinomialLikelihood | ComplementScore):
         slope = likelihood.log_share if isinstance(likelihood, MultinomialLikelihood) else likelihood.weight
-        read = _amounts(part)
+        read = _amounts(group)
         names = tuple(name(column) for column in columns)
         return [Terms(names, read, weights[0] * slope, np.zeros(slope.shape[1]))] if weights[0] else []
     found = []
     for j, column in enumerate(columns):
         if weights[j] != 0.0:
-            found += _single(part, likelihood, j, weights[j], name(column))
+            found += _single(group, likelihood, j, weights[j], name(column))
     return found
 
 
-def _amounts(part: Part) -> Read:
+def _amounts(group: ColumnGroup) -> Read:
     def read(table: Table) -> Floats:
-        cells: Any = part.family.read(table, part.columns)
+        cells: Any = group.family.read(table, group.columns)
         dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
         return np.asarray(np.nan_to_num(np.asarray(dense, dtype=np.float64)))
 
     return read
 
 
-def _numbers(part: Part, j: int, transform: Callable[[Floats], Floats] = lambda x: x) -> Read:
+def _numbers(group: ColumnGroup, j: int, transform: Callable[[Floats], Floats] = lambda x: x) -> Read:
     def read(table: Table) -> Floats:
-        return transform(np.asarray(table.numbers([part.columns[j]]), dtype=np.float64))
+        return transform(np.asarray(table.numbers([group.columns[j]]), dtype=np.float64))
 
     return read
 
 
-def _flag(part: Part, j: int, threshold: float) -> Read:
+def _flag(group: ColumnGroup, j: int, threshold: float) -> Read:
     def read(table: Table) -> Floats:
-        cells: Any = table.amounts([part.columns[j]])
+        cells: Any = table.amounts([group.columns[j]])
         dense = np.asarray(cells if isinstance(cells, np.ndarray) else cells.matrix().toarray(), dtype=np.float64)
         return np.asarray(np.where(np.isnan(dense), np.nan, dense > threshold))
 
     return read
 
 
-def _indicators(part: Part, likelihood: Any, j: int, size: int) -> Read:
+def _indicators(group: ColumnGroup, likelihood: Any, j: int, size: int) -> Read:
     def read(table: Table) -> Floats:
-        codes = likelihood.codes(part.family.read(table, part.columns))[:, j]
+        codes = likelihood.codes(group.family.read(table, group.columns))[:, j]
         out: Floats = (codes[:, None] == np.arange(size)).astype(np.float64)
         out[codes < 0] = np.nan
         return out
@@ -212,11 +212,11 @@ def _indicators(part: Part, likelihood: Any, j: int, size: int) -> Read:
     return read
 
 
-def _single(part: Part, likelihood: Any, j: int, weight: float, name: str) -> list[Terms]:
+def _single(group: ColumnGroup, likelihood: Any, j: int, weight: float, name: str) -> list[Terms]:
     """The terms of one column."""
     if isinstance(likelihood, BernoulliLikelihood):
         slope = weight * (likelihood.one[j] - likelihood.zero[j])
-        read = _flag(part, j, likelihood.threshold)
+        read = _flag(group, j, likelihood.threshold)
         return [Terms((name,), read, slope[None], weight * likelihood.zero[j])]
     if isinstance(likelihood, CategoricalLikelihood | BinnedLikelihood):
         rows = slice(int(likelihood.start[j]), int(likelihood.start[j + 1]))
@@ -228,24 +228,26 @@ def _single(part: Part, likelihood: Any, j: int, weight: float, name: str) -> li
             width = 2.0**bins.exponent
             names = [f"{name} in [{cell * width:.6g}, {(cell + 1) * width:.6g})" for cell in bins.cells]
         names.append(f"{name} = something else")
-        return [Terms(tuple(names), _indicators(part, likelihood, j, len(names)), table, np.zeros(table.shape[1]))]
+        return [Terms(tuple(names), _indicators(group, likelihood, j, len(names)), table, np.zeros(table.shape[1]))]
     if isinstance(likelihood, PoissonLikelihood):
-        return [Terms((name,), _numbers(part, j), weight * likelihood.log_rate[j][None], -weight * likelihood.rate[j])]
+        return [Terms((name,), _numbers(group, j), weight * likelihood.log_rate[j][None], -weight * likelihood.rate[j])]
     if isinstance(likelihood, GammaLikelihood):
         slopes = weight * np.stack([likelihood.slope[j], likelihood.power[j]])
-        both = _numbers(part, j, lambda x: np.concatenate([np.where(x > 0.0, x, np.nan), positive_log(x)], axis=1))
+        both = _numbers(group, j, lambda x: np.concatenate([np.where(x > 0.0, x, np.nan), positive_log(x)], axis=1))
         return [Terms((name, f"log({name})"), both, slopes, weight * likelihood.offset[j])]
     if isinstance(likelihood, Normal | LogNormalLikelihood):
-        return _normal(part, likelihood, j, weight, name)
-    raise UsageError(f"{name}: {part.family} has no linear or quadratic form")
+        return _normal(group, likelihood, j, weight, name)
+    raise UsageError(f"{name}: {group.family} has no linear or quadratic form")
 
 
-def _normal(part: Part, likelihood: Normal | LogNormalLikelihood, j: int, weight: float, name: str) -> list[Terms]:
+def _normal(
+    group: ColumnGroup, likelihood: Normal | LogNormalLikelihood, j: int, weight: float, name: str
+) -> list[Terms]:
     """-(x - m)²/2v without its part in x² where that is the same for every class."""
     in_logs = isinstance(likelihood, LogNormalLikelihood)
     normal: Normal = likelihood.normal if isinstance(likelihood, LogNormalLikelihood) else likelihood
     name = f"log({name})" if in_logs else name
-    read = _numbers(part, j, positive_log) if in_logs else _numbers(part, j)
+    read = _numbers(group, j, positive_log) if in_logs else _numbers(group, j)
     variance, mean, centre = normal.variance[j], normal.mean[j], normal.centre[j]
     if not (variance > 0.0).all():
         return []  # a constant column says nothing
@@ -258,22 +260,22 @@ def _normal(part: Part, likelihood: Normal | LogNormalLikelihood, j: int, weight
     return [Terms((name,), read, slope[None], offset, curve[:, None, None], centre)]
 
 
-def _joint(part: Part, likelihood: JointNormal, weight: float, names: list[str]) -> Terms:
+def _joint(group: ColumnGroup, likelihood: JointNormal, weight: float, names: list[str]) -> Terms:
     varies = np.flatnonzero(np.isfinite(likelihood.unit))
     unit, centre = likelihood.unit[varies], likelihood.centre[varies]
     matrices = likelihood.covariance[:, varies][:, :, varies] * np.outer(unit, unit)
     inverses = np.stack([np.linalg.inv(matrix) for matrix in matrices])
-    group = likelihood.group
+    matrix_of = likelihood.group
     mean = likelihood.mean[:, varies] * unit  # beyond the centre
-    slope = weight * np.einsum("cij,cj->ic", inverses[group], mean)
-    offset = -0.5 * weight * np.einsum("ci,cij,cj->c", mean, inverses[group], mean)
+    slope = weight * np.einsum("cij,cj->ic", inverses[matrix_of], mean)
+    offset = -0.5 * weight * np.einsum("ci,cij,cj->c", mean, inverses[matrix_of], mean)
 
     def read(table: Table) -> Floats:
-        return np.asarray(table.numbers([part.columns[k] for k in varies]), dtype=np.float64)
+        return np.asarray(table.numbers([group.columns[k] for k in varies]), dtype=np.float64)
 
     kept = tuple(names[k] for k in varies)
-    if np.unique(group).size == 1:
+    if np.unique(matrix_of).size == 1:
         return Terms(kept, read, slope, offset, centre=centre)
-    curve = -0.5 * weight * inverses[group]
-    logs = np.array([np.linalg.slogdet(matrix)[1] for matrix in matrices])[group]
+    curve = -0.5 * weight * inverses[matrix_of]
+    logs = np.array([np.linalg.slogdet(matrix)[1] for matrix in matrices])[matrix_of]
     return Terms(kept, read, slope, offset - 0.5 * weight * logs, curve, centre)

@@ -11,9 +11,11 @@ import numpy as np
 import scipy
 
 from deciban.arrays import Floats, Integers
-from deciban.data.tables import Table
-from deciban.families.base import Covariance
-from deciban.model import Counts, Guard, Model, posteriors
+from deciban.counts import Counts, Guard
+from deciban.families.protocols import Covariance
+from deciban.model import Model
+from deciban.posterior import posteriors
+from deciban.tables.table import Table
 
 # Rows are looked at in pieces of so many, and of so many cells row by class.
 MOST_ROWS = 1 << 14
@@ -62,10 +64,10 @@ def posterior_intervals(
 def add_errors(model: Model, counts: Counts, table: Table, first_row: int, out: Covariance) -> None:
     """Add the errors of log P(row | class)."""
     guard = Guard(model.schema, first_row)
-    for p, (part, statistic) in enumerate(zip(model.schema.parts, counts.statistics, strict=True)):
-        cells = guard(p, part.family.read, table, part.columns)
+    for p, (group, statistic) in enumerate(zip(model.schema.groups, counts.statistics, strict=True)):
+        cells = guard(p, group.family.read, table, group.columns)
         weight = model.weights[model.schema.slots[p]]
-        guard(p, part.family.add_covariance, model.likelihoods[p], statistic, cells, weight, out)
+        guard(p, group.family.add_covariance, model.likelihoods[p], statistic, cells, weight, out)
 
 
 @dataclass(frozen=True)

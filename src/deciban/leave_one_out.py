@@ -7,23 +7,19 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Codes, Floats
-from deciban.data.labels import LabelArray
-from deciban.data.tables import Table
+from deciban.counts import Counts
 from deciban.decisions.loss import Loss
 from deciban.decisions.priors import log_prior
 from deciban.errors import DataError, UsageError
-from deciban.families.base import LeftOut
-from deciban.fit import in_order, one_blas_thread, row_ranges
-from deciban.model import Counts, Evidence, Model, normalized
+from deciban.families.protocols import LeftOut
+from deciban.figures import LEAST_PROBABILITY, Calibration
+from deciban.model import Evidence, Model
+from deciban.parallel import map_in_threads, one_blas_thread, row_ranges
+from deciban.posterior import log_normalize
 from deciban.progress import progress
-from deciban.text_tables import aligned, amount, counted
-
-# Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
-LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-
-# By this much the log likelihood of rows gets higher by chance in one of twenty cases, where one number is fitted that
-# says nothing: half of 3.84, the quantile of chi² with one degree of freedom.
-BY_CHANCE = 1.92
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
+from deciban.text_tables import counted
 
 NOT_LEARNED = (
     "these rows cannot be left out: the model has not learned them, or has let them fade; "
@@ -33,66 +29,6 @@ NOT_LEARNED = (
 # Numbers of evidence of one batch, and the most that are kept.
 BATCH_EVIDENCE = 1 << 21
 MOST_EVIDENCE = 1 << 26
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How often the most probable class was right, by how probable it was said to be.
-
-    `sums` has for each bin the number of its rows, and the sums of what was claimed of them and of what was right, so
-    that the calibrations of several sets of rows add. Bins without rows are left out of what is shown.
-    """
-
-    sums: Floats
-
-    @classmethod
-    def of(cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = 15) -> "Calibration":
-        best = posterior.argmax(axis=1)
-        top = posterior[np.arange(len(best)), best]
-        place = np.minimum((top * bins).astype(np.int64), bins - 1)
-        parts = (weights, weights * top, weights * (best == labels))
-        return cls(np.stack([np.bincount(place, part, bins).astype(np.float64) for part in parts]))
-
-    def __add__(self, other: "Calibration") -> "Calibration":
-        """That of both sets of rows."""
-        return Calibration(self.sums + other.sums)
-
-    @property
-    def weight(self) -> Floats:
-        return np.asarray(self.sums[0][self.sums[0] > 0.0])
-
-    @property
-    def claimed(self) -> Floats:
-        """The mean of what was claimed in each bin."""
-        return np.asarray(self.sums[1][self.sums[0] > 0.0] / self.weight)
-
-    @property
-    def right(self) -> Floats:
-        """The share of the rows of each bin that was right."""
-        return np.asarray(self.sums[2][self.sums[0] > 0.0] / self.weight)
-
-    @property
-    def error(self) -> float:
-        """The expected calibration error: by how much claims and facts differ on average; NaN of no rows."""
-        if not self.weight.size:
-            return float("nan")
-        return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
-
-    def as_dicts(self) -> list[dict[str, float]]:
-        """A line for each bin, for programs."""
-        columns = self.claimed.tolist(), self.right.tolist(), self.weight.tolist()
-        return [
-            {"claimed": said, "right": right, "rows": int(rows) if rows == int(rows) else rows}
-            for said, right, rows in zip(*columns, strict=True)
-        ]
-
-    def __str__(self) -> str:
-        if not self.weight.size:
-            return "no row to calibrate by"
-        lines = [("claimed", "right", "rows")]
-        for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
-            lines.append((f"{claimed:.3f}", f"{right:.3f}", amount(weight)))
-        return f"{aligned(lines, right=range(3))}\nexpected calibration error {self.error:.4f}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,7 +70,7 @@ class LeaveOneOut:
 
     def expected_cost(self, loss: Any) -> float:
         """The mean cost of the least-risk decisions; the loss is whatever `Loss.of` takes, decision first."""
-        matrix = Loss.of(loss).fitting(list(self.classes)).matrix
+        matrix = Loss.of(loss).for_classes(list(self.classes)).matrix
         decisions = (self.posterior @ matrix.T).argmin(axis=1)
         return float(np.average(matrix[decisions, self.labels], weights=self.weights))
 
@@ -183,19 +119,19 @@ def leave_one_out(
     def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Floats | None]:
         here = slice(*span)
         with np.errstate(all="ignore"):  # of rows that were never learned
-            values = model.evidence_left_out(counts, table.slice(*span), rows[here], span[0])
+            values = model.left_out_evidence_of(counts, table.slice(*span), rows[here], span[0])
         evidence = Evidence(model.schema.block_names, model.classes, values, model.weights, model.bias, priors[here])
         joint = evidence.log_joint
         if np.isnan(joint).any():
             raise DataError(NOT_LEARNED)
-        posterior = normalized(joint, model.log_prior)[0]
+        posterior = log_normalize(joint, model.log_prior)[0]
         impossible = joint.max(axis=1) == -np.inf
         posterior[impossible] = np.exp(priors[here][impossible])
         return joint, posterior, values if keep else None
 
     parts = []
     with progress("leaving out", "rows", labels.size) as advance:
-        for part in in_order(batch, row_ranges(labels.size, most), threads):
+        for part in map_in_threads(batch, row_ranges(labels.size, most), threads):
             parts.append(part)
             advance(len(part[0]))
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
@@ -208,7 +144,7 @@ def leave_one_out(
 
 def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
     """The log prior of each row, from the classes of the others."""
-    amounts, amount = np.unique(rows.taken, return_inverse=True)
+    amounts, amount = np.unique(rows.removed, return_inverse=True)
     classes = counts.classes.size
     found = np.empty((amounts.size, classes, classes))
     for k, label in np.ndindex(amounts.size, classes):

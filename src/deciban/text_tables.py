@@ -118,3 +118,8 @@ def as_written(value: float) -> str:
     ('1242486', '0.3', '-12.5', '1e+300')
     """
     return f"{value:.0f}" if value == round(value, 0) and abs(value) < 1e15 else f"{value:.12g}"
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    shown = [repr(name) for name in names]
+    return ", ".join(shown[:most] + ([f"… ({len(shown)} in all)"] if len(shown) > most else []))

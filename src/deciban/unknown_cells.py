@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.data.tables import Frame, Table
 from deciban.errors import BadCell
 from deciban.families import Categorical
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.model import Model
 from deciban.statistics.levels import encode
+from deciban.tables.table import Frame, Table
 from deciban.text_tables import counted, shortened
 
 # Columns that are named.
@@ -25,9 +25,9 @@ class UnknownCells:
     def __init__(self, model: Model) -> None:
         self._names = {model.schema.column_name(column): column for column in range(model.schema.width)}
         self._levels: dict[int, pa.Array] = {}
-        for part, likelihood in zip(model.schema.parts, model.likelihoods, strict=True):
-            if isinstance(part.family, Categorical) and isinstance(likelihood, CategoricalLikelihood):
-                self._levels.update(zip(part.columns, likelihood.levels, strict=True))
+        for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
+            if isinstance(group.family, Categorical) and isinstance(likelihood, CategoricalLikelihood):
+                self._levels.update(zip(group.columns, likelihood.levels, strict=True))
         self.missing: Counter[str] = Counter()
         self.unseen: Counter[str] = Counter()
         self.examples: dict[str, Any] = {}

@@ -213,8 +213,8 @@ def test_what_a_column_looks_like_is_kept_with_the_model(deciban: Deciban) -> No
     assert deciban("fit", "b.csv", "-t", "kind", "-o", "b.dcb", "--plain").err == ""
     assert deciban("merge", "b.dcb", "a.dcb", "-o", "both.dcb").err == warned
     schema = load("both.dcb").counts_.schema
-    assert schema.looking_like("identifier") == ["number", "name"]
-    assert schema.looking_like("numbers") == ["amount"]
+    assert schema.columns_like("identifier") == ["number", "name"]
+    assert schema.columns_like("numbers") == ["amount"]
     assert schema.looks_like == ("", "identifier", "identifier", "numbers")
 
 

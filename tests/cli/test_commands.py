@@ -318,8 +318,10 @@ def test_new_classes_are_told(deciban: Deciban, model: str) -> None:
     """A slip in a label would else become a class without a word."""
     Path("more.csv").write_text(f"{HEADER}\n40,Ulm,yse\n50,Bern,yes\n41,Ulm,yse\n60,Bern,perhaps\n")
     answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
-    told = "more.csv has classes that are new to the model: 'perhaps' (1 row), 'yse' (2 rows, perhaps 'yes')"
-    assert (answer.code, told in answer.err) == (0, True), answer.err
+    translated_errors = (
+        "more.csv has classes that are new to the model: 'perhaps' (1 row), 'yse' (2 rows, perhaps 'yes')"
+    )
+    assert (answer.code, translated_errors in answer.err) == (0, True), answer.err
     Path("good.csv").write_text(f"{HEADER}\n40,Ulm,no\n")
     assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
 

@@ -30,7 +30,7 @@ def test_programs_get_columns_values_and_steps(deciban: Deciban, model: str) -> 
         assert steps["prior"][label] == pytest.approx(len(cells) / len(rows))
         oracle = stats.norm(cells.mean(), cells.std()).logpdf(45.5)
         assert age["log_likelihood"][label] == pytest.approx(oracle)
-        assert age["working"][label].startswith("N(45.5; mean ")
+        assert age["formula"][label].startswith("N(45.5; mean ")
         whole = math.log(steps["prior"][label]) + sum(b["log_likelihood"][label] for b in steps["blocks"])
         assert steps["log_joint"][label] == pytest.approx(whole)
     assert steps["posterior"] == first["posterior"]

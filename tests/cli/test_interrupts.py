@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from deciban.data.scan import connect
+from deciban.files.scan import connect
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
 COMMAND = str(Path(sys.executable).with_name("deciban"))
@@ -124,7 +124,7 @@ def test_a_signal_while_modules_are_imported_or_at_the_exit_is_no_fault(
 
 def test_an_ignored_signal_stays_ignored() -> None:
     """That of nohup."""
-    script = "from deciban import ending; ending.catch_signals(); import os; os.kill(os.getpid(), 1); os._exit(7)"
+    script = "from deciban import shutdown; shutdown.catch_signals(); import os; os.kill(os.getpid(), 1); os._exit(7)"
     done = subprocess.run(
         [sys.executable, "-c", script], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
     )
@@ -134,14 +134,14 @@ def test_an_ignored_signal_stays_ignored() -> None:
 def test_an_interrupt_tells_what_was_written_before_and_removes_the_rest(tmp_path: Path) -> None:
     script = """
 import os, signal
-from deciban import ending
-from deciban.data.write import replacing
-ending.catch_signals()
+from deciban import shutdown
+from deciban.files.write import replacing
+shutdown.catch_signals()
 with replacing("done.txt") as file:
     file.write(b"all")
 os.makedirs("folder/inner")
 open("folder/inner/file", "w").close()
-ending.remove_in_the_end("folder")
+shutdown.remove_at_exit("folder")
 with replacing("half.txt") as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGINT)

@@ -70,7 +70,7 @@ def test_a_folder_of_documents(deciban: Deciban) -> None:
     Path("inbox/b.txt").write_text("see you at lunch on Monday")
     answer = deciban("predict", "documents.dcb", "inbox", "--keep", "file")
     assert [line.split(",")[:2] for line in answer.out.splitlines()[1:]] == [["a.txt", "spam"], ["b.txt", "ham"]]
-    assert "text" in load("documents.dcb").schema_.settled
-    assert "file" not in load("documents.dcb").schema_.settled
+    assert "text" in load("documents.dcb").schema_.columns_with_family
+    assert "file" not in load("documents.dcb").schema_.columns_with_family
     judged = deciban("evaluate", "corpus", "-t", "folder", "--folds", "3")
     assert judged.code == 0

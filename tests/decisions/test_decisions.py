@@ -188,11 +188,11 @@ def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
     }
     loss = Loss.of(pairs)
     expected = [[0.0, 100.0], [1.0, 0.0], [5.0, 5.0]]
-    assert loss.fitting(["healthy", "sick"]).matrix.tolist() == expected
+    assert loss.for_classes(["healthy", "sick"]).matrix.tolist() == expected
     frame = pd.DataFrame(expected, index=["healthy", "sick", "test"], columns=["healthy", "sick"])
     (tmp_path / "loss.csv").write_text("decide,sick,healthy\nhealthy,100,0\nsick,0,1\ntest,5,5\n")
     for said in (frame, frame[["sick", "healthy"]], tmp_path / "loss.csv", str(tmp_path / "loss.csv"), loss):
-        fitting = Loss.of(said).fitting(["healthy", "sick"])
+        fitting = Loss.of(said).for_classes(["healthy", "sick"])
         assert fitting.matrix.tolist() == expected
         assert fitting.decisions == ("healthy", "sick", "test")
     assert Loss.of({"healthy": 1, "sick": 100}).matrix.tolist() == [[0, 100], [1, 0]]
@@ -202,7 +202,7 @@ def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
         "sick              1        0",
         "test              5        5",
     ]
-    numbers = Loss.of({(0, 1): 3, (1, 0): 2}).fitting(np.array([0, 1]))
+    numbers = Loss.of({(0, 1): 3, (1, 0): 2}).for_classes(np.array([0, 1]))
     assert numbers.matrix.tolist() == [[0, 3], [2, 0]]
 
 
@@ -433,7 +433,7 @@ def test_labels_match_when_they_are_equal_and_by_spelling_only_then() -> None:
     flags = textbook().fit([[0.0], [1.0], [2.0]], [False, True, True])
     assert flags.decide([[1.0]], {0: 1, 1: 5}).decision.dtype == bool
     with pytest.raises(ValueError, match="does not fit"):
-        Loss([[0, 1, 7], [5, 0, 9]], decisions=[0, 1], classes=[0, 1, "1"]).fitting([0, 1])
+        Loss([[0, 1, 7], [5, 0, 9]], decisions=[0, 1], classes=[0, 1, "1"]).for_classes([0, 1])
     dates = np.array(["2020-01-01"] * 2 + ["2021-01-01"] * 2, "M8[ns]")
     clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], dates)
     np.testing.assert_array_equal(clf.decide([[1.0]]).decision, clf.predict([[1.0]]))

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from deciban.data.open import open_table
 from deciban.explain.diagnose import LEVELS, dependences_of
 from deciban.explain.independence import chance_of, grouped
+from deciban.files.open import open_table
 from deciban.tune.blocks import few_levels
 from deciban.tune.rows import Rows
 from tests import textbook

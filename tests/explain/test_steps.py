@@ -11,11 +11,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB
 
 from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
-from deciban.data.schema import Part
-from deciban.data.tables import Frame
+from deciban.counts import Counts
 from deciban.datasets import messages, weather
 from deciban.explain.steps import Steps
-from deciban.model import Counts, estimate
+from deciban.model import estimate
+from deciban.schema.schema import ColumnGroup
+from deciban.tables.table import Frame
 from deciban.text_tables import width_of
 from tests import textbook
 
@@ -75,13 +76,13 @@ def test_a_column_that_speaks_twice_is_told_by_its_family() -> None:
     table = pa.table({"a": RNG.normal(Y, 1.0), "b": RNG.normal(Y, 1.0)})
     base = textbook(JointGaussian()).fit(table, Y)
     schema = base.counts_.schema
-    part = schema.parts[0]
-    more = (part, Part(JointTable(cuts=((0.0,), (0.0,))), (0, 1), ("", ""), beside=True))
-    wide = replace(schema, parts=(*more, replace(more[1], family=JointTable(alpha=0.5, cuts=((0.0,), (0.0,))))))
+    part = schema.groups[0]
+    more = (part, ColumnGroup(JointTable(cuts=((0.0,), (0.0,))), (0, 1), ("", ""), auxiliary=True))
+    wide = replace(schema, groups=(*more, replace(more[1], family=JointTable(alpha=0.5, cuts=((0.0,), (0.0,))))))
     counts = Counts.empty(wide, np.array([0, 1]))
-    cells = [p.family.read(Frame(table), p.columns) for p in wide.parts]
+    cells = [p.family.read(Frame(table), p.columns) for p in wide.groups]
     statistics = tuple(
-        p.family.count(c, Y.astype(np.int32), np.ones(60), 2) for p, c in zip(wide.parts, cells, strict=True)
+        p.family.count(c, Y.astype(np.int32), np.ones(60), 2) for p, c in zip(wide.groups, cells, strict=True)
     )
     counts = replace(counts, statistics=statistics, class_weight=np.array([30.0, 30.0]))
     steps = Steps.of(estimate(counts, np.log([0.5, 0.5])), Frame(table.slice(0, 1)))

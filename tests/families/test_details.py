@@ -19,8 +19,8 @@ from deciban import (
     Poisson,
     Pooled,
 )
-from deciban.statistics import Cells
-from deciban.statistics.cells import MOST_CELLS
+from deciban.statistics import Bins
+from deciban.statistics.bins import MOST_CELLS
 from tests import textbook
 
 RNG = np.random.default_rng(2)
@@ -28,8 +28,8 @@ X = RNG.gamma(3.0, 2.0, (80, 2)) + 0.1
 Y = RNG.integers(0, 2, 80)
 
 
-def cells(x: np.ndarray) -> Cells:
-    return Cells.count(x.reshape(-1, 1), np.zeros(x.size, dtype=np.int32), np.ones(x.size), 1)
+def cells(x: np.ndarray) -> Bins:
+    return Bins.count(x.reshape(-1, 1), np.zeros(x.size, dtype=np.int32), np.ones(x.size), 1)
 
 
 def test_shards_of_different_resolution_merge_to_the_counts_of_all_rows() -> None:

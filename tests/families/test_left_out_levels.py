@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import Categorical
-from deciban.families.base import LeftOut, score_anew
+from deciban.families.leave_one_out import score_anew
+from deciban.families.protocols import LeftOut
 
 
 @pytest.mark.parametrize("levels", [None, ("x", "y", "z")])

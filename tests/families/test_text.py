@@ -26,9 +26,10 @@ from sklearn.pipeline import make_pipeline
 
 from deciban import BayesClassifier, Categorical, Text, kernels, load, merge
 from deciban.errors import DataError, DecibanError, ForgetError, UsageError
-from deciban.families.base import Covariance, LeftOut
+from deciban.families.protocols import Covariance, LeftOut
 from deciban.statistics import Words
-from deciban.statistics.words import Vocabulary, _buckets
+from deciban.statistics.vocabulary import Vocabulary
+from deciban.statistics.words import _buckets
 
 MAILS = ["win money now", "cheap money", "lunch at noon", "see you at lunch"] * 5
 KINDS = ["spam", "spam", "ham", "ham"] * 5
@@ -36,7 +37,7 @@ KINDS = ["spam", "spam", "ham", "ham"] * 5
 
 def words_of(clf: BayesClassifier, column: int = 0) -> tuple[list[str], np.ndarray]:
     """The vocabulary of a column and its counts, word by class."""
-    statistic = next(s for s in clf.counts_.statistics if isinstance(s, Words)).in_order
+    statistic = next(s for s in clf.counts_.statistics if isinstance(s, Words)).in_sorted_order
     return statistic.vocabularies[column].array.to_pylist(), statistic.tables[column]
 
 
@@ -132,12 +133,12 @@ def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
     assert_array_equal(np.sort(table[len(rare) :].sum(axis=1)), kept)
 
     shards = [BayesClassifier(Text(most_words=most), tune=None).fit(texts[k::7], labels[k::7]) for k in range(7)]
-    merged = sum(shards[1:], shards[0])
-    assert len(words_of(merged)[0]) <= most + merged.counts_.statistics[0].buckets
-    assert_allclose(groups_of(merged), groups_of(clf))
-    assert "common" in words_of(merged)[0]
+    merge_models = sum(shards[1:], shards[0])
+    assert len(words_of(merge_models)[0]) <= most + merge_models.counts_.statistics[0].buckets
+    assert_allclose(groups_of(merge_models), groups_of(clf))
+    assert "common" in words_of(merge_models)[0]
 
-    for whole in (clf, merged):
+    for whole in (clf, merge_models):
         left = whole
         for shard in shards[:-1]:
             left = left - shard
@@ -312,14 +313,14 @@ def test_words_cannot_be_chosen_to_collide(monkeypatch: pytest.MonkeyPatch) -> N
     for words in map(Vocabulary.of, (crafted, same_middle, same_ends, numbers)):
         seeds = rng.integers(0, 2**64, (200, 5), dtype=np.uint64) | np.uint64(1)
         assert max(displacement(words, some) for some in seeds) < 0.65  # words drawn by chance: 0.475 +- 0.025
-    monkeypatch.setattr("deciban.statistics.words.SEEDS", known)
-    monkeypatch.setattr("deciban.families.tokens.SEEDS", known)
+    monkeypatch.setattr("deciban.statistics.vocabulary.SEEDS", known)
+    monkeypatch.setattr("deciban.families.text.tokens.SEEDS", known)
     clf = BayesClassifier(Text(stop_words=crafted[:10]), tune=None).fit(
         [" ".join(crafted), *crafted], [0] + [1, 2] * 2000
     )
     assert vocabulary(clf) == sorted(crafted[10:])  # right all the same
     assert words_of(clf)[1].sum() == 2 * 3990
-    run = "import sys; sys.path[:0] = ['src']; from deciban.statistics.words import SEEDS; print(SEEDS.tolist())"
+    run = "import sys; sys.path[:0] = ['src']; from deciban.statistics.vocabulary import SEEDS; print(SEEDS.tolist())"
     seen = {subprocess.run([sys.executable, "-c", run], capture_output=True, text=True).stdout for _ in range(2)}
     assert len(seen) == 2
 
@@ -591,11 +592,11 @@ def test_texts_that_come_and_go(family: Text, tmp_path: Path) -> None:
     other = one.shard(second, LABELS[45:])
     for name, clf in (("one", one), ("other", other)):
         clf.save(tmp_path / f"{name}.dcb")
-    merged = merge([tmp_path / "one.dcb", tmp_path / "other.dcb"])
+    merge_models = merge([tmp_path / "one.dcb", tmp_path / "other.dcb"])
     both = BayesClassifier({"text": family}, tune=None).fit(whole, LABELS)
     grown = pickle.loads(pickle.dumps(one)).partial_fit(second, LABELS[45:])
     if family.most_words is None:
-        for clf in (one + other, merged, grown):
+        for clf in (one + other, merge_models, grown):
             assert_allclose(clf.predict_proba(TABLE), both.predict_proba(TABLE), rtol=1e-9)
         assert_allclose((both - other).predict_proba(TABLE), before, rtol=1e-9)
         assert_allclose(grown.forget(second, LABELS[45:]).predict_proba(TABLE), before, rtol=1e-9)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
-from deciban.statistics.words import Index, Vocabulary, counted_words
+from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
+from deciban.statistics.vocabulary import Index, Vocabulary
+from deciban.statistics.words import counted_words
 
 TEXTS = (
     "Die Straße ist heiß; DIE STRASSE, DIE STRAẞE! Über Größe_und_Maß, Donaudampfschifffahrts\u00adgesellschaft",
@@ -244,7 +245,7 @@ def test_words_do_not_depend_on_how_much_room_there_is_at_first(
     small = Index(np.zeros((16, 4), dtype=np.uint64), np.empty(16, dtype=np.uint8), np.zeros(1, dtype=np.int64), 0)
     monkeypatch.setattr(Index, "empty", classmethod(lambda cls, size: small))
     tiny = [np.zeros(8, dtype=kind) for kind in (np.uint8, np.int64, np.int64)]
-    monkeypatch.setattr("deciban.families.tokens.room", lambda size, words: tuple(array.copy() for array in tiny))
+    monkeypatch.setattr("deciban.families.text.tokens.room", lambda size, words: tuple(array.copy() for array in tiny))
     found = learned(tokens, texts)
     assert found[0].array.equals(expected[0].array)
     for one, other in zip(found[1:], expected[1:], strict=True):
@@ -255,7 +256,7 @@ def test_many_short_words_in_one_text_need_no_more_room(monkeypatch: pytest.Monk
     """Each is a group of characters: room for groups ran out again and again, and the room for characters grew too."""
     grown: list[int] = []
     monkeypatch.setattr(
-        "deciban.families.tokens.longer", lambda array, least: grown.append(array.size) or array.repeat(2)
+        "deciban.families.text.tokens.longer", lambda array, least: grown.append(array.size) or array.repeat(2)
     )
     numbers, _, _ = Text(analyzer="char_wb", ngram_range=(2, 2)).tokens.learned(pa.array(["a b " * 20_000]))
     assert numbers.size == 80_000

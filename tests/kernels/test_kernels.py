@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from deciban import kernels
 from deciban.arrays import SparseRows, in_lanes
 from deciban.families.bernoulli import Exchange
-from deciban.statistics.cells import counted_column
+from deciban.statistics.bins import counted_column
 
 RNG = np.random.default_rng(5)
 N, M, K = 40, 3, 4

@@ -26,13 +26,13 @@ from deciban import (
     Shrunk,
     Text,
 )
-from deciban.data.examples import Labelled
-from deciban.data.infer import Defaults, settle
-from deciban.data.labels import encode_labels
-from deciban.data.open import open_table
-from deciban.data.schema import Schema
-from deciban.fit import batches, fold
-from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Words
+from deciban.counting import batches, fold
+from deciban.files.open import open_table
+from deciban.schema.infer import Defaults, infer_schema
+from deciban.schema.schema import Schema
+from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words
+from deciban.tables.labelled import LabelledTable
+from deciban.tables.labels import encode_labels
 
 Rng = np.random.Generator
 
@@ -127,7 +127,7 @@ def rows_of(X: Any, index: Any) -> Any:
 
 
 def schema_of(case: Case, X: Any) -> Schema:
-    return settle(open_table(X), case.spec, Defaults())
+    return infer_schema(open_table(X), case.spec, Defaults())
 
 
 def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | None = 1) -> Counts:
@@ -135,7 +135,7 @@ def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | 
     table = open_table(X)
     labels = encode_labels(np.asarray(y), table.rows)
     weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return fold(batches(Labelled(table, labels, weights), schema), Counts.empty(schema), threads)
+    return fold(batches(LabelledTable(table, labels, weights), schema), Counts.empty(schema), threads)
 
 
 def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray | float = 0.0) -> None:
@@ -149,7 +149,7 @@ def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray |
 def assert_same_statistic(a: Any, b: Any, exact: bool) -> None:
     """Equal to the bit where it counts, to 1e-12 where it measures."""
     assert type(a) is type(b)
-    if isinstance(a, Several):
+    if isinstance(a, Combined):
         for one, other in zip(a.parts, b.parts, strict=True):
             assert_same_statistic(one, other, exact)
     elif isinstance(a, Levels):
@@ -166,12 +166,12 @@ def assert_same_statistic(a: Any, b: Any, exact: bool) -> None:
         np.testing.assert_array_equal(a.tuples, b.tuples)
         _floats_agree(a.table, b.table, exact)
     elif isinstance(a, Words):
-        a, b = a.in_order, b.in_order
+        a, b = a.in_sorted_order, b.in_sorted_order
         for one, other in zip(a.vocabularies, b.vocabularies, strict=True):
             assert one.array.to_pylist() == other.array.to_pylist()
         for one, other in zip((*a.tables, a.texts), (*b.tables, b.texts), strict=True):
             _floats_agree(one, other, exact)
-    elif isinstance(a, Cells):
+    elif isinstance(a, Bins):
         for one, other in zip(a.columns, b.columns, strict=True):
             assert one.exponent == other.exponent
             np.testing.assert_array_equal(one.cells, other.cells)

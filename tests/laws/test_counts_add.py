@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deciban import Counts
-from deciban.data.open import open_table
-from deciban.data.schema import Schema
+from deciban.counting import Batch, _Tree, count
 from deciban.decisions.priors import log_prior
-from deciban.fit import Batch, _Tree, count
+from deciban.files.open import open_table
 from deciban.model import Model, estimate
+from deciban.schema.schema import Schema
 from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -123,7 +123,7 @@ def test_batches_far_from_zero(case: Case) -> None:
 def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = table(case, 9, n=500)
     schema = schema_of(case, X)
-    monkeypatch.setattr("deciban.fit.BATCH_ROWS", 32)
+    monkeypatch.setattr("deciban.parallel.BATCH_ROWS", 32)
     one = counted(schema, X, y, threads=1)
     for threads in (2, 3, 8):
         assert_same_counts(counted(schema, X, y, threads=threads), one, exact=True)
@@ -154,7 +154,7 @@ def test_forgetting_leaves_the_model_of_the_others(case: Case, seed: int) -> Non
     a, b = counted(schema, rows_of(X, slice(0, 30)), y[:30]), counted(schema, rows_of(X, slice(30, 60)), y[30:])
     left = (a + b) - b
     assert left.classes.tolist() == a.classes.tolist()
-    rows = schema.fitting(open_table(X))
+    rows = schema.align(open_table(X))
     np.testing.assert_allclose(model(left).log_joint(rows), model(a).log_joint(rows), rtol=1e-9, atol=1e-9)
 
 
@@ -173,7 +173,7 @@ def test_a_row_alone_scores_as_in_a_batch_to_the_bit(case: Case, seed: int) -> N
     X, y, _ = table(case, seed)
     schema = schema_of(case, X)
     fitted = model(counted(schema, X, y))
-    rows = schema.fitting(open_table(X))
+    rows = schema.align(open_table(X))
     together = fitted.log_joint(rows)
     for i in range(0, 60, 7):
         np.testing.assert_array_equal(fitted.log_joint(rows.slice(i, i + 1))[0], together[i])
@@ -186,7 +186,7 @@ def test_evidence_adds_up(case: Case, seed: int) -> None:
     X, y, _ = table(case, seed)
     schema = schema_of(case, X)
     fitted = model(counted(schema, X, y))
-    rows = schema.fitting(open_table(X))
+    rows = schema.align(open_table(X))
     evidence = fitted.evidence(rows)
     np.testing.assert_allclose(evidence.log_joint, fitted.log_joint(rows), rtol=1e-12, atol=1e-12)
     assert np.isfinite(np.exp(evidence.log_posterior)).all()
@@ -199,14 +199,14 @@ def test_permuting_columns_permutes_evidence(case: Case, seed: int) -> None:
     X, y, rng = table(case, seed)
     schema = schema_of(case, X)
     order = rng.permutation(schema.width)
-    evidence = model(counted(schema, X, y)).evidence(schema.fitting(open_table(X)))
+    evidence = model(counted(schema, X, y)).evidence(schema.align(open_table(X)))
     if schema.names is None:
         permuted = X[:, order]
         other = schema_of(case, permuted)
     else:
         permuted = X.select([schema.names[k] for k in order])
         other = schema_of(case, permuted)
-    moved = model(counted(other, permuted, y)).evidence(other.fitting(open_table(permuted)))
+    moved = model(counted(other, permuted, y)).evidence(other.align(open_table(permuted)))
     expected = evidence.values if evidence.values.shape[1] == 1 else evidence.values[:, order]
     np.testing.assert_allclose(moved.values, expected, rtol=1e-9, atol=1e-9)
 
@@ -247,8 +247,8 @@ def test_nobody_waits_for_another_to_add_two(monkeypatch: pytest.MonkeyPatch) ->
             third_is_counted.set()
         return counts
 
-    monkeypatch.setattr("deciban.fit.BATCH_ROWS", 15)
-    monkeypatch.setattr("deciban.fit.count", slowly)
+    monkeypatch.setattr("deciban.parallel.BATCH_ROWS", 15)
+    monkeypatch.setattr("deciban.counting.count", slowly)
     case = next(case for case in CASES if case.name == "gaussian")
     X, y, _ = table(case, 0)
     assert counted(schema_of(case, X), X, y, threads=2).rows == 60

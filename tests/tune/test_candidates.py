@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import Binned, Gamma, Gaussian, LogNormal, Poisson
-from deciban.data.open import open_table
+from deciban.files.open import open_table
 from deciban.tune.families import candidates
 from deciban.tune.rows import Rows
 

@@ -39,7 +39,7 @@ def test_tuning_with_weights_is_tuning_on_repeated_rows(seed: int, rows: int) ->
     heavy, long = (BayesClassifier({"note": Text()}) for _ in range(2))
     heavy.fit(table, y, weights)
     long.fit(table.take(pa.array(repeated)), y[repeated])
-    parts, expected = ([(p.family, p.columns) for p in clf.tuning_.schema.parts] for clf in (heavy, long))
+    parts, expected = ([(p.family, p.columns) for p in clf.tuning_.schema.groups] for clf in (heavy, long))
     assert parts == expected
     np.testing.assert_allclose(heavy.tuning_.weights, long.tuning_.weights, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(heavy.predict_proba(table), long.predict_proba(table), rtol=0, atol=1e-9)
@@ -51,7 +51,7 @@ def test_whole_numbers_that_stand_there_twice_are_codes(weight: float) -> None:
     cells = np.array([0, 1, 2, 3, 4, 0, 1, 2, 3])
     table = {"x": cells, "again": np.tile(cells[:4], 3)[:9]}
     clf = BayesClassifier(tune=None).fit(table, np.arange(9) % 2, np.full(9, weight))
-    families = {clf.schema_.column_name(c): part.family for part in clf.schema_.parts for c in part.columns}
+    families = {clf.schema_.column_name(c): part.family for part in clf.schema_.groups for c in part.columns}
     assert families == {"x": Categorical() if weight == 2.0 else Gaussian(), "again": Categorical()}
 
 
@@ -59,4 +59,4 @@ def test_rows_of_weight_zero_do_not_say_what_a_column_is() -> None:
     cells = np.append(np.arange(20) % 4, np.arange(100, 140))
     weights = (cells < 100).astype(float)
     clf = BayesClassifier(tune=None).fit({"x": cells}, np.arange(60) % 2, weights)
-    assert clf.schema_.parts[0].family == Categorical()
+    assert clf.schema_.groups[0].family == Categorical()

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deciban import ending
+from deciban import shutdown
 from deciban.cli import judging, learning, scoring, streams, theorem, tour, warming
 from deciban.cli.common import complain, flush
 from deciban.cli.wording import in_options
@@ -75,9 +75,9 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    ending.catch_signals()
+    shutdown.catch_signals()
     streams.prepare()
-    ending.leave(run(sys.argv[1:] if arguments is None else arguments))
+    shutdown.leave(run(sys.argv[1:] if arguments is None else arguments))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -87,7 +87,7 @@ def run(arguments: Sequence[str]) -> int:
         warnings.showwarning = lambda message, *rest, **more: complain("warning", in_options(str(message)))
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
-            if streams.Nowhere.lost and not ending.written:
+            if streams.Nowhere.lost and not shutdown.written:
                 raise OSError("standard output is closed, and what was to be said is lost; give --output, or open it")
             return result if isinstance(result, int) else 0
         except click.exceptions.Exit as done:

@@ -9,8 +9,8 @@ from deciban.cli.common import complain, few
 
 if TYPE_CHECKING:
     from deciban.classifier import Classifier
-    from deciban.data.schema import LooksLike
-    from deciban.data.stream import Source
+    from deciban.files.stream import Source
+    from deciban.schema.schema import LooksLike
 
 # A table that is a query begins so.
 SQL = "sql:"
@@ -36,14 +36,14 @@ def warn_of_model(clf: "Classifier", table: Sequence[str] = (), typed: bool = Fa
     if clf.classes_.size == 1:
         complain("warning", f"there is only one class, {clf.classes_.tolist()[0]!r}: it will always be predicted")
     schema = clf.counts_.schema.plain
-    for name in schema.looking_like("identifier"):
+    for name in schema.columns_like("identifier"):
         complain("warning", f"column {name!r} looks like an identifier; {option('--ignore', name)} leaves it out")
     if not any(schema.looks_like or ()):
         return
     reasons = {name: why for name, _, why in schema.rows()}
     expressions = {}
     for looks in (*NUMBERS, "dates"):
-        for name in schema.looking_like(looks):
+        for name in schema.columns_like(looks):
             remedy = _remedy(name, reasons[name], typed)
             if not remedy:
                 expressions[name] = _expression(reasons[name])

@@ -16,8 +16,8 @@ from deciban.text_tables import aligned, class_name, counted, shortened, width_o
 
 if TYPE_CHECKING:
     from deciban.classifier import Classifier
-    from deciban.data.examples import LabelledStream
-    from deciban.data.stream import Source
+    from deciban.files.labelled_stream import LabelledStream
+    from deciban.files.stream import Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -118,7 +118,7 @@ READING = ("types", "ignore", "missing", "encoding", "delimiter", "thousands", "
 
 def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
     """The table that is meant, from the options of `reading`, which are taken out; a file of it is no `output`."""
-    from deciban.data.sources import MISSING, scan
+    from deciban.files.locate import MISSING, scan
 
     given = {name: options.pop(name) for name in READING}
     types = dict(pair(text, "--type", "COLUMN=TYPE") for text in given["types"])
@@ -155,7 +155,7 @@ def loaded(path: str) -> "Classifier":
 
 def labelled(clf: "Classifier", scan: "Source", target: str | None) -> "LabelledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
-    from deciban.data.examples import LabelledStream
+    from deciban.files.labelled_stream import LabelledStream
 
     name = target if target is not None else clf.target_
     if name is None:

@@ -29,8 +29,8 @@ from deciban.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:
     from deciban.classifier import Classifier
-    from deciban.data.examples import LabelledStream
-    from deciban.judge import Judgement
+    from deciban.figures import Evaluation
+    from deciban.files.labelled_stream import LabelledStream
 
 
 @click.command(epilog="""\b
@@ -72,7 +72,7 @@ Examples:
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
     from deciban.cli.scoring import about_costs, costs
-    from deciban.judge import judge_folds, judge_left_out
+    from deciban.evaluate import evaluate_folds, evaluate_left_out
 
     first_is_model = _is_model(sources[0])
     from_scratch = not first_is_model or options["folds"] is not None or options["hold_out"] is not None
@@ -89,7 +89,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         rows = labelled(clf, scan, target)
         missing_columns(clf, scan)
     else:
-        from deciban.data.examples import LabelledStream
+        from deciban.files.labelled_stream import LabelledStream
 
         tell_markers(scan, target)
         if target is None:
@@ -101,9 +101,9 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
         how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
         with about_costs(options["costs"]):
-            found = judge_folds(clf, rows, folds, loss, only=1 if share is not None else None)
+            found = evaluate_folds(clf, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
-        how, found = _left_out(clf), judge_left_out(clf, rows, loss)
+        how, found = _left_out(clf), evaluate_left_out(clf, rows, loss)
     else:
         how, found, as_new = _judged(clf, rows, loss)
     if as_json:
@@ -118,18 +118,18 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     return None
 
 
-def _judged(clf: "Classifier", rows: "LabelledStream", loss: Any) -> tuple[str, "Judgement", "Judgement | None"]:
+def _judged(clf: "Classifier", rows: "LabelledStream", loss: Any) -> tuple[str, "Evaluation", "Evaluation | None"]:
     """How rows were judged and what was found; if the model has learned them, also what that would be as new rows."""
     from deciban.cli.scoring import unknown_cells
     from deciban.errors import DataError
-    from deciban.judge import judge_and_recognise, judge_left_out
+    from deciban.evaluate import evaluate_and_recognise, evaluate_left_out
 
     with unknown_cells(clf) as observe:
-        found, learned = judge_and_recognise(clf, rows, loss, observe)
+        found, learned = evaluate_and_recognise(clf, rows, loss, observe)
     if not learned:
         return "rows that are taken as new", found, None
     try:
-        left_out = judge_left_out(clf, rows, loss)
+        left_out = evaluate_left_out(clf, rows, loss)
     except DataError:  # some of what was learned has faded since
         complain("warning", "the model has learned these rows: the figures flatter it; --folds judges by other rows")
         return "rows that the model has learned, taken as new", found, None

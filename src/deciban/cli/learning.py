@@ -155,7 +155,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
     with _changing(model, output, table):
         from deciban.classifier import Classifier
-        from deciban.merging import merged
+        from deciban.merge_models import merge_models
 
         clf = loaded(model)
         scan = opened(table, options, output or model)
@@ -164,7 +164,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         tell_markers(scan, rows.target)
         new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
         shard = clf.shard(scan, rows.target, rows.weight)
-        learned = merged([clf, shard], Classifier, force=options["force"], names=[model, scan.name])
+        learned = merge_models([clf, shard], Classifier, force=options["force"], names=[model, scan.name])
         if options["retune"]:
             learned.retune(rows.stream, rows.target, rows.weight)
         learned.save(output or model)
@@ -207,10 +207,10 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
     check_model_output(output, models)
     from deciban.classifier import Classifier
-    from deciban.merging import merged
+    from deciban.merge_models import merge_models
 
     parts = [loaded(model) for model in models]
-    clf = merged(parts, Classifier, force=force, names=models)
+    clf = merge_models(parts, Classifier, force=force, names=models)
     clf.save(output)
     for name, part in zip(models[1:], parts[1:], strict=True):
         new_classes(parts[0], part, name)

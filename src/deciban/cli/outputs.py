@@ -10,7 +10,7 @@ from deciban.errors import UsageError
 
 def check_output(path: str | None, inputs: Iterable[str]) -> None:
     """Refuse an output that cannot be written or is an input; without a path, what standard output is sent to."""
-    from deciban.data.write import refuse_inputs
+    from deciban.files.write import refuse_inputs
 
     if path is not None:
         _check_writable(Path(path))
@@ -19,7 +19,7 @@ def check_output(path: str | None, inputs: Iterable[str]) -> None:
 
 def check_table_output(path: str | None, inputs: Iterable[str]) -> None:
     """Refuse also a name that does not say what to write."""
-    from deciban.data.write import kind_of_file
+    from deciban.files.write import kind_of_file
 
     if path is not None:
         kind_of_file(path)

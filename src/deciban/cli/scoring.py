@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deciban.classifier import Classifier
-    from deciban.data.tables import Table
-    from deciban.data.write import FileKind
     from deciban.decisions.loss import Loss
+    from deciban.files.write import FileKind
+    from deciban.tables.table import Table
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", shell_complete=files, help="A .csv, .jsonl or .parquet file; "
                       "standard output (CSV, or JSON lines with --json) unless given.")  # fmt: skip
@@ -133,7 +133,7 @@ def costs(path: str | None, clf: "Classifier | None" = None, *, of_columns: bool
         loss = Loss.from_csv(path)
         if not of_columns:
             _refuse_cost(path, loss, "no number")
-        return loss if clf is None else loss.fitting(list(clf.classes_))
+        return loss if clf is None else loss.for_classes(list(clf.classes_))
 
 
 def _refuse_cost(path: str, loss: "Loss", what: str, columns: Sequence[str] = ()) -> None:
@@ -154,7 +154,7 @@ def about_costs(path: str | None) -> Iterator[None]:
 
 def _kind(output: str | None, as_json: bool) -> "FileKind":
     """What tables are written as."""
-    from deciban.data.write import kind_of_file
+    from deciban.files.write import kind_of_file
 
     if output is not None:
         return kind_of_file(output)
@@ -164,13 +164,13 @@ def _kind(output: str | None, as_json: bool) -> "FileKind":
 def _write(
     output: str | None, tables: Iterable["pa.Table"], names: Sequence[str], as_json: bool, options: dict[str, Any]
 ) -> None:
-    from deciban.data.write import to_stream, written
+    from deciban.files.write import to_stream, written
 
     kept = None if options["keep"] is None else names_in(options["keep"], names)
-    if kept is not None and (strange := [name for name in kept if name not in names]):
+    if kept is not None and (unknown := [name for name in kept if name not in names]):
         known = ", ".join(f'"{name}"' if "," in name else name for name in names)
         quoted = " (a name with a comma in double quotes)" if any("," in name for name in names) else ""
-        raise click.UsageError(f"--keep {strange[0]}: there is no such column; there are {known}{quoted}")
+        raise click.UsageError(f"--keep {unknown[0]}: there is no such column; there are {known}{quoted}")
     dropped = set() if kept is None else set(names).difference(kept)
     rows = 0
     if output is None:

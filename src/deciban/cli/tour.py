@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from deciban import ending
+from deciban import shutdown
 from deciban.cli.common import common, files, heading, say, say_json
 
 DAY = "outlook,temperature,humidity,wind\nsunny,cool,high,strong\n"
@@ -79,7 +79,7 @@ def demo(files: str | None, as_json: bool) -> None:
     tour: list[dict[str, Any]] = []
     before = os.getcwd()
     with tempfile.TemporaryDirectory(prefix="deciban-") as folder:
-        ending.remove_in_the_end(folder)
+        shutdown.remove_at_exit(folder)
         write_tables(Path(folder))
         os.chdir(folder)
         try:
@@ -110,7 +110,7 @@ def _run(arguments: list[str]) -> None:
 
 def write_tables(folder: Path) -> list[str]:
     """Write the tables of the tour; their paths. Files that are there already and are others are refused."""
-    from deciban.data.write import replacing
+    from deciban.files.write import replacing
 
     tables = {folder / name: text.encode() for name, text in tables_of_the_tour().items()}
     for path, content in tables.items():

@@ -120,7 +120,7 @@ def bayes_error(
     if len(labels) != len(distributions):
         raise UsageError(f"{len(labels)} classes for {len(distributions)} distributions; give one for each")
     prior = _checked_priors(priors, labels)
-    fitting = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).fitting(labels)
+    loss_for_classes = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
     kinds = {_kind(distribution) for distribution in distributions}
     if len(kinds) > 1:
         raise UsageError(f"the distributions are {' and '.join(sorted(kinds))}; give distributions of one kind")
@@ -130,15 +130,17 @@ def bayes_error(
             raise UsageError("boundaries= is for one dimension")
         if samples < 100:
             raise UsageError(f"samples={samples}: give at least 100 to simulate with")
-        return _simulated(distributions, prior, fitting, samples, random_state)
+        return _simulated(distributions, prior, loss_for_classes, samples, random_state)
     if kinds == {"discrete"}:
-        return _enumerated(distributions, prior, fitting, edges, decisions)
-    best = _regions(distributions, prior, fitting, _best_boundaries(distributions, prior, fitting), None)
-    least = _risk(best, fitting)
+        return _enumerated(distributions, prior, loss_for_classes, edges, decisions)
+    best = _regions(
+        distributions, prior, loss_for_classes, _best_boundaries(distributions, prior, loss_for_classes), None
+    )
+    least = _risk(best, loss_for_classes)
     if edges is None:
-        return BayesError(least, least, fitting, _with_mass(best))
-    regions = _regions(distributions, prior, fitting, edges, decisions)
-    return BayesError(_risk(regions, fitting), least, fitting, regions)
+        return BayesError(least, least, loss_for_classes, _with_mass(best))
+    regions = _regions(distributions, prior, loss_for_classes, edges, decisions)
+    return BayesError(_risk(regions, loss_for_classes), least, loss_for_classes, regions)
 
 
 def _checked_priors(priors: Any, classes: tuple[Any, ...]) -> Floats:

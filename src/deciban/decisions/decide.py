@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.data.open import open_table
-from deciban.data.tables import Table
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import Decisions, decided
 from deciban.errors import DataError, UsageError
+from deciban.files.open import open_table
+from deciban.tables.table import Table
 
 # Posteriors that were rounded for people need not sum to just 1.
 NEARLY_ONE = 1e-3
@@ -52,8 +52,8 @@ def decide(
         labels, columns = _named(table, loss_classes if classes is None else classes)
     shares = np.ascontiguousarray(table.numbers(columns), dtype=np.float64)
     _check(shares)
-    fitting = (Loss.zero_one(labels) if given is None else given).fitting(labels)
-    fitting = fitting if reject is None else fitting.with_reject(reject)
+    loss_for_classes = (Loss.zero_one(labels) if given is None else given).for_classes(labels)
+    loss_for_classes = loss_for_classes if reject is None else loss_for_classes.with_reject(reject)
 
     def column(name: str) -> Any:
         if costs is not None and name in costs:
@@ -62,7 +62,7 @@ def decide(
             raise UsageError(f"the loss names the costs {name!r}; give them: costs={{{name!r}: …}}")
         return table.numbers([table.names.index(name)])[:, 0]
 
-    return decided(shares, fitting, column)
+    return decided(shares, loss_for_classes, column)
 
 
 def _unnamed(table: Table, classes: Any, of_loss: Any) -> tuple[list[Any], list[int]]:

@@ -164,7 +164,7 @@ class Loss:
         named = None if decisions is None else (*decisions, REJECT)
         return Loss(np.concatenate([self.costs, row]), named, self.classes, said=True)
 
-    def fitting(self, classes: Sequence[Any]) -> "Loss":
+    def for_classes(self, classes: Sequence[Any]) -> "Loss":
         """The loss with its columns in the order of these classes, and labels for all."""
         known = plain_labels(classes)
         costs = self.costs
@@ -177,9 +177,9 @@ class Loss:
         else:
             place = [_find(label, self.classes) for label in known]
             absent = [label for label, at in zip(known, place, strict=True) if at is None]
-            strange = [label for k, label in enumerate(self.classes) if k not in place]
-            if absent or strange:
-                what = f"{absent[0]!r} has no column" if absent else f"{strange[0]!r} is no class of the model"
+            unknown = [label for k, label in enumerate(self.classes) if k not in place]
+            if absent or unknown:
+                what = f"{absent[0]!r} has no column" if absent else f"{unknown[0]!r} is no class of the model"
                 has = f"it speaks of {list(self.classes)}"
                 raise LossError(f"the loss does not fit the classes {list(known)}: {what}; {has}")
             costs = costs[:, place]

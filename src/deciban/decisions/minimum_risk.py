@@ -12,11 +12,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Floats
-from deciban.data.labels import encode_labels
-from deciban.data.open import open_table
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import Decisions, costs_of, decided, incurred
 from deciban.errors import DataError, UsageError
+from deciban.files.open import open_table
+from deciban.tables.labels import encode_labels
 
 
 class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -70,7 +70,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
 
     def _fitting_loss(self) -> Loss:
         loss = Loss.zero_one(list(self.classes_)) if self.loss is None else Loss.of(self.loss)
-        loss = loss.fitting(list(self.classes_))
+        loss = loss.for_classes(list(self.classes_))
         return loss if self.reject is None else loss.with_reject(self.reject)
 
     def decide(self, X: Any, costs: Any = None) -> Decisions:  # noqa: N803
@@ -113,8 +113,8 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
             raise UsageError(
                 f"{occurring.size} classes occur, the loss has {given.costs.shape[1]} columns; name its classes"
             )
-        given = given.fitting(list(occurring))
-    given = given.fitting(given.classes or ())
+        given = given.for_classes(list(occurring))
+    given = given.for_classes(given.classes or ())
     table = costs_of(given, len(truths), _finder(given, costs))
     places = [given.place("decision", label) for label in decided], [given.place("class", label) for label in truths]
     spent = table[np.arange(len(truths)) if len(table) > 1 else 0, *places]
@@ -135,8 +135,8 @@ def _places(y: Any, classes: Any, rows: int) -> Any:
     place = {label: k for k, label in enumerate(classes.tolist())}
     found = [place.get(label, -1) for label in labels.classes.tolist()]
     if -1 in found or (labels.codes < 0).any():
-        strange = labels.classes.tolist()[found.index(-1)] if -1 in found else None
-        raise DataError(f"the label {strange!r} is none of the classes {classes.tolist()}")
+        unknown = labels.classes.tolist()[found.index(-1)] if -1 in found else None
+        raise DataError(f"the label {unknown!r} is none of the classes {classes.tolist()}")
     return np.array(found, dtype=np.int64)[labels.codes]
 
 

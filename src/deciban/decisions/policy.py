@@ -11,7 +11,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
 from deciban.errors import UsageError
-from deciban.fit import in_order, row_ranges
+from deciban.parallel import map_in_threads, row_ranges
 from deciban.text_tables import aligned
 
 Labels = npt.NDArray[Any]
@@ -102,7 +102,7 @@ def decided(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None =
         some = costs if len(costs) == 1 else costs[here]
         kernels.least_risk(rows[here], some, constant, best[here], risk[here], second[here], second_risk[here])
 
-    for _ in in_order(batch, row_ranges(len(rows))):
+    for _ in map_in_threads(batch, row_ranges(len(rows))):
         pass
     return Decisions(loss, best, risk, second, second_risk)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats, log
-from deciban.data.labels import LabelArray
+from deciban.counts import Counts
 from deciban.errors import UsageError
-from deciban.families.base import check_amount
-from deciban.model import Counts
+from deciban.families.checks import check_amount
+from deciban.tables.labels import LabelArray
 from deciban.text_tables import spelled_alike
 
 

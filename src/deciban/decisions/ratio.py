@@ -34,12 +34,12 @@ class Threshold:
             prior = float(shares[order.index(classes[0])])
         if not 0.0 <= prior <= 1.0:
             raise UsageError(f"the prior of {classes[0]!r} is {prior!r}; a probability is between 0 and 1")
-        fitting = (Loss.zero_one(order) if loss is None else Loss.of(loss)).fitting(order)
-        if fitting.varies or set(fitting.decisions or ()) != set(classes):
+        loss_for_classes = (Loss.zero_one(order) if loss is None else Loss.of(loss)).for_classes(order)
+        if loss_for_classes.varies or set(loss_for_classes.decisions or ()) != set(classes):
             raise UsageError(
                 "a threshold needs a loss of two decisions, the two classes, that is the same for every row"
             )
-        found = cls(classes, float(prior), fitting)
+        found = cls(classes, float(prior), loss_for_classes)
         _ = found.odds  # which may be refused
         return found
 

@@ -7,8 +7,8 @@ import numpy as np
 import scipy
 
 from deciban.arrays import Floats
-from deciban.data.labels import LabelArray
 from deciban.errors import DataError, UsageError
+from deciban.tables.labels import LabelArray
 
 MOST_STEPS = 10_000
 

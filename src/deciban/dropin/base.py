@@ -13,18 +13,21 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from deciban.arrays import Floats
-from deciban.data.examples import Labelled
-from deciban.data.labels import LabelArray, check_weights, encode_labels
-from deciban.data.open import open_table
-from deciban.data.schema import Part, Schema
-from deciban.data.tables import Matrix, SparseMatrix
+from deciban.counting import batches, fold
+from deciban.counts import Counts
 from deciban.decisions.priors import log_prior
 from deciban.dropin.covariance import Within, own_normals
 from deciban.errors import DataError, UsageError
 from deciban.families import Family
-from deciban.fit import batches, fold, scored
 from deciban.fitted import Fitted, refuse_empty, refuse_no_weight, refuse_nothing_learned
-from deciban.model import Counts, Model, estimate, most_probable, normalized, posteriors
+from deciban.model import Model, estimate
+from deciban.posterior import log_normalize, most_probable, posteriors
+from deciban.schema.schema import ColumnGroup, Schema
+from deciban.scoring import scored
+from deciban.tables.convert import as_table
+from deciban.tables.labelled import LabelledTable
+from deciban.tables.labels import LabelArray, check_weights, encode_labels
+from deciban.tables.table import Matrix, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,9 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def predict_log_proba(self, X: Any) -> Any:  # noqa: N803
         """The logarithm of the posterior."""
-        return self._scored(self._fitted().model, X, lambda joint, prior: normalized(joint, prior, logarithm=True)[0])
+        return self._scored(
+            self._fitted().model, X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
+        )
 
     def predict_joint_log_proba(self, X: Any) -> Any:  # noqa: N803
         """log P(class) + log P(row | class), up to a term that is the same for every class."""
@@ -160,7 +165,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _log_prior(self, counts: Counts) -> Floats:
         raise AssertionError("each classifier has its prior")
 
-    def _covariance(self, counts: Counts, rows: Labelled | None) -> Floats | None:
+    def _covariance(self, counts: Counts, rows: LabelledTable | None) -> Floats | None:
         """The covariance matrices, where the family does not estimate them; `rows` if they are all that was learned."""
         return None
 
@@ -195,17 +200,17 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         validate_data(self, X, reset=before is None, skip_check_array=True)
         family = self._family(table.width)
         columns = tuple(range(table.width))
-        schema = Schema(None, table.width, (Part(family, columns, ("given",) * table.width),))
+        schema = Schema(None, table.width, (ColumnGroup(family, columns, ("given",) * table.width),))
         declared = before.classes if before is not None else labels.classes
         if before is None and classes is not None:
             declared = encode_labels(classes, len(classes)).classes
-        strangers = labels.classes[~np.isin(labels.classes, declared)]
-        if strangers.size:
+        unknown = labels.classes[~np.isin(labels.classes, declared)]
+        if unknown.size:
             raise DataError(
-                f"The target label(s) {strangers.tolist()} in y do not exist in the initial classes "
+                f"The target label(s) {unknown.tolist()} in y do not exist in the initial classes "
                 f"{declared.tolist()}; correct them or declare them at the first call"
             )
-        rows = Labelled(table, labels, weights)
+        rows = LabelledTable(table, labels, weights)
         try:
             counts = fold(batches(rows, schema), Counts.empty(schema)).declaring(declared)
         except DataError:
@@ -219,7 +224,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         self.learned_ = self._knowing(counts, rows if whole else None, kind, not whole)
         return self
 
-    def _knowing(self, counts: Counts, rows: Labelled | None, kind: np.dtype[Any], declared: bool) -> Learned:
+    def _knowing(self, counts: Counts, rows: LabelledTable | None, kind: np.dtype[Any], declared: bool) -> Learned:
         """What is known with these counts; `rows` if they are all that was counted."""
         covariance = self._covariance(counts, rows) if counts.class_weight.any() else None
         tol = float(getattr(self, "tol", 0.0))
@@ -244,7 +249,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
         if scipy.sparse.issparse(X):
-            table = open_table(X)
+            table = as_table(X)
             assert isinstance(table, SparseMatrix)
             return table
         array = X if type(X) is np.ndarray else np.asarray(X)
@@ -252,7 +257,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             if array.dtype.kind == "c":
                 raise DataError("Complex data not supported: give real numbers")
             array = array.astype(np.float64)
-        table = open_table(array)
+        table = as_table(array)
         assert isinstance(table, Matrix)
         return table
 

@@ -9,8 +9,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from deciban.arrays import Floats
 from deciban.errors import UsageError
-from deciban.families.base import vary
 from deciban.families.joint_gaussian import JointNormal, joint_normal, units
+from deciban.families.spreads import vary
 from deciban.statistics import Scatter
 
 # The least variance of a class's covariance matrix in any direction, in units of the columns' deviations.

@@ -10,13 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from deciban.arrays import Floats, log
-from deciban.data.examples import Labelled
+from deciban.counts import Counts
 from deciban.dropin.base import DropIn, empirical, given
 from deciban.dropin.covariance import estimated, ledoit_wolf
 from deciban.errors import DataError, UsageError
 from deciban.families import Family, JointGaussian, PerClass, Pooled
-from deciban.model import Counts
 from deciban.statistics import Scatter
+from deciban.tables.labelled import LabelledTable
 
 
 class Discriminant(DropIn):
@@ -48,7 +48,7 @@ class Discriminant(DropIn):
                 "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
             )
 
-    def _own_covariances(self, counts: Counts, rows: Labelled | None) -> Floats:
+    def _own_covariances(self, counts: Counts, rows: LabelledTable | None) -> Floats:
         """The covariance matrix of each class, shrunk or estimated as the parameters say."""
         statistic: Scatter = counts.statistics[0]
         weight = np.maximum(statistic.weight, 1e-300)[:, None, None]
@@ -136,7 +136,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
         return log(priors / priors.sum())
 
-    def _covariance(self, counts: Counts, rows: Labelled | None) -> Floats:
+    def _covariance(self, counts: Counts, rows: LabelledTable | None) -> Floats:
         self._check_solver("covariance estimator is not supported with svd solver. Try another solver")
         if rows is not None and max(counts.rows, counts.class_weight.sum()) <= counts.classes.size:
             raise DataError(f"The number of samples must be more than the number of classes (n_samples={counts.rows}).")
@@ -268,7 +268,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     def _log_prior(self, counts: Counts) -> Floats:
         return empirical(counts) if self.priors is None else log(given(self.priors, counts))
 
-    def _covariance(self, counts: Counts, rows: Labelled | None) -> Floats:
+    def _covariance(self, counts: Counts, rows: LabelledTable | None) -> Floats:
         self._check_solver("covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead.")
         if counts.classes.size < 2:
             raise DataError(f"The number of classes has to be greater than one. Got {counts.classes.size} class.")
@@ -308,7 +308,7 @@ def _rows_needed() -> UsageError:
     )
 
 
-def _refuse_alone(rows: Labelled) -> None:
+def _refuse_alone(rows: LabelledTable) -> None:
     """A class has more than one row, or one that counts as several."""
     weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
     there = (rows.labels.codes >= 0) & (weights > 0.0)

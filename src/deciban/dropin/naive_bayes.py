@@ -13,15 +13,16 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from deciban import kernels
-from deciban.arrays import LARGEST, Floats, Numbers, log, placed
-from deciban.data.tables import Matrix, SparseMatrix
+from deciban.arrays import LARGEST, Floats, Numbers, log, scatter_to
+from deciban.counts import Counts
 from deciban.dropin.base import DropIn, empirical, given
 from deciban.errors import DataError, UsageError
 from deciban.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial
-from deciban.families.base import Readable, refuse_unless
 from deciban.families.categorical import CategoricalLikelihood
-from deciban.model import Counts
+from deciban.families.checks import refuse_unless
 from deciban.statistics import Levels, Moments
+from deciban.tables.readable import Readable
+from deciban.tables.table import Matrix, SparseMatrix
 
 # Below this, scikit-learn replaces a smoothing unless it is forced to keep it.
 LEAST_ALPHA = 1e-10
@@ -275,7 +276,7 @@ class CodesFromZero(Categorical):
             codes = column.to_numpy().astype(np.int64) if len(column) else np.zeros(0, dtype=np.int64)
             size = max(least, int(codes.max(initial=-1)) + 1)
             levels.append(pa.array(np.arange(size)))
-            counts.append(placed(table, codes, size, axis=1))
+            counts.append(scatter_to(table, codes, size, axis=1))
         return CategoricalLikelihood.of(levels, counts, self.alpha, self.unseen)
 
 

@@ -9,15 +9,16 @@ import numpy as np
 import scipy
 
 from deciban.arrays import Codes, Floats
-from deciban.data.labels import LabelArray
-from deciban.data.schema import Schema
-from deciban.data.tables import Table
 from deciban.explain.independence import chance_of, grouped
 from deciban.families.gamma import GammaLikelihood
 from deciban.families.gaussian import Normal
 from deciban.families.log_normal import LogNormalLikelihood
-from deciban.leave_one_out import Calibration, LeaveOneOut
+from deciban.figures import Calibration
+from deciban.leave_one_out import LeaveOneOut
 from deciban.model import Model
+from deciban.schema.schema import Schema
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
 from deciban.text_tables import aligned, counted
 from deciban.tune.blocks import few_levels
 from deciban.tune.rows import Rows
@@ -166,9 +167,9 @@ def diagnose(
     dependences, tested = dependences_of(rows, model.schema)
     share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
     small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < FEW_ROWS)
-    heard = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
+    weighted = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
     misfits = _misfits(rows, model, model.classes)
-    return Diagnosis(before, after, dependences, tested, misfits, small, heard)
+    return Diagnosis(before, after, dependences, tested, misfits, small, weighted)
 
 
 def dependences_of(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], int]:
@@ -233,20 +234,20 @@ def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
     for evidence in (apart, joint):
         score = rows.log_prior + evidence
         highest = score.max(axis=1, keepdims=True)
-        heap = np.log(np.exp(score - highest).sum(axis=1)) + highest[:, 0]
-        losses.append(np.average(heap - score[np.arange(there.size), labels], weights=weight))
+        normalizer = np.log(np.exp(score - highest).sum(axis=1)) + highest[:, 0]
+        losses.append(np.average(normalizer - score[np.arange(there.size), labels], weights=weight))
     return max(float((losses[0] - losses[1]) * BITS), 0.0)
 
 
 def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
     """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
     found = []
-    for p, part in enumerate(model.schema.parts):
+    for p, group in enumerate(model.schema.groups):
         likelihood = model.likelihoods[p]
         if not isinstance(likelihood, Normal | LogNormalLikelihood | GammaLikelihood):
             continue
-        cells = np.asarray(part.family.read(rows.table, part.columns), dtype=np.float64)
-        for j, column in enumerate(part.columns):
+        cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
+        for j, column in enumerate(group.columns):
             for c, label in enumerate(classes.tolist()):
                 here = (rows.labels == c) & ~np.isnan(cells[:, j])
                 order = np.argsort(cells[here, j], kind="stable")
@@ -258,7 +259,7 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
                 expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells
                 if distance > expected + 0.5 / total:
                     name = model.schema.column_name(column)
-                    found.append(Misfit(name, label, str(part.family), distance, float(expected)))
+                    found.append(Misfit(name, label, str(group.family), distance, float(expected)))
     return tuple(sorted(found, key=lambda misfit: misfit.expected - misfit.distance))
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from deciban.arrays import Floats
-from deciban.data.labels import LabelArray
 from deciban.families import Family
 from deciban.model import Model
+from deciban.tables.labels import LabelArray
 from deciban.text_tables import aligned, as_written, class_name, digits
 
 # Blocks, lines of each and classes that are printed.
@@ -65,7 +65,7 @@ class BlockEstimates:
         return str(self)
 
     def __str__(self) -> str:
-        heard = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
+        weighted = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
         shown = [class_name(label) for label in self.classes.tolist()[:MOST_CLASSES]]
         table: list[tuple[str, ...]] = [("", *shown)]
         count = 0
@@ -75,7 +75,7 @@ class BlockEstimates:
                 table.append(
                     (_label(parameter, value), *(digits(float(number)) for number in estimates[:MOST_CLASSES]))
                 )
-        text = f"{self.name}: {self.family}{heard}\n{aligned(table)}"
+        text = f"{self.name}: {self.family}{weighted}\n{aligned(table)}"
         if count > MOST_LINES:
             text += f"\n… ({count - MOST_LINES:,} more lines)"
         more = self.classes.size - len(shown)
@@ -96,11 +96,11 @@ class Estimates(Mapping[str, BlockEstimates]):
         found = {}
         estimated = [likelihood.estimates() for likelihood in model.likelihoods]
         for b, name in enumerate(model.schema.block_names):
-            part, place = model.schema.locate(b)
-            family, columns = model.schema.parts[part].family, model.schema.parts[part].columns
+            group, place = model.schema.locate(b)
+            family, columns = model.schema.groups[group].family, model.schema.groups[group].columns
             members = columns if family.joint else columns[place : place + 1]
             names = tuple(model.schema.column_name(column) for column in members)
-            one = estimated[part][place]
+            one = estimated[group][place]
             weight = float(model.weights[b])
             found[name] = BlockEstimates(name, names, family, weight, model.classes, one.parameters, one.values)
         return cls(found)

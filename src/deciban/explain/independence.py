@@ -44,14 +44,16 @@ def chance_of(counts: Floats) -> float:
     total = counts.sum(axis=(1, 2))
     by_a, by_b = counts.sum(axis=2), counts.sum(axis=1)
     levels_a, levels_b = (by_a > 0.0).sum(axis=1), (by_b > 0.0).sum(axis=1)
-    told = (levels_a > 1) & (levels_b > 1) & (total > 3.0)
-    if not told.any():
+    translated_errors = (levels_a > 1) & (levels_b > 1) & (total > 3.0)
+    if not translated_errors.any():
         return 1.0
-    n, by_a, by_b = total[told], by_a[told], by_b[told]
+    n, by_a, by_b = total[translated_errors], by_a[translated_errors], by_b[translated_errors]
     expected = by_a[:, :, None] * by_b[:, None, :] / n[:, None, None]
-    square = np.divide((counts[told] - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0.0)
+    square = np.divide(
+        (counts[translated_errors] - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0.0
+    )
     (free_a, uneven_a), (free_b, uneven_b) = _freedom(by_a, n), _freedom(by_b, n)
-    mean = n / (n - 1.0) * (levels_a[told] - 1) * (levels_b[told] - 1)
+    mean = n / (n - 1.0) * (levels_a[translated_errors] - 1) * (levels_b[translated_errors] - 1)
     variance = 2.0 * n / (n - 3.0) * (free_a - uneven_a) * (free_b - uneven_b) + n**2 / (n - 1.0) * uneven_a * uneven_b
     scale = variance.sum() / mean.sum()
     return float(scipy.special.gammaincc(mean.sum() / scale, square.sum() / scale)) if scale > 0.0 else 1.0

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from math import floor, log10, prod
 
+from deciban.counts import Counts
 from deciban.decisions.loss import Loss
-from deciban.model import Counts, Model
+from deciban.model import Model
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.data.schema import Schema
 from deciban.families import Categorical, Family, Gaussian, JointGaussian, JointTable, Poisson
-from deciban.model import normalized
+from deciban.posterior import log_normalize
+from deciban.schema.schema import Schema
 from deciban.tune.rows import Rows, left_out_evidence
 from deciban.tune.weights import centred, learn_weights
 
@@ -17,14 +17,14 @@ LEAST_GAIN = 2.0
 
 
 @dataclass(frozen=True)
-class Voice:
+class Candidate:
     """Columns that speak together, with what they say of each row without it."""
 
     columns: tuple[int, ...]
     evidence: Floats
 
 
-def most_telling(rows: Rows, schema: Schema, most: int | None) -> list[int]:
+def select_columns(rows: Rows, schema: Schema, most: int | None) -> list[int]:
     """Columns in the order in which each adds most to what those before it say, their weights learned anew each time.
 
     Columns speak alone, by the family the model hears them by, and in the pairs it hears. Without `most`, as long as a
@@ -32,34 +32,34 @@ def most_telling(rows: Rows, schema: Schema, most: int | None) -> list[int]:
     """
     voices = _voices(rows, schema)
     chosen: list[int] = []
-    heard: list[Voice] = []
+    used: list[Candidate] = []
     score = np.tile(rows.log_prior, (rows.labels.size, 1))
     columns = {column for voice in voices for column in voice.columns}
     limit = len(columns) if most is None else min(most, len(columns))
     while len(chosen) < limit:
-        posterior, _ = normalized(score, rows.log_prior)
+        posterior, _ = log_normalize(score, rows.log_prior)
         left = [voice for voice in voices if 0 < len(set(voice.columns) - set(chosen)) <= limit - len(chosen)]
         gains = [_gain(voice.evidence, posterior, rows) / len(set(voice.columns) - set(chosen)) for voice in left]
         best = int(np.argmax(gains))
         if most is None and gains[best] < LEAST_GAIN:
             break
         chosen += [column for column in left[best].columns if column not in chosen]
-        heard = [voice for voice in voices if set(voice.columns) <= set(chosen)]
-        evidence = np.stack([voice.evidence for voice in heard], axis=1)
-        weights, bias = learn_weights(evidence, rows, np.zeros(len(heard), dtype=np.int64), polish=False)
+        used = [voice for voice in voices if set(voice.columns) <= set(chosen)]
+        evidence = np.stack([voice.evidence for voice in used], axis=1)
+        weights, bias = learn_weights(evidence, rows, np.zeros(len(used), dtype=np.int64), polish=False)
         score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
     return chosen
 
 
-def _voices(rows: Rows, schema: Schema) -> list[Voice]:
+def _voices(rows: Rows, schema: Schema) -> list[Candidate]:
     """Every column alone, and the pairs that the model hears beside them."""
     alone: dict[int, Family] = {}
     pairs: list[tuple[Family, tuple[int, ...]]] = []
-    for part in schema.parts:
-        if part.beside and isinstance(part.family, JointTable):
-            pairs.append((part.family, part.columns))
-        elif not part.beside:
-            alone.update(dict.fromkeys(part.columns, _by_itself(part.family)))
+    for group in schema.groups:
+        if group.auxiliary and isinstance(group.family, JointTable):
+            pairs.append((group.family, group.columns))
+        elif not group.auxiliary:
+            alone.update(dict.fromkeys(group.columns, _by_itself(group.family)))
     grouped: dict[Family, list[int]] = {}
     for column in sorted(alone):
         grouped.setdefault(alone[column], []).append(column)
@@ -67,9 +67,9 @@ def _voices(rows: Rows, schema: Schema) -> list[Voice]:
     found = []
     for family, columns in grouped.items():
         evidence = centred(left_out_evidence(rows, family, columns, counted))
-        found += [Voice((column,), evidence[:, k]) for k, column in enumerate(columns)]
+        found += [Candidate((column,), evidence[:, k]) for k, column in enumerate(columns)]
     for family, members in pairs:
-        found.append(Voice(members, centred(left_out_evidence(rows, family, members, counted))[:, 0]))
+        found.append(Candidate(members, centred(left_out_evidence(rows, family, members, counted))[:, 0]))
     return sorted(found, key=lambda voice: voice.columns)
 
 

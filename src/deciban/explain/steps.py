@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Flags, Floats, Integers, decoded_cells
-from deciban.data.tables import Table, is_text
-from deciban.explain.words import DECIBANS, SpokenText, spoken_texts
+from deciban.explain.words import DECIBANS, TextEvidence, text_evidence
 from deciban.families import Family
 from deciban.model import Evidence, Model
+from deciban.tables.table import Table, is_text
 from deciban.text_tables import aligned, as_written, class_name, counted, digits, shortened, whole, width_of
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
@@ -108,16 +108,16 @@ class Steps:
             return dict(zip(names, values.tolist(), strict=True))
 
         one = self.table.slice(row, row + 1)
-        read = [part.family.read(one, part.columns) for part in self.model.schema.parts]
+        read = [group.family.read(one, group.columns) for group in self.model.schema.groups]
         blocks = []
         for b, block in enumerate(self._blocks):
-            likelihood = self.model.likelihoods[block.part]
-            how = [likelihood.working(read[block.part], 0, block.place, c) for c in range(len(names))]
+            likelihood = self.model.likelihoods[block.group]
+            how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
             blocks.append(
                 {
                     **block.as_dict(self._cells(row)),
                     "weight": float(evidence.weights[b]),
-                    "working": dict(zip(names, how, strict=True)),
+                    "formula": dict(zip(names, how, strict=True)),
                     "log_likelihood": by_class(evidence.values[row, b]),
                 }
             )
@@ -157,12 +157,12 @@ class Steps:
             found["words"] = {text.column: text.terms for text in texts}
         return {**found, "against": labels[order[1]], "sum": sum(value for _, _, value in terms)}
 
-    def words(self, row: int = 0) -> list[SpokenText]:
+    def words(self, row: int = 0) -> list[TextEvidence]:
         """What the texts of a row say for the best class against the next, word by word; empty where there are none."""
         order = self._order(row)
         if order.size == 1 or self._impossible[row]:
             return []
-        return list(spoken_texts(self.model, self.table.slice(row, row + 1), int(order[0]), int(order[1])))
+        return list(text_evidence(self.model, self.table.slice(row, row + 1), int(order[0]), int(order[1])))
 
     def _terms(self, row: int) -> list[tuple[dict[str, Any], str, float]]:
         """What each block is, as people write it, and what it says for the best class against the next, in decibans."""
@@ -195,16 +195,16 @@ class Steps:
     def _decibans(self, row: int, width: int, short: bool = False) -> str:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
         terms = self._terms(row)
-        told = [not block["columns"] or not short or (value != 0.0 and k < MOST_TERMS)
+        translated_errors = [not block["columns"] or not short or (value != 0.0 and k < MOST_TERMS)
                 for k, (block, _, value) in enumerate(terms)]  # fmt: skip
-        if told.count(False) == 1:
-            told = [True] * len(terms)  # the line that would count it can as well show it
+        if translated_errors.count(False) == 1:
+            translated_errors = [True] * len(terms)  # the line that would count it can as well show it
         lines = [
             (cut_label(label, width - 12), f"{value:+.2f}")
-            for (_, label, value), here in zip(terms, told, strict=True)
+            for (_, label, value), here in zip(terms, translated_errors, strict=True)
             if here
         ]
-        others = [value for (_, _, value), here in zip(terms, told, strict=True) if not here]
+        others = [value for (_, _, value), here in zip(terms, translated_errors, strict=True) if not here]
         if others:
             lines.append((counted(len(others), "other"), f"{sum(others):+.2f}"))
         lines.append(("sum", f"{sum(value for _, _, value in terms):+.2f}"))
@@ -217,7 +217,7 @@ class Steps:
 class Block:
     """A block of a model: its place, its family, and its columns with their names."""
 
-    part: int
+    group: int
     place: int
     name: str
     family: Family
@@ -226,11 +226,11 @@ class Block:
 
     @classmethod
     def of(cls, model: Model, block: int) -> "Block":
-        part, place = model.schema.locate(block)
-        here = model.schema.parts[part]
+        group, place = model.schema.locate(block)
+        here = model.schema.groups[group]
         columns = here.columns if here.family.joint else here.columns[place : place + 1]
         names = tuple(model.schema.column_name(column) for column in columns)
-        return cls(part, place, model.schema.block_names[block], here.family, columns, names)
+        return cls(group, place, model.schema.block_names[block], here.family, columns, names)
 
     def as_dict(self, row: list[Any]) -> dict[str, Any]:
         """The block for programs, with the values of its columns in a row; of many counts, those that are not 0."""
@@ -257,7 +257,7 @@ def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) 
     for block, label in zip(steps["blocks"], labels, strict=True):
         found = []
         for name in names:
-            how, value = block["working"][name], _number(block["log_likelihood"][name])
+            how, value = block["formula"][name], _number(block["log_likelihood"][name])
             found.append(value if how is None else f"{how} = {value}")
         lines.append((label + _remark(block), *found))
     return aligned([*lines, *_product(steps, names)])
@@ -274,7 +274,7 @@ def _below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], w
     for block, label, numbers in zip(steps["blocks"], labels, likelihoods, strict=True):
         remark = _remark(block)
         lines.append((cut_label(label, room - len(remark)) + remark, *numbers))
-        how = [(name, block["working"][name]) for name in names if block["working"][name] is not None]
+        how = [(name, block["formula"][name]) for name in names if block["formula"][name] is not None]
         below[len(lines) - 1] = [shortened(f"    {name}: {found}", width) for name, found in how]
     lines += _product(steps, names)
     table = aligned(lines).splitlines()
@@ -292,7 +292,7 @@ def cut_label(label: str, most: int) -> str:
 
 def _remark(block: dict[str, Any]) -> str:
     """What is to be said of a block: that its cell is missing or was never seen, or what its evidence weighs."""
-    if all(how is None for how in block["working"].values()):
+    if all(how is None for how in block["formula"].values()):
         return "  (no evidence)"
     return "" if block["weight"] == 1.0 else f"  (weight {block['weight']:.3g})"
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats, decoded_cells
-from deciban.data.tables import Table
-from deciban.families.heard_words import TextColumn, TextLikelihood, shown
-from deciban.families.tokens import prepared
+from deciban.families.text.likelihood import TextColumn, TextLikelihood, shown
+from deciban.families.text.tokens import prepared
 from deciban.model import Model
+from deciban.tables.table import Table
 from deciban.text_tables import aligned, amount, counted
 
 DECIBANS = 10.0 / np.log(10.0)
@@ -26,7 +26,7 @@ LEAST_ABSENT = 0.05
 
 
 @dataclass(frozen=True)
-class SpokenWord:
+class WordEvidence:
     """A word of a text: how much of it there is, and what it says in decibans for one class against another."""
 
     word: str
@@ -38,7 +38,7 @@ class SpokenWord:
 
 
 @dataclass(frozen=True)
-class SpokenText:
+class TextEvidence:
     """What a text says for one class against another, word by word: all terms of a sum.
 
     words: those in the text, the most telling first. Where absence is evidence too (`Text(kind="bernoulli")`), absent:
@@ -47,8 +47,8 @@ class SpokenText:
 
     column: str
     text: str
-    words: tuple[SpokenWord, ...]
-    absent: tuple[SpokenWord, ...]
+    words: tuple[WordEvidence, ...]
+    absent: tuple[WordEvidence, ...]
     others_absent: int
     rest: float
     column_words: TextColumn
@@ -139,14 +139,14 @@ def _around(text: str, cut: bool) -> str:
     return line if len(line) <= MOST_CHARACTERS and not cut else line[: MOST_CHARACTERS - 1] + "…"
 
 
-def spoken_texts(model: Model, row: Table, best: int, other: int) -> Iterator[SpokenText]:
+def text_evidence(model: Model, row: Table, best: int, other: int) -> Iterator[TextEvidence]:
     """What the texts of one row say for the best class against another."""
-    for p, part in enumerate(model.schema.parts):
+    for p, group in enumerate(model.schema.groups):
         likelihood = model.likelihoods[p]
         if not isinstance(likelihood, TextLikelihood):
             continue
-        cells = part.family.read(row, part.columns)
-        for j, column in enumerate(part.columns):
+        cells = group.family.read(row, group.columns)
+        for j, column in enumerate(group.columns):
             weight = float(model.weights[model.schema.slots[p][j]])
             mine = likelihood.columns[j]
             if weight == 0.0 or cells[j].null_count or not len(mine.words):
@@ -157,13 +157,13 @@ def spoken_texts(model: Model, row: Table, best: int, other: int) -> Iterator[Sp
             )
             order, missed = (np.argsort(-np.abs(each), kind="stable") for each in (said, unsaid))
             spoken = [
-                SpokenWord(shown(mine.words[terms.words[k]]), float(terms.amounts[k]), float(said[k])) for k in order
+                WordEvidence(shown(mine.words[terms.words[k]]), float(terms.amounts[k]), float(said[k])) for k in order
             ]
             telling = [k for k in missed[:MOST_ABSENT] if abs(unsaid[k]) >= LEAST_ABSENT]
-            absent = [SpokenWord(shown(mine.words[terms.absent[k]]), 0.0, float(unsaid[k])) for k in telling]
+            absent = [WordEvidence(shown(mine.words[terms.absent[k]]), 0.0, float(unsaid[k])) for k in telling]
             others = missed[len(absent) :]
             text = decoded_cells(cells[j])[0] or ""
-            yield SpokenText(
+            yield TextEvidence(
                 model.schema.column_name(column), text, tuple(spoken), tuple(absent), others.size,
                 float(unsaid[others].sum()), mine,
             )  # fmt: skip

@@ -1,6 +1,5 @@
 """The likelihood families, one file each, all with the same verbs: count, merge, estimate, score (and sample)."""
 
-from deciban.families.base import Family, Likelihood, PerClass, Pooled, Readable, Shrunk
 from deciban.families.bernoulli import Bernoulli
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical
@@ -11,7 +10,10 @@ from deciban.families.joint_table import JointTable
 from deciban.families.log_normal import LogNormal
 from deciban.families.multinomial import Complement, Multinomial
 from deciban.families.poisson import Poisson
-from deciban.families.text import Text
+from deciban.families.protocols import Family, Likelihood
+from deciban.families.spreads import PerClass, Pooled, Shrunk
+from deciban.families.text.family import Text
+from deciban.tables.readable import Readable
 
 __all__ = [
     "Bernoulli",

@@ -10,18 +10,21 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
 from deciban.errors import UsageError
-from deciban.families.base import Alpha, Covariance, LeftOut, OfColumns, Readable, Sampled, check_alpha, refuse_stored
+from deciban.families.bases import ColumnFamily
 from deciban.families.categorical import add_share_variance, counted_left_out
+from deciban.families.checks import Alpha, check_alpha, refuse_stored
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction, smoothed
 from deciban.statistics import Totals
+from deciban.tables.readable import Readable
 
 # Cells of a sparse matrix that are written out at a time.
 MOST_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
-class Bernoulli(OfColumns):
+class Bernoulli(ColumnFamily):
     """A probability of 1 for each class and column: (ones + alpha) / (rows + 2 alpha).
 
     threshold: cells above it count as 1, others as 0; None accepts only 0 and 1 (and true and false).
@@ -148,7 +151,7 @@ class BernoulliLikelihood:
         columns, classes = self.probability.shape
         return Parameters.of_columns([classes] * columns, 2**columns)
 
-    def working(self, cells: Numbers | SparseRows, row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers | SparseRows, row: int, column: int, label: int) -> str | None:
         cell = dense_row(cells, row)[column]
         if np.isnan(cell):
             return None

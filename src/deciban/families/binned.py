@@ -10,27 +10,20 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    OfColumns,
-    Readable,
-    Sampled,
-    Unseen,
-    check_amount,
-    check_unseen,
-    refuse_infinite,
-    vary,
-)
+from deciban.families.bases import ColumnFamily
 from deciban.families.categorical import add_share_variance, lookup_left_out
+from deciban.families.checks import Unseen, check_amount, check_unseen, refuse_infinite
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import draw, fraction, smoothed
-from deciban.statistics import Cells, Moments, Several
-from deciban.statistics.cells import Column
+from deciban.families.spreads import vary
+from deciban.statistics import Bins, Combined, Moments
+from deciban.statistics.bins import Column
+from deciban.tables.readable import Readable
 
 
 @dataclass(frozen=True, repr=False)
-class Binned(OfColumns):
+class Binned(ColumnFamily):
     """A density by bins for each class and column: (count + alpha) / (rows + alpha * bins) / width.
 
     bins: about how many bins cover four standard deviations of the column. Their width is a power of two, so that
@@ -51,17 +44,17 @@ class Binned(OfColumns):
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
 
-    def empty(self, classes: int, columns: int) -> Several:
-        return Several((Moments.empty(classes, columns), Cells.empty(classes, columns)))
+    def empty(self, classes: int, columns: int) -> Combined:
+        return Combined((Moments.empty(classes, columns), Bins.empty(classes, columns)))
 
-    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Several:
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Combined:
         moments = Moments.count(cells, labels, weights, classes)  # refuses infinite cells
-        return Several((moments, Cells.count(cells, labels, weights, classes)))
+        return Combined((moments, Bins.count(cells, labels, weights, classes)))
 
-    def estimate(self, statistic: Several) -> "BinnedLikelihood":
+    def estimate(self, statistic: Combined) -> "BinnedLikelihood":
         moments, cells = statistic.parts
         assert isinstance(moments, Moments)
-        assert isinstance(cells, Cells)
+        assert isinstance(cells, Bins)
         overall = moments.over_classes()
         varies = vary(overall.variance()[0], overall.mean[0])
         deviation = np.sqrt(overall.variance()[0])
@@ -73,7 +66,7 @@ class Binned(OfColumns):
             columns.append(column.coarser(exponent))
         return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen)
 
-    def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(self, statistic: Combined, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
         codes[:, [not whole.varies(j) for j in range(codes.shape[1])]] = -1
@@ -81,7 +74,7 @@ class Binned(OfColumns):
         lookup_left_out(whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width)
 
     def add_covariance(
-        self, whole: "BinnedLikelihood", statistic: Several, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: "BinnedLikelihood", statistic: Combined, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         codes = whole.codes(cells)
         for j, column in enumerate(whole.bins):
@@ -171,7 +164,7 @@ class BinnedLikelihood:
         classes = self.table.shape[1]
         return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         code = int(self._column_codes(cells[row : row + 1, column], column)[0])
         if code < 0:
             return None

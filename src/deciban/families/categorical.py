@@ -12,24 +12,18 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    OfColumns,
-    Readable,
-    Sampled,
-    Unseen,
-    check_amount,
-    check_unseen,
-)
+from deciban.families.bases import ColumnFamily
+from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
+from deciban.tables.readable import Readable
 
 
 @dataclass(frozen=True, repr=False)
-class Categorical(OfColumns):
+class Categorical(ColumnFamily):
     """A probability of each level for each class: (count + alpha) / (rows + alpha * number of levels).
 
     alpha: 0 is maximum likelihood, 1 is Laplace's rule, between them is Lidstone's.
@@ -159,7 +153,7 @@ def counted_left_out(
     """Score each row by counts, level by class, of the other rows; see `kernels.left_out_lookup`."""
     total = np.add.reduceat(counts, start[:-1], axis=0)
     kernels.left_out_lookup(
-        np.ascontiguousarray(codes), rows.labels, rows.taken, start, table, counts, counts.sum(axis=1), total,
+        np.ascontiguousarray(codes), rows.labels, rows.removed, start, table, counts, counts.sum(axis=1), total,
         total.sum(axis=1), alpha, log_width, fixed, smooth, slot, out,
     )  # fmt: skip
 
@@ -171,16 +165,16 @@ def _score_where_nothing_is_left(
     size = counts.shape[1]
     if not size or (alpha > 0.0 and (fixed or size > 1)):
         return  # every share is of something
-    every, labels, taken = counts.sum(axis=0), rows.labels, rows.taken
+    every, labels, removed = counts.sum(axis=0), rows.labels, rows.removed
     of_level = every[np.minimum(codes, size - 1)]
-    gone = (codes < size) & (of_level - taken <= 1e-9 * of_level) & (not fixed)
+    gone = (codes < size) & (of_level - removed <= 1e-9 * of_level) & (not fixed)
     of_class = counts.sum(axis=1)
-    of_none = (of_class[labels] - taken <= 1e-9 * of_class[labels]) | (of_class == 0.0).any()  # of some class
-    of_nobody = every.sum() - taken <= 1e-9 * every.sum()
-    odd = (codes >= 0) & (taken > 0.0) & np.where(gone, smooth & of_none, of_nobody)
+    of_none = (of_class[labels] - removed <= 1e-9 * of_class[labels]) | (of_class == 0.0).any()  # of some class
+    of_nobody = every.sum() - removed <= 1e-9 * every.sum()
+    odd = (codes >= 0) & (removed > 0.0) & np.where(gone, smooth & of_none, of_nobody)
     for i in np.flatnonzero(odd):
         left = counts.copy()
-        left[labels[i], codes[i]] = max(left[labels[i], codes[i]] - taken[i], 0.0)
+        left[labels[i], codes[i]] = max(left[labels[i], codes[i]] - removed[i], 0.0)
         left = np.where(left <= 1e-9 * counts, 0.0, left)
         known = left if not gone[i] else np.delete(left, codes[i], axis=1)
         padded = np.concatenate([known, np.zeros((len(known), 1))], axis=1)
@@ -220,9 +214,9 @@ class CategoricalLikelihood:
                 return self.codes([pa.array(cells[:, j], from_pandas=True) for j in range(cells.shape[1])])
         else:
             codes = np.stack([encode(column, self.levels[j], j) for j, column in enumerate(cells)], axis=1)
-        return self._settle(codes, cells)
+        return self._apply_unseen(codes, cells)
 
-    def _settle(self, codes: Codes, cells: Numbers | list[pa.Array]) -> Codes:
+    def _apply_unseen(self, codes: Codes, cells: Numbers | list[pa.Array]) -> Codes:
         """Apply the policy for values never seen (code -2)."""
         unseen = codes == -2
         if self.unseen == "ignore" or not unseen.any():
@@ -266,7 +260,7 @@ class CategoricalLikelihood:
         classes = self.table.shape[1]
         return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
 
-    def working(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = pa.array(cells[row : row + 1, column], from_pandas=True) if isinstance(cells, np.ndarray) else (
             cells[column][row : row + 1]
         )  # fmt: skip

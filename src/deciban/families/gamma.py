@@ -10,24 +10,14 @@ import scipy
 
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    OfColumns,
-    Outside,
-    Readable,
-    Sampled,
-    check_amount,
-    check_outside,
-    impossible,
-    refuse_infinite,
-    refuse_unless,
-    rounding_variance,
-    vary,
-)
+from deciban.families.bases import ColumnFamily
+from deciban.families.checks import Outside, check_amount, check_outside, impossible, refuse_infinite, refuse_unless
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
-from deciban.statistics import Moments, Several
+from deciban.families.protocols import Covariance, LeftOut, Sampled
+from deciban.families.spreads import rounding_variance, vary
+from deciban.statistics import Combined, Moments
+from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
 
 # The least log(mean) - mean(log): cells that differ by a few units of their last digit.
@@ -42,7 +32,7 @@ STIRLING = 100.0
 
 
 @dataclass(frozen=True, repr=False)
-class Gamma(OfColumns):
+class Gamma(ColumnFamily):
     """A gamma distribution for each class and column, for x > 0; its maximum likelihood estimate.
 
     floor: the least log(mean) - mean(log), as a share of the column's own over all classes. At 0 there is none; a
@@ -64,10 +54,10 @@ class Gamma(OfColumns):
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
 
-    def empty(self, classes: int, columns: int) -> Several:
-        return Several((Moments.empty(classes, columns), Moments.empty(classes, columns)))
+    def empty(self, classes: int, columns: int) -> Combined:
+        return Combined((Moments.empty(classes, columns), Moments.empty(classes, columns)))
 
-    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Several:
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Combined:
         refuse_infinite(cells)
         positive = cells > 0
         if self.outside == "refuse":
@@ -75,9 +65,9 @@ class Gamma(OfColumns):
         elif not positive.all():
             cells = np.where(positive, cells, np.nan)
         logs = positive_log(cells)
-        return Several((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
+        return Combined((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
 
-    def estimate(self, statistic: Several) -> "GammaLikelihood":
+    def estimate(self, statistic: Combined) -> "GammaLikelihood":
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
         overall, overall_logs = plain.over_classes(), logs.over_classes()
         seen = plain.weight > 0.0
@@ -96,7 +86,7 @@ class Gamma(OfColumns):
         gap = np.where(constant, np.maximum(gap, unspread if self.floor == 0.0 else 0.0), gap)
         return np.asarray(np.maximum(gap, self.floor * overall_gap))
 
-    def score_left_out(self, statistic: Several, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(self, statistic: Combined, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
         every, every_log = plain.over_classes(), logs.over_classes()
         gaps = _gap(plain, logs)
@@ -104,13 +94,13 @@ class Gamma(OfColumns):
         self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
         for j in range(slot.size):
             evidence = whole[:, j]
-            counted = np.flatnonzero((rows.taken > 0.0) & (cells[:, j] > 0))
-            x, labels, taken = cells[counted, j].astype(np.float64), rows.labels[counted], rows.taken[counted]
+            counted = np.flatnonzero((rows.removed > 0.0) & (cells[:, j] > 0))
+            x, labels, removed = cells[counted, j].astype(np.float64), rows.labels[counted], rows.removed[counted]
             log_x, first = np.log(x), np.zeros_like(labels)
-            left, left_log = every.left_out(x, first, taken, j), every_log.left_out(log_x, first, taken, j)
+            left, left_log = every.left_out(x, first, removed, j), every_log.left_out(log_x, first, removed, j)
             overall = _gap(left, left_log)
-            own, own_log = plain.left_out(x, labels, taken, j), logs.left_out(log_x, labels, taken, j)
-            there = own.weight > 1e-9 * taken
+            own, own_log = plain.left_out(x, labels, removed, j), logs.left_out(log_x, labels, removed, j)
+            there = own.weight > 1e-9 * removed
             gap = np.where(there, self._raised(_gap(own, own_log), own, left, overall), overall)
             mean, low = np.where(there, own.mean, left.mean), np.where(there, own.mean_low, left.mean_low)
             evidence[counted, labels] = _log_density(x, gap[0], mean[0], low[0])
@@ -124,12 +114,12 @@ class Gamma(OfColumns):
                 if follows.any():
                     here = (array[0, follows] for array in (gap, same.mean, same.mean_low))
                     evidence[counted[follows], c] = _log_density(x[follows], *here)
-            silent = ~vary(left.variance()[0], left.mean[0]) | (left.weight[0] <= 1e-9 * taken)
+            silent = ~vary(left.variance()[0], left.mean[0]) | (left.weight[0] <= 1e-9 * removed)
             evidence[counted[silent]] = 0.0
             out[:, slot[j]] += evidence
 
     def add_covariance(
-        self, whole: "GammaLikelihood", statistic: Several, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: "GammaLikelihood", statistic: Combined, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Mean and shape k have errors of their own: each row tells k / mean² of the one, trigamma(k) - 1/k of the
         other."""
@@ -142,11 +132,11 @@ class Gamma(OfColumns):
             gap = np.where(
                 shape < NARROW, np.log(shape) - scipy.special.digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large
             )
-            told = np.where(
+            translated_errors = np.where(
                 shape < NARROW, scipy.special.polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2
             )
             by_shape = fall(x, mean, low) + gap
-            variance = (shape * by_mean**2 + by_shape**2 / told) / rows[j]
+            variance = (shape * by_mean**2 + by_shape**2 / translated_errors) / rows[j]
             out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
@@ -260,7 +250,7 @@ class GammaLikelihood:
         columns, classes = self.shape.shape
         return Parameters.of_columns([2 * classes] * columns, numbers=columns)
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and cells[row, column] <= 0):
             return None
         if not self.slope[column].any():

@@ -9,29 +9,26 @@ import numpy as np
 
 from deciban import kernels
 from deciban.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    OfColumns,
+from deciban.families.bases import ColumnFamily
+from deciban.families.checks import check_amount, refuse_infinite
+from deciban.families.estimates import Estimated, Parameters
+from deciban.families.protocols import Covariance, LeftOut, Sampled
+from deciban.families.spreads import (
     PerClass,
-    Readable,
-    Sampled,
     Spread,
-    check_amount,
     check_no_shrinkage,
     least_variance,
-    refuse_infinite,
     rounding_variance,
     spread_errors,
     vary,
 )
-from deciban.families.estimates import Estimated, Parameters
 from deciban.statistics import Moments
+from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
 
 
 @dataclass(frozen=True, repr=False)
-class NormalShaped(OfColumns):
+class NormalShaped(ColumnFamily):
     """What families with a mean and a variance share.
 
     variance: PerClass(), Pooled(), or Shrunk(amount) between them.
@@ -135,7 +132,7 @@ def score_normal_left_out(
         for arrays in ((weight, mean, scatter), (stays, 0.5 / safe, 0.5 * np.log(2.0 * np.pi * safe)))
     )
     how = (family.variance.share_pooled, float(family.ddof), float(family.floor), float(added))
-    kernels.left_out_normal(cells, rows.labels, rows.taken, overall, *by_class, *how, slot, out)
+    kernels.left_out_normal(cells, rows.labels, rows.removed, overall, *by_class, *how, slot, out)
 
 
 def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, added: float = 0.0) -> "Normal":
@@ -202,7 +199,7 @@ class Normal:
         columns, classes = self.variance.shape
         return Parameters.of_columns([classes + (1 if self.shared else classes)] * columns, numbers=columns)
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         return None if np.isnan(cells[row, column]) else self.at(as_written(cells[row, column]), column, label)
 
     def at(self, x: str, column: int, label: int) -> str:

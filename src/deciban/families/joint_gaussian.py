@@ -9,24 +9,13 @@ import scipy
 
 from deciban import kernels
 from deciban.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    OfBlocks,
-    PerClass,
-    Readable,
-    Sampled,
-    Spread,
-    add_base,
-    by_pattern,
-    check_amount,
-    check_spread,
-    refuse_infinite,
-    spread_errors,
-    vary,
-)
+from deciban.families.bases import BlockFamily
+from deciban.families.checks import check_amount, refuse_infinite
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base, by_pattern
+from deciban.families.spreads import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.statistics import Scatter
+from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
 
 # A direction with less than this share of the columns' variances has none: what is there is rounding.
@@ -37,7 +26,7 @@ MOST_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
-class JointGaussian(OfBlocks):
+class JointGaussian(BlockFamily):
     """A multivariate normal distribution for each class.
 
     covariance: PerClass() is the quadratic discriminant, Pooled() the linear one, Shrunk(amount) lies between.
@@ -116,13 +105,13 @@ class JointGaussian(OfBlocks):
         one, first = np.ones(1), np.zeros(1, dtype=np.int64)
         whole.score(cells, one, first, evidence)
         add_base(whole, cells, one, first, evidence)
-        counted = np.flatnonzero((rows.taken > 0.0) & ~np.isnan(cells).any(axis=1))
+        counted = np.flatnonzero((rows.removed > 0.0) & ~np.isnan(cells).any(axis=1))
         if counted.size and whole.whitened.columns.size:
             columns = whole.whitened.columns
             x = cells[counted][:, columns].astype(np.float64)
             kept = statistic.weight > 0.0
             place = np.where(kept, np.cumsum(kept) - 1, -1)
-            some = LeftOut(place[rows.labels[counted]].astype(np.int32), rows.taken[counted])
+            some = LeftOut(place[rows.labels[counted]].astype(np.int32), rows.removed[counted])
             present = statistic.place_classes(place, int(kept.sum()))
             downdate = Downdate.of(self, present, shares[np.append(kept, True)], columns)
             found, sure = downdate.score(x, some, evidence[counted, 0][:, kept])
@@ -132,7 +121,7 @@ class JointGaussian(OfBlocks):
             evidence[counted[:, None], 0, np.flatnonzero(kept)] = found
             if not kept.all():  # a class without rows has the distribution of all
                 of_all = Downdate.of(JointGaussian(floor=self.floor), statistic.over_classes(), np.zeros(2), columns)
-                alike = LeftOut(np.zeros_like(some.labels), some.taken)
+                alike = LeftOut(np.zeros_like(some.labels), some.removed)
                 found, sure_of_all = of_all.score(x, alike, np.zeros((counted.size, 1)))
                 evidence[counted[:, None], 0, np.flatnonzero(~kept)] = found
                 sure &= sure_of_all
@@ -176,7 +165,7 @@ class JointGaussian(OfBlocks):
         """The same by definition, for a few rows."""
         for i in again:
             at = slice(i, i + 1)
-            row = Scatter.count(cells[at], rows.labels[at], rows.taken[at], evidence.shape[2])
+            row = Scatter.count(cells[at], rows.labels[at], rows.removed[at], evidence.shape[2])
             evidence[i] = 0.0
             left = self._estimate(_without(statistic, row), shares)
             one, first = np.ones(1), np.zeros(1, dtype=np.int64)
@@ -227,12 +216,12 @@ class Downdate:
         """The evidence of each row, and whether it is sure that no floor was met."""
         z = np.ascontiguousarray((x - self.centre) / self.unit)
         constant = -np.log(self.unit).sum() - 0.5 * self.unit.size * np.log(2.0 * np.pi)
-        rest = self.weight[rows.labels] - rows.taken
-        sure = (rest > self.ddof + 1e-9) & (rest > 1e-9 * rows.taken)
+        rest = self.weight[rows.labels] - rows.removed
+        sure = (rest > self.ddof + 1e-9) & (rest > 1e-9 * rows.removed)
         if not self.shares.any() and self.mix in (0.0, 1.0):
             return self._by_rank_one(z, rows, whole, constant, sure)
         away = z - self.mean[rows.labels]
-        drop = (rows.taken * self.weight[rows.labels] / np.where(sure, rest, 1.0))[:, None] * away**2
+        drop = (rows.removed * self.weight[rows.labels] / np.where(sure, rest, 1.0))[:, None] * away**2
         own = self._diagonal(self.scatter)[rows.labels] - drop
         own = own / np.where(sure, rest - self.ddof, 1.0)[:, None]
         freedom = np.maximum(self.weight - self.ddof, 0.0).sum()
@@ -242,7 +231,7 @@ class Downdate:
         sure &= least.min(axis=1) > self.floor
         found, scratch = np.zeros(whole.shape), np.empty((self.unit.size + 2, self.unit.size))
         kernels.left_out_cholesky(
-            z, rows.labels, np.where(sure, rows.taken, 0.0), self.weight, self.mean, self.scatter, self.pooled,
+            z, rows.labels, np.where(sure, rows.removed, 0.0), self.weight, self.mean, self.scatter, self.pooled,
             self.mix, self.shares, freedom, self.ddof, constant, whole, scratch, found,
         )  # fmt: skip
         return found, sure
@@ -270,14 +259,14 @@ class Downdate:
             lower = np.linalg.cholesky(matrix)
             white = scipy.linalg.solve_triangular(lower, z[here].T, lower=True).T
             means = scipy.linalg.solve_triangular(lower, self.mean.T, lower=True).T
-            taken, labels = rows.taken[here], rows.labels[here]
+            removed, labels = rows.removed[here], rows.labels[here]
             weight = self.weight[labels]
-            rest = weight - taken
+            rest = weight - removed
             away = white - means[labels]
-            down = taken * weight / rest
+            down = removed * weight / rest
             left = 1.0 - down * (away**2).sum(axis=1)
             divisors = np.maximum(self.weight - self.ddof, 0.0)
-            freedom = divisors.sum() - taken if g is None else rest - self.ddof
+            freedom = divisors.sum() - removed if g is None else rest - self.ddof
             sure[here] = left * values[0] > self.floor * freedom
             safe = np.where(left > 0.0, left, 1.0)
             log_root = np.log(np.diag(lower)).sum() + 0.5 * np.log(safe) - 0.5 * z.shape[1] * np.log(freedom)
@@ -428,7 +417,7 @@ class JointNormal:
         joint = classes * columns + matrices * columns * (columns + 1) // 2
         return Parameters((joint,), columns * (classes + matrices), numbers=columns)
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row]).all():
             return None
         mean = self.centre + np.where(np.isfinite(self.unit), self.mean[label], 0.0) * np.where(

@@ -13,29 +13,21 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    OfBlocks,
-    Readable,
-    Sampled,
-    Unseen,
-    by_pattern,
-    cells_of,
-    check_amount,
-    check_unseen,
-    score_anew,
-)
+from deciban.families.bases import BlockFamily
 from deciban.families.categorical import add_share_variance
+from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.leave_one_out import cells_of, score_anew
+from deciban.families.protocols import Covariance, LeftOut, Sampled, by_pattern
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
+from deciban.tables.readable import Readable
 
 Cuts = tuple[tuple[float, ...] | None, ...] | None
 
 
 @dataclass(frozen=True, repr=False)
-class JointTable(OfBlocks):
+class JointTable(BlockFamily):
     """P(tuple | class) = (count + alpha) / (rows + alpha * number of possible tuples).
 
     A missing member is summed over; so is one with a value that no class has seen, unless `unseen` says otherwise.
@@ -100,18 +92,18 @@ class JointTable(OfBlocks):
         whole.score(cells, np.ones(1), first, evidence)
         codes = statistic.codes(cells)
         known = whole.complete.find(codes) < statistic.table.shape[1]
-        counted = np.flatnonzero((rows.taken > 0.0) & (codes >= 0).all(axis=1) & known)
+        counted = np.flatnonzero((rows.removed > 0.0) & (codes >= 0).all(axis=1) & known)
         alone = np.zeros(counted.size, dtype=np.bool_)
         for j in range(codes.shape[1]):
             held = np.bincount(statistic.tuples[:, j], statistic.table.sum(axis=0), len(statistic.levels[j]))
-            alone |= held[codes[counted, j]] <= rows.taken[counted] * (1.0 + 1e-9)
+            alone |= held[codes[counted, j]] <= rows.removed[counted] * (1.0 + 1e-9)
         again, rest = counted[alone], counted[~alone]
-        labels, taken = rows.labels[rest], rows.taken[rest]
+        labels, removed = rows.labels[rest], rows.removed[rest]
         place = whole.complete.find(codes[rest])
-        own = np.stack([statistic.table[labels, place] - taken, np.zeros(rest.size)], axis=1)
-        own[:, 1] = statistic.table.sum(axis=1)[labels] - taken - own[:, 0]
-        every = statistic.table.sum(axis=0)[place] - taken
-        pair = np.stack([own, np.stack([every, statistic.table.sum() - taken - every], axis=1) - own], axis=1)
+        own = np.stack([statistic.table[labels, place] - removed, np.zeros(rest.size)], axis=1)
+        own[:, 1] = statistic.table.sum(axis=1)[labels] - removed - own[:, 0]
+        every = statistic.table.sum(axis=0)[place] - removed
+        pair = np.stack([own, np.stack([every, statistic.table.sum() - removed - every], axis=1) - own], axis=1)
         shares = smoothed(np.maximum(pair, 0.0), self.alpha, whole.complete.possible)
         evidence[rest, 0, labels] = log(shares[:, 0, 0])
         part = np.zeros((again.size, 1, out.shape[2]))
@@ -211,7 +203,7 @@ class JointTableLikelihood:
         apart = classes * sum(max(size - 1, 0) for size in sizes)
         return Parameters((classes * max(prod(sizes) - 1, 0),), apart, prod(max(size, 1) for size in sizes))
 
-    def working(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = [cell[row : row + 1] for cell in cells]
         codes = self.statistic.codes(one)
         kept = np.flatnonzero(~self._absent(codes, one)[0])

@@ -6,17 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    Outside,
-    Sampled,
-    add_base,
-    check_outside,
-    impossible,
-    refuse_infinite,
-    refuse_unless,
-)
+from deciban.families.checks import Outside, check_outside, impossible, refuse_infinite, refuse_unless
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.gaussian import (
     Normal,
@@ -25,6 +15,7 @@ from deciban.families.gaussian import (
     estimate_normal,
     score_normal_left_out,
 )
+from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.statistics import Moments
 from deciban.text_tables import as_written
 
@@ -102,7 +93,7 @@ class LogNormalLikelihood:
     def parameters(self) -> Parameters:
         return self.normal.parameters()
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if cells[row, column] <= 0:
             return "outside the support" if self.outside == "refuse" else None
         if np.isnan(cells[row, column]):

@@ -22,23 +22,14 @@ from deciban.arrays import (
     log,
 )
 from deciban.errors import BadCell
-from deciban.families.base import (
-    Alpha,
-    Covariance,
-    LeftOut,
-    OfBlocks,
-    Readable,
-    Sampled,
-    add_base,
-    as_alpha,
-    cells_of,
-    check_alpha,
-    refuse_stored,
-    score_anew,
-)
+from deciban.families.bases import BlockFamily
+from deciban.families.checks import Alpha, as_alpha, check_alpha, refuse_stored
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.leave_one_out import cells_of, score_anew
+from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.smoothing import draw_counts, fraction, smoothed
 from deciban.statistics import Totals
+from deciban.tables.readable import Readable
 from deciban.text_tables import digits
 
 Amounts = Numbers | SparseRows
@@ -53,7 +44,7 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     expected = "a count: not negative, not infinite (Negative values in data passed to a count family)"
     refuse_stored((stored >= 0) & (stored < np.inf), cells, expected, "use Gaussian() for this column")
     cut = np.minimum(stored, TOO_LARGE)
-    return cut if isinstance(cells, np.ndarray) else cells.holding(cut)
+    return cut if isinstance(cells, np.ndarray) else cells.with_values(cut)
 
 
 def _as_words(cells: Amounts) -> tuple[Any, Floats]:
@@ -116,7 +107,7 @@ def add_complement_covariance(
     out.add_shared(product)
 
 
-class OfAmounts(OfBlocks):
+class AmountsFamily(BlockFamily):
     """A block of counts, into which new columns may come."""
 
     absorbs = True
@@ -168,8 +159,8 @@ def amounts_left_out(
     others = isinstance(family, Complement)
     normed = isinstance(family, Complement) and family.norm
     weight = statistic.present.max(axis=1)
-    lonely = statistic.present.sum(axis=0) <= rows.taken.max(initial=0.0)
-    anew = (rows.taken > 0.0) & (normed | lonely.any() | (weight[rows.labels] <= rows.taken * (1.0 + 1e-9)))
+    lonely = statistic.present.sum(axis=0) <= rows.removed.max(initial=0.0)
+    anew = (rows.removed > 0.0) & (normed | lonely.any() | (weight[rows.labels] <= rows.removed * (1.0 + 1e-9)))
     plain, again = np.flatnonzero(~anew), np.flatnonzero(anew)
     seen = float(statistic.present.any(axis=0).sum())
     alpha = np.broadcast_to(np.asarray(family.alpha, dtype=np.float64), (counts.shape[1],)).copy()
@@ -178,7 +169,7 @@ def amounts_left_out(
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
     sums = by_class.sum(axis=0)
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
-    kernels.left_out_linear(*arrays, some.labels, some.taken, by_class, sums, alpha, added, others, table, part[:, 0])
+    kernels.left_out_linear(*arrays, some.labels, some.removed, by_class, sums, alpha, added, others, table, part[:, 0])
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))
@@ -187,7 +178,7 @@ def amounts_left_out(
 
 
 @dataclass(frozen=True, repr=False)
-class Multinomial(OfAmounts):
+class Multinomial(AmountsFamily):
     """A die with a side for each column (word), thrown once for every count: (total + alpha) / (sum + alpha * words).
 
     alpha: as for Categorical.
@@ -235,7 +226,8 @@ class MultinomialLikelihood:
         else:
             stored = np.nan_to_num(cells.stored.astype(np.float64))
             length, ways = (
-                cells.holding(values).matrix().sum(axis=1) for values in (stored, scipy.special.gammaln(stored + 1.0))
+                cells.with_values(values).matrix().sum(axis=1)
+                for values in (stored, scipy.special.gammaln(stored + 1.0))
             )
         return np.asarray(scipy.special.gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
@@ -256,7 +248,7 @@ class MultinomialLikelihood:
             return f"({digits(totals[word])} + {self.alpha[word]:g})/({digits(totals.sum())} + {sum(self.alpha):g})"
         return fraction(totals[word], totals.sum(), self.alpha, totals.size)
 
-    def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
+    def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:
         one = np.nan_to_num(dense_row(cells, row))
         totals = self.statistic.total[label]
         words = [f"[{self._fraction(totals, j)}]^{digits(one[j])}" for j in np.flatnonzero(one)[:4]]
@@ -265,7 +257,7 @@ class MultinomialLikelihood:
 
 
 @dataclass(frozen=True, repr=False)
-class Complement(OfAmounts):
+class Complement(AmountsFamily):
     """Counts over a vocabulary, each class scored by how little the *other* classes use the words.
 
     It is a score and not a likelihood: posteriors are softmax(score + log prior), and nothing can be sampled.
@@ -326,5 +318,5 @@ class ComplementScore:
     def parameters(self) -> Parameters:
         return _of_words(self.statistic)
 
-    def working(self, cells: Amounts, row: int, column: int, label: int) -> str:
+    def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:
         return "exp(score), how little the other classes use these words"

@@ -8,25 +8,15 @@ import scipy
 
 from deciban import kernels
 from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
-from deciban.families.base import (
-    Covariance,
-    LeftOut,
-    OfColumns,
-    Outside,
-    Readable,
-    Sampled,
-    add_base,
-    check_amount,
-    check_outside,
-    impossible,
-    refuse_infinite,
-    refuse_unless,
-)
+from deciban.families.bases import ColumnFamily
+from deciban.families.checks import Outside, check_amount, check_outside, impossible, refuse_infinite, refuse_unless
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.smoothing import draw_counts
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
+from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
 
 
@@ -42,7 +32,7 @@ def _counts_alone(numbers: Numbers) -> Numbers:
 
 
 @dataclass(frozen=True, repr=False)
-class Poisson(OfColumns):
+class Poisson(ColumnFamily):
     """A Poisson distribution for each class and column, for cells 0, 1, 2, ...
 
     alpha: how many rows at the column's overall mean are added to each class (0: maximum likelihood, where a class
@@ -96,8 +86,8 @@ class Poisson(OfColumns):
         for j in range(cells.shape[1]):
             x = cells[:, j].astype(np.float64)
             there = np.flatnonzero(~np.isnan(x))
-            x, taken = x[there, None], rows.taken[there, None]
-            gone = own[there] * taken
+            x, removed = x[there, None], rows.removed[there, None]
+            gone = own[there] * removed
             whole, present = statistic.total[:, j], statistic.present[:, j] - gone
             total = whole - gone * x
             total = np.where(total > FUZZ * whole, total, 0.0)
@@ -148,7 +138,7 @@ class PoissonLikelihood:
         columns, classes = self.rate.shape
         return Parameters.of_columns([classes] * columns, numbers=columns)
 
-    def working(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+    def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and not _whole(cells[row, column])):
             return None
         return f"Poisson({as_written(cells[row, column])}; mean {digits(self.rate[column, label])})"

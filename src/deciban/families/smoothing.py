@@ -34,9 +34,11 @@ def draw(shares: Floats, labels: Integers, rng: np.random.Generator) -> Integers
     throws = rng.random(len(labels))
     shown = np.empty(len(labels), dtype=np.int64)
     for label in np.unique(labels):
-        heap = np.cumsum(shares[:, label])
+        cumulative = np.cumsum(shares[:, label])
         rows = labels == label
-        shown[rows] = np.minimum(np.searchsorted(heap, throws[rows] * heap[-1], side="right"), len(shares) - 1)
+        shown[rows] = np.minimum(
+            np.searchsorted(cumulative, throws[rows] * cumulative[-1], side="right"), len(shares) - 1
+        )
     return shown
 
 

@@ -20,9 +20,9 @@ LEAST_LOG = float(np.log(LEAST_SHARE))
 
 
 @inner
-def _less(have: float, taken: float) -> float:
+def _less(have: float, removed: float) -> float:
     """have - taken, 0 where that is rounding."""
-    left = have - taken
+    left = have - removed
     return left if left > ROUNDING * have else 0.0
 
 
@@ -51,7 +51,7 @@ def _said(log_share: float, others: bool) -> float:
 def left_out_normal(
     x: Array,
     labels: Array,
-    taken: Array,
+    removed: Array,
     overall: Array,
     counted: Array,
     stays: Array,
@@ -73,7 +73,7 @@ def left_out_normal(
     """
     half_log = 0.5 * np.log(2.0 * np.pi)
     for i in range(x.shape[0]):
-        y, w = labels[i], taken[i]
+        y, w = labels[i], removed[i]
         for j in range(x.shape[1]):
             value = np.float64(x[i, j]) - overall[0, j]
             rest = _less(overall[1, j], w)
@@ -120,7 +120,7 @@ def left_out_normal(
 def left_out_lookup(
     codes: Array,
     labels: Array,
-    taken: Array,
+    removed: Array,
     start: Array,
     table: Array,
     counts: Array,
@@ -141,7 +141,7 @@ def left_out_lookup(
     levels are `fixed`, one that only this row has is gone without it, and is then worth a zero count if `smooth`.
     """
     for i in range(codes.shape[0]):
-        y, w = labels[i], taken[i]
+        y, w = labels[i], removed[i]
         for j in range(codes.shape[1]):
             if codes[i, j] < 0:
                 continue
@@ -167,7 +167,7 @@ def left_out_lookup(
 def left_out_cholesky(
     x: Array,
     labels: Array,
-    taken: Array,
+    removed: Array,
     weight: Array,
     mean: Array,
     scatter: Array,
@@ -189,7 +189,7 @@ def left_out_cholesky(
     """
     size, classes = x.shape[1], weight.size
     for i in range(x.shape[0]):
-        y, w = labels[i], taken[i]
+        y, w = labels[i], removed[i]
         rest = weight[y] - w
         for k in range(size):
             scratch[size, k] = x[i, k] - mean[y, k]
@@ -237,7 +237,7 @@ def left_out_linear(
     indices: Array,
     indptr: Array,
     labels: Array,
-    taken: Array,
+    removed: Array,
     counts: Array,
     sums: Array,
     alpha: Array,
@@ -253,7 +253,7 @@ def left_out_linear(
     are the counts of all columns.
     """
     for i in range(indptr.size - 1):
-        y, w = labels[i], taken[i]
+        y, w = labels[i], removed[i]
         length = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             if data[k] == data[k]:
@@ -286,7 +286,7 @@ def left_out_words(
     indices: Array,
     indptr: Array,
     labels: Array,
-    taken: Array,
+    removed: Array,
     counts: Array,
     total: Array,
     alpha: float,
@@ -307,7 +307,7 @@ def left_out_words(
     """
     classes = counts.shape[1]
     for i in range(indptr.size - 1):
-        y, w = labels[i], taken[i]
+        y, w = labels[i], removed[i]
         gone, whole, left_square = 0, 0.0, 0.0
         for c in range(classes):
             fewer[c] = 0.0
@@ -347,7 +347,7 @@ def left_out_presence(
     indices: Array,
     indptr: Array,
     labels: Array,
-    taken: Array,
+    removed: Array,
     counts: Array,
     texts: Array,
     total: Array,
@@ -366,7 +366,7 @@ def left_out_presence(
     """
     words, classes = counts.shape
     for i in range(indptr.size - 1):
-        y, w = labels[i], taken[i]
+        y, w = labels[i], removed[i]
         if weight[y] != w:
             weight[y], without[y] = w, 0.0
             for j in range(words):
@@ -393,7 +393,7 @@ def left_out_lifts(
     indices: Array,
     indptr: Array,
     labels: Array,
-    taken: Array,
+    removed: Array,
     counts: Array,
     sums: Array,
     texts: float,
@@ -409,7 +409,7 @@ def left_out_lifts(
     """`left_out_words` for lifts: without a text the counts of its words and the shares of all classes are others."""
     classes = counts.shape[1]
     for i in range(indptr.size - 1):
-        y, w = labels[i], taken[i]
+        y, w = labels[i], removed[i]
         for c in range(classes):
             rest[c] = sums[c]
         left_square = 0.0

@@ -1,12 +1,13 @@
 """Counts that add: frozen values, one kind a file, with nothing of smoothing, priors or floors in them."""
 
-from deciban.statistics.base import Several, Statistic
-from deciban.statistics.cells import Cells
+from deciban.statistics.base import Combined, Statistic
+from deciban.statistics.bins import Bins
 from deciban.statistics.levels import Levels
 from deciban.statistics.moments import Moments
 from deciban.statistics.scatter import Scatter
 from deciban.statistics.totals import Totals
 from deciban.statistics.tuples import Tuples
-from deciban.statistics.words import Vocabulary, Words
+from deciban.statistics.vocabulary import Vocabulary
+from deciban.statistics.words import Words
 
-__all__ = ["Cells", "Levels", "Moments", "Scatter", "Several", "Statistic", "Totals", "Tuples", "Vocabulary", "Words"]
+__all__ = ["Bins", "Combined", "Levels", "Moments", "Scatter", "Statistic", "Totals", "Tuples", "Vocabulary", "Words"]

@@ -49,8 +49,8 @@ def remaining(have: Floats, taken: Floats) -> Floats:
     return np.where(left <= allowed, 0.0, left)
 
 
-def settled(
-    left: Floats, before: Floats, doubt: Floats, weight: Floats, overall: Floats, strict: bool = True
+def checked_scatter(
+    left: Floats, before: Floats, rounding_error: Floats, weight: Floats, overall: Floats, strict: bool = True
 ) -> Floats:
     """The scatter that remains of `before`: 0 where it is nothing but rounding, refused where it is mostly doubt.
 
@@ -64,32 +64,32 @@ def settled(
             "these rows cannot be forgotten: the spread of a column would become negative; "
             "give just the rows that the model has learned"
         )
-    unknown = (left > doubt) | (doubt > 1e-9 * weight * overall)
-    if strict and np.any((np.abs(share) > 1e-25) & (doubt > 4e-9 * left) & unknown):
+    unknown = (left > rounding_error) | (rounding_error > 1e-9 * weight * overall)
+    if strict and np.any((np.abs(share) > 1e-25) & (rounding_error > 4e-9 * left) & unknown):
         raise ForgetError(
             "these rows cannot be forgotten: the spread that remains in a column is too small beside the one it had "
             "to be known; fit anew without them"
         )
-    return np.where(left <= np.maximum(doubt, 1e-25 * before), 0.0, left)
+    return np.where(left <= np.maximum(rounding_error, 1e-25 * before), 0.0, left)
 
 
 @dataclass(frozen=True)
-class Several:
+class Combined:
     """Several statistics of the same rows and columns, side by side."""
 
     parts: tuple[Statistic, ...]
 
-    def merge(self, other: Self) -> "Several":
-        return Several(tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
+    def merge(self, other: Self) -> "Combined":
+        return Combined(tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
 
-    def remove(self, other: Self) -> "Several":
-        return Several(tuple(a.remove(b) for a, b in zip(self.parts, other.parts, strict=True)))
+    def remove(self, other: Self) -> "Combined":
+        return Combined(tuple(a.remove(b) for a, b in zip(self.parts, other.parts, strict=True)))
 
-    def scale(self, factor: float) -> "Several":
-        return Several(tuple(a.scale(factor) for a in self.parts))
+    def scale(self, factor: float) -> "Combined":
+        return Combined(tuple(a.scale(factor) for a in self.parts))
 
-    def place_classes(self, positions: Integers, size: int) -> "Several":
-        return Several(tuple(a.place_classes(positions, size) for a in self.parts))
+    def place_classes(self, positions: Integers, size: int) -> "Combined":
+        return Combined(tuple(a.place_classes(positions, size) for a in self.parts))
 
-    def place_columns(self, positions: Integers, size: int) -> "Several":
-        return Several(tuple(a.place_columns(positions, size) for a in self.parts))
+    def place_columns(self, positions: Integers, size: int) -> "Combined":
+        return Combined(tuple(a.place_columns(positions, size) for a in self.parts))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, placed
+from deciban.arrays import Codes, Floats, Integers, Numbers, scatter_to
 from deciban.errors import BadCell
 from deciban.statistics.base import remaining
 
@@ -52,7 +52,7 @@ class Levels:
         return Levels(self.levels, tuple(table * factor for table in self.tables))
 
     def place_classes(self, positions: Integers, size: int) -> "Levels":
-        return Levels(self.levels, tuple(placed(table, positions, size) for table in self.tables))
+        return Levels(self.levels, tuple(scatter_to(table, positions, size) for table in self.tables))
 
     def place_columns(self, positions: Integers, size: int) -> "Levels":
         classes = self.tables[0].shape[0] if self.tables else 0
@@ -174,8 +174,8 @@ def _aligned(
     if mine[0].equals(theirs[0]):
         return mine[0], mine[1], theirs[1]
     levels = union(mine[0], theirs[0], column)
-    have = placed(mine[1], positions(mine[0], levels), len(levels), axis=1)
-    more = placed(theirs[1], positions(theirs[0], levels), len(levels), axis=1)
+    have = scatter_to(mine[1], positions(mine[0], levels), len(levels), axis=1)
+    more = scatter_to(theirs[1], positions(theirs[0], levels), len(levels), axis=1)
     return levels, have, more
 
 

@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, scatter_to
 from deciban.errors import BadCell
-from deciban.statistics.base import remaining, settled
+from deciban.statistics.base import checked_scatter, remaining
 from deciban.statistics.exact import minus, plus, quotient, times, two_sum
 
 # Rows of a class that the first guess of its mean is made of.
@@ -25,10 +25,10 @@ DOUBT = 4.0 * 2.0**-52
 class Moments:
     """Weight, mean and scatter (the weighted sum of squared deviations from the mean), each class by column.
 
-    The array has six rows: weight; mean, and what it leaves out; scatter, and what it leaves out; and `doubt`, by how
-    much the scatter may be wrong. The true mean is mean + mean_low and the true scatter is scatter + scatter_low: being
-    unevaluated sums of two doubles, they lose nothing when a million one-row batches are merged; only rows that were
-    summed together (at memory speed) leave a doubt.
+    The array has six rows: weight; mean, and what it leaves out; scatter, and what it leaves out; and
+    `rounding_error`, by how much the scatter may be wrong. The true mean is mean + mean_low and the true scatter is
+    scatter + scatter_low: being unevaluated sums of two doubles, they lose nothing when a million one-row batches are
+    merged; only rows that were summed together (at memory speed) have a rounding error.
     """
 
     array: Floats
@@ -85,12 +85,12 @@ class Moments:
         overall = Moments(
             np.maximum(left, np.array([0, -np.inf, -np.inf, 0, -np.inf, 0])[:, None, None])
         ).over_classes()
-        left[3:, settled(left[3], self.scatter, left[5], left[0], overall.variance()) == 0.0] = 0.0
+        left[3:, checked_scatter(left[3], self.scatter, left[5], left[0], overall.variance()) == 0.0] = 0.0
         return Moments(left)
 
     def left_out(self, x: Floats, labels: Codes, taken: Floats, column: int) -> "Moments":
         """What is left of a column in the class of each of its cells x without that cell: a column for each cell."""
-        weight, mean, low, scatter, rest, doubt = self.array[:, labels, column]
+        weight, mean, low, scatter, rest, rounding_error = self.array[:, labels, column]
         left = weight - taken
         left = np.where(left > 1e-12 * weight, left, 0.0)
         share = np.divide(taken, left, out=np.zeros_like(left), where=left > 0.0)
@@ -99,24 +99,24 @@ class Moments:
         scatter = before - share * weight * away**2
         scatter = np.where((left > 0.0) & (scatter > 1e-14 * before), scatter, 0.0)
         moved, lost = two_sum(mean, low - share * away)
-        rows = (left, moved, lost, scatter, np.zeros_like(left), doubt)
+        rows = (left, moved, lost, scatter, np.zeros_like(left), rounding_error)
         return Moments(np.stack(rows)[:, None, :])
 
     def scale(self, factor: float) -> "Moments":
         return Moments(self.array * np.array([factor, 1.0, 1.0, factor, factor, factor])[:, None, None])
 
     def place_classes(self, positions: Integers, size: int) -> "Moments":
-        return Moments(placed(self.array, positions, size, axis=1))
+        return Moments(scatter_to(self.array, positions, size, axis=1))
 
     def place_columns(self, positions: Integers, size: int) -> "Moments":
-        return Moments(placed(self.array, positions, size, axis=2))
+        return Moments(scatter_to(self.array, positions, size, axis=2))
 
     def over_classes(self) -> "Moments":
         """The moments of all classes together, as of one class."""
         array = self.array if self.array.shape[1] else Moments.empty(1, self.array.shape[2]).array
         while (classes := array.shape[1]) > 1:  # the first half and the second, class by class
-            merged = Moments(array[:, : classes // 2]).merge(Moments(array[:, classes // 2 : classes // 2 * 2]))
-            array = np.concatenate([merged.array, array[:, classes // 2 * 2 :]], axis=1)
+            merge_models = Moments(array[:, : classes // 2]).merge(Moments(array[:, classes // 2 : classes // 2 * 2]))
+            array = np.concatenate([merge_models.array, array[:, classes // 2 * 2 :]], axis=1)
         return Moments(array)
 
     def variance(self, ddof: float = 0.0) -> Floats:

@@ -6,8 +6,8 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, placed
-from deciban.statistics.base import remaining, settled
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, scatter_to
+from deciban.statistics.base import checked_scatter, remaining
 from deciban.statistics.exact import minus, plus, quotient, times, two_sum
 from deciban.statistics.moments import refuse_too_large
 
@@ -24,7 +24,7 @@ class Scatter:
     mean_low: Floats
     scatter: Floats
     scatter_low: Floats
-    doubt: Floats
+    rounding_error: Floats
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
@@ -46,7 +46,10 @@ class Scatter:
             rows = order[ends[c - 1] if c else 0 : ends[c]]
             result.weight[c] = weights[rows].sum()
             _fill_class(result, c, numbers[rows].astype(np.float64, copy=False), weights[rows])
-        if not np.abs(result.mean).max(initial=0.0) + np.sqrt(result.doubt.max(initial=0.0)) < 1e-12 * TOO_LARGE:
+        if (
+            not np.abs(result.mean).max(initial=0.0) + np.sqrt(result.rounding_error.max(initial=0.0))
+            < 1e-12 * TOO_LARGE
+        ):
             refuse_too_large(numbers)
         return result
 
@@ -55,38 +58,45 @@ class Scatter:
 
     def remove(self, other: Self, strict: bool = True) -> "Scatter":
         left = _combined(self, other, remaining(self.weight, other.weight), -1.0)
-        left.doubt[left.weight == 0.0] = 0.0
+        left.rounding_error[left.weight == 0.0] = 0.0
         overall = np.maximum(left.over_classes()._diagonal(), 0.0) / max(left.weight.sum(), 1e-300)
-        gone = settled(left._diagonal(), self._diagonal(), left.doubt, left.weight[:, None], overall, strict) == 0.0
+        gone = (
+            checked_scatter(
+                left._diagonal(), self._diagonal(), left.rounding_error, left.weight[:, None], overall, strict
+            )
+            == 0.0
+        )
         for array in (left.scatter, left.scatter_low):
             array[gone[:, :, None] | gone[:, None, :]] = 0.0
         return left
 
     def scale(self, factor: float) -> "Scatter":
-        scaled = (array * factor for array in (self.scatter, self.scatter_low, self.doubt))
+        scaled = (array * factor for array in (self.scatter, self.scatter_low, self.rounding_error))
         return Scatter(self.weight * factor, self.mean, self.mean_low, *scaled)
 
     def _arrays(self) -> tuple[Floats, ...]:
-        return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low, self.doubt
+        return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low, self.rounding_error
 
     def _diagonal(self) -> Floats:
         return np.diagonal(self.scatter, axis1=1, axis2=2)
 
     def place_classes(self, positions: Integers, size: int) -> "Scatter":
-        return Scatter(*(placed(array, positions, size) for array in self._arrays()))
+        return Scatter(*(scatter_to(array, positions, size) for array in self._arrays()))
 
     def place_columns(self, positions: Integers, size: int) -> "Scatter":
-        mean, low, scatter, rest, doubt = (placed(array, positions, size, axis=1) for array in self._arrays()[1:])
-        scatter, rest = (placed(array, positions, size, axis=2) for array in (scatter, rest))
-        return Scatter(self.weight, mean, low, scatter, rest, doubt)
+        mean, low, scatter, rest, rounding_error = (
+            scatter_to(array, positions, size, axis=1) for array in self._arrays()[1:]
+        )
+        scatter, rest = (scatter_to(array, positions, size, axis=2) for array in (scatter, rest))
+        return Scatter(self.weight, mean, low, scatter, rest, rounding_error)
 
     def over_classes(self) -> "Scatter":
         """The scatter of all classes together, as of one class."""
         total = self if self.weight.size else Scatter.empty(1, self.mean.shape[1])
         while (half := total.weight.size // 2) > 0:
             first, second, last = (total._some(*ends) for ends in ((0, half), (half, 2 * half), (2 * half, None)))
-            merged = first.merge(second)
-            total = Scatter(*map(np.concatenate, zip(merged._arrays(), last._arrays(), strict=True)))
+            merge_models = first.merge(second)
+            total = Scatter(*map(np.concatenate, zip(merge_models._arrays(), last._arrays(), strict=True)))
         return total
 
     def _some(self, first: int, last: int | None) -> "Scatter":
@@ -109,7 +119,7 @@ def _combined(one: Scatter, other: Scatter, weight: Floats, sign: float) -> Scat
         factor = times((one.weight[:, None, None], 0.0), (high[:, None, None], low[:, None, None]))
         scatter = plus((one.scatter, one.scatter_low), (sign * other.scatter, sign * other.scatter_low))
         scatter = plus(scatter, times(times(rows, columns), factor))
-    both = (weight, *mean, *scatter, one.doubt + other.doubt)
+    both = (weight, *mean, *scatter, one.rounding_error + other.rounding_error)
     chosen = []
     for mine, theirs, together in zip(one._arrays(), other._arrays(), both, strict=True):
         here = (slice(None), *(None,) * (together.ndim - 1))
@@ -128,4 +138,4 @@ def _fill_class(result: Scatter, c: int, rows: Floats, weights: Floats) -> None:
     rooted = deviations if (weights == 1.0).all() else np.sqrt(weights)[:, None] * deviations
     squares = rooted.T @ rooted
     result.scatter[c] = squares - np.outer(first, first / weight)
-    result.doubt[c] = 16.0 * np.finfo(np.float64).eps * np.diag(squares)
+    result.rounding_error[c] = 16.0 * np.finfo(np.float64).eps * np.diag(squares)

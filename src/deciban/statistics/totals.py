@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, placed
+from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, scatter_to
 from deciban.statistics.base import remaining
 
 
@@ -53,7 +53,9 @@ class Totals:
         return Totals(self.present * factor, self.total * factor)
 
     def place_classes(self, positions: Integers, size: int) -> "Totals":
-        return Totals(placed(self.present, positions, size), placed(self.total, positions, size))
+        return Totals(scatter_to(self.present, positions, size), scatter_to(self.total, positions, size))
 
     def place_columns(self, positions: Integers, size: int) -> "Totals":
-        return Totals(placed(self.present, positions, size, axis=1), placed(self.total, positions, size, axis=1))
+        return Totals(
+            scatter_to(self.present, positions, size, axis=1), scatter_to(self.total, positions, size, axis=1)
+        )

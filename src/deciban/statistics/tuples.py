@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, placed, summed
+from deciban.arrays import Codes, Floats, Integers, scatter_to, summed
 from deciban.statistics.base import remaining
 from deciban.statistics.levels import distinct, encode, positions, union
 
@@ -48,7 +48,7 @@ class Tuples:
         return Tuples(self.levels, self.tuples, self.table * factor)
 
     def place_classes(self, positions: Integers, size: int) -> "Tuples":
-        return Tuples(self.levels, self.tuples, placed(self.table, positions, size))
+        return Tuples(self.levels, self.tuples, scatter_to(self.table, positions, size))
 
     def place_columns(self, positions: Integers, size: int) -> "Tuples":
         order = np.argsort(positions)
@@ -109,6 +109,6 @@ def _aligned(mine: Tuples, theirs: Tuples) -> tuple[tuple[pa.Array, ...], Intege
     stacked = np.concatenate([np.stack(recoded[0], axis=1), np.stack(recoded[1], axis=1)])
     tuples, place = np.unique(stacked, axis=0, return_inverse=True)
     place, size, mine_size = place.ravel(), len(tuples), len(mine.tuples)
-    have = placed(mine.table, place[:mine_size], size, axis=1)
-    more = placed(theirs.table, place[mine_size:], size, axis=1)
+    have = scatter_to(mine.table, place[:mine_size], size, axis=1)
+    more = scatter_to(theirs.table, place[mine_size:], size, axis=1)
     return tuple(levels), tuples, have, more

@@ -1,230 +1,24 @@
 """Counts of the words of texts."""
 
-import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 import scipy
 
 from deciban import kernels
-from deciban.arrays import SPARE, Bytes, Codes, Floats, Integers, SparseRows, placed, summed
+from deciban.arrays import Codes, Floats, Integers, SparseRows, scatter_to, summed
 from deciban.errors import ForgetError
 from deciban.statistics.base import remaining
-
-# Nobody outside this process knows how it hashes words, so none can be chosen to collide. Buckets are the same
-# anywhere.
-SEEDS = np.frombuffer(secrets.token_bytes(40), dtype=np.uint64) | np.uint64(1)
-BUCKET_SEEDS = np.array(
-    [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F], np.uint64
-)
-
-# What stands before the number of a bucket of rare words, where words would be; no word has it.
-RARE = "\0"
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """Words, all different, in any order: one behind the other in `text`, each from its `starts` on."""
-
-    text: Bytes
-    starts: Integers
-
-    @classmethod
-    def of(cls, words: Sequence[str]) -> Self:
-        """The distinct ones of these words."""
-        encoded = sorted({word.encode() for word in words})
-        starts = np.concatenate([[0], np.cumsum([len(word) for word in encoded])]).astype(np.int64)
-        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy(), starts)
-
-    def __len__(self) -> int:
-        return self.starts.size - 1
-
-    def __getstate__(self) -> dict[str, object]:
-        """Without the index: another process hashes by other seeds."""
-        return {"text": self.text, "starts": self.starts}
-
-    def __getitem__(self, number: int) -> str:
-        return bytes(self.text[self.starts[number] : self.starts[number + 1]]).decode(errors="replace")
-
-    @cached_property
-    def array(self) -> pa.Array:
-        """The words as an Arrow array, which shares their bytes."""
-        buffers = [None, pa.py_buffer(self.starts), pa.py_buffer(self.text)]
-        return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
-
-    @property
-    def padded(self) -> Bytes:
-        """The bytes of the words and some more, for kernels that read many at a time."""
-        if "index" in self.__dict__:
-            return self.index.text
-        return np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
-
-    def take(self, order: Integers) -> "Vocabulary":
-        """Some of the words in this order."""
-        _, starts, text = self.array.cast(pa.large_binary()).take(pa.array(order)).buffers()
-        if not order.size:
-            return NO_WORDS
-        ends = np.frombuffer(starts, dtype=np.int64)[: order.size + 1]
-        return Vocabulary(np.frombuffer(text, dtype=np.uint8)[: ends[-1]].copy(), ends.copy())
-
-    @cached_property
-    def rare(self) -> int:
-        """How many buckets of rare words there are; they come first."""
-        number = 0
-        while number < len(self) and self[number].startswith(RARE):
-            number += 1
-        return number
-
-    @property
-    def all_different(self) -> bool:
-        """Whether no word is there twice."""
-        return int(pc.count_distinct(self.array).as_py()) == len(self)
-
-    @cached_property
-    def index(self) -> "Index":
-        """What its words are looked up by."""
-        return self._indexed()
-
-    def _indexed(self) -> "Index":
-        text, size = self.padded, 16
-        while need_more_entries(len(self), size):
-            size *= 2
-        entries = np.zeros((size, 4), dtype=np.uint64)
-        kernels.index_words(text, self.starts, SEEDS, _room_for_hashes(), entries)
-        return Index(entries, text, self.starts, len(self))
-
-    def numbers_of(self, words: "Vocabulary") -> Codes:
-        """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
-        here, texts = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
-        cut = words.padded, words.starts[:-1], words.starts[1:]
-        return numbered(kernels.number_words, (texts,), cut, here, False, ALL_UNKNOWN, 1, len(words))[0]
-
-    def followed_by(self, words: "Vocabulary") -> "Vocabulary":
-        """These words and others behind them."""
-        starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
-        return Vocabulary(np.concatenate([self.text, words.text]), starts)
-
-
-# What texts are cut into: the bytes of words, where each begins, and where it stops.
-Cut = tuple[Bytes, Integers, Integers]
+from deciban.statistics.vocabulary import BUCKET_SEEDS, NO_WORDS, RARE, UNKNOWN, Vocabulary, sort_order
 
 # The texts that count, class by class, and the label and weight of every text.
 Labelled = tuple[Integers, Codes, Floats]
 
-# The number of a word that is not in a vocabulary.
-UNKNOWN = np.iinfo(np.int32).max
-ALL_UNKNOWN = np.array([UNKNOWN], dtype=np.int32)
 
 # Words, and their counts, class by word.
 Counted = tuple[Vocabulary, SparseRows]
-
-NO_TAIL = np.zeros(0, dtype=np.int32)
-NO_WORDS = Vocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
-
-
-class Index(NamedTuple):
-    """Words in the order in which they came, `known` of them, with room for more; see `kernels.words`."""
-
-    entries: npt.NDArray[np.uint64]
-    text: Bytes
-    starts: Integers
-    known: int
-
-    @classmethod
-    def empty(cls, size: int) -> Self:
-        """Without words, for texts of so many bytes: with the room that most languages need."""
-        entries = 1 << min(max(11, (size // 128).bit_length()), 18)
-        text, starts = np.empty(size // 8 + 64, dtype=np.uint8), np.empty(entries // 2 + 1, dtype=np.int64)
-        starts[0] = 0
-        return cls(np.zeros((entries, 4), dtype=np.uint64), text, starts, 0)
-
-    @property
-    def words(self) -> Vocabulary:
-        """The words as they came; unless there is room for far more, they know that they are looked up here."""
-        words = Vocabulary(self.text[: self.starts[self.known]], self.starts[: self.known + 1])
-        if 8 * self.known < len(self.entries):
-            return words.take(np.arange(self.known))
-        words.__dict__["index"] = self
-        return words
-
-
-def in_order(vocabulary: Vocabulary) -> Integers:
-    """The numbers of the words in the order of their bytes."""
-    firsts = np.empty(len(vocabulary), dtype=np.uint64)
-    kernels.first_bytes(vocabulary.text, vocabulary.starts, firsts)
-    order = np.argsort(firsts)
-    kernels.sort_ties(vocabulary.text, vocabulary.starts, firsts, order, np.empty_like(order))
-    return order
-
-
-def need_more_entries(words: int, entries: int) -> bool:
-    """Whether so many words need more entries; as `kernels.words` asks."""
-    return 10 * words > 7 * entries
-
-
-def _room_for_hashes() -> npt.NDArray[np.uint64]:
-    from deciban.kernels.words import RUN
-
-    return np.empty((RUN, 3), dtype=np.uint64)
-
-
-def longer(array: npt.NDArray[Any], least: int) -> npt.NDArray[Any]:
-    """The same array with twice the room, or `least`."""
-    grown = np.empty(max(2 * array.size, least), dtype=array.dtype)
-    grown[: array.size] = array
-    return grown
-
-
-def numbered(
-    kernel: Callable[..., bool],
-    given: Sequence[Any],
-    cut: Cut,
-    index: "Index",
-    growing: bool,
-    tail: Codes,
-    rows: int,
-    expected: int,
-) -> tuple[Codes, Integers, "Index"]:
-    """The numbers of the words of `rows` texts, where those of each begin, and the vocabulary, which may have grown.
-
-    kernel: `number_texts` or `number_words`, which stops where room is short. given: what it takes first. cut: words,
-    or room for those that texts are cut into. About so many numbers are expected.
-    """
-    from deciban.kernels.words import COUNT, CUT, KNOWN, ROW, RUN, STATES, WORD
-
-    entries, text, starts, known = index
-    numbers, firsts = np.empty(max(expected, 64), dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
-    state, hashes = np.zeros(STATES, dtype=np.int64), _room_for_hashes()
-    state[KNOWN], state[CUT] = known, -1
-    while not kernel(
-        *given, *cut, SEEDS, entries, text, starts, growing, tail, BUCKET_SEEDS, hashes, numbers, firsts, state
-    ):
-        row, word, known, count, words = (int(state[k]) for k in (ROW, WORD, KNOWN, COUNT, CUT))
-        scratch, begins, stops = cut
-        if words < 0:  # the text did not fit
-            cut = longer(scratch, 0), longer(begins, 0), longer(stops, 0)
-            continue
-        last = min(word + RUN, words)
-        if count + last - word > numbers.size:
-            share = (row + 1) / rows  # of the texts, which may need as much again
-            numbers = longer(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
-        if growing:
-            size = int((stops[word:last] - begins[word:last]).sum())
-            if starts[known] + size + SPARE > text.size:
-                text = longer(text, int(starts[known]) + size + SPARE)
-            if known + last - word + 1 > starts.size:
-                starts = longer(starts, known + last - word + 1)
-            while need_more_entries(known + last - word, len(entries)):
-                found = np.zeros((2 * len(entries), 4), dtype=np.uint64)
-                kernels.move_entries(entries, found)
-                entries = found
-    return numbers[: state[COUNT]], firsts, Index(entries, text, starts, int(state[KNOWN]))
 
 
 def counted_words(
@@ -285,7 +79,7 @@ class Words:
         return tuple(counts.matrix().toarray().T for counts in self.counts)
 
     @property
-    def in_order(self) -> "Words":
+    def in_sorted_order(self) -> "Words":
         """The same words in the order of their bytes: equal counts are then equal in all."""
         return self._holding([_sorted(*column) for column in self._columns()], self.texts)
 
@@ -300,24 +94,24 @@ class Words:
             words, taken = _added(_zero(mine), theirs)
             if self.most is not None:
                 have, (words, taken) = _sorted(words, have)[1], _sorted(words, taken)
-                taken = taken.holding(_from_buckets(words, have, taken, self.buckets))
-            found.append(_occurring(words, have.holding(remaining(have.data, taken.data))))
+                taken = taken.with_values(_from_buckets(words, have, taken, self.buckets))
+            found.append(_occurring(words, have.with_values(remaining(have.data, taken.data))))
         return self._holding(found, remaining(self.texts, other.texts))
 
     def scale(self, factor: float) -> "Words":
-        scaled = [(words, counts.holding(counts.stored * factor)) for words, counts in self._columns()]
+        scaled = [(words, counts.with_values(counts.stored * factor)) for words, counts in self._columns()]
         return self._holding(scaled, self.texts * factor)
 
     def place_classes(self, positions: Integers, size: int) -> "Words":
         columns = [(words, _placed_classes(counts, positions, size)) for words, counts in self._columns()]
-        return self._holding(columns, placed(self.texts, positions, size))
+        return self._holding(columns, scatter_to(self.texts, positions, size))
 
     def place_columns(self, positions: Integers, size: int) -> "Words":
         columns = [(NO_WORDS, _no_counts(self.texts.shape[0]))] * size
         for column, position in zip(self._columns(), positions, strict=True):
             if position >= 0:
                 columns[position] = column
-        return self._holding(columns, placed(self.texts, positions, size, axis=1))
+        return self._holding(columns, scatter_to(self.texts, positions, size, axis=1))
 
     def _columns(self) -> list[Counted]:
         return list(zip(self.vocabularies, self.counts, strict=True))
@@ -348,7 +142,7 @@ def _added(mine: Counted, theirs: Counted) -> Counted:
 
 def _sorted(words: Vocabulary, counts: SparseRows) -> Counted:
     """The words in the order of their bytes, and the counts of each class in that of its words."""
-    order = in_order(words)
+    order = sort_order(words)
     place = np.empty(len(words), dtype=np.int32)
     place[order] = np.arange(len(words), dtype=np.int32)
     moved = SparseRows(counts.data.copy(), place[counts.indices], counts.indptr, counts.width)
@@ -358,7 +152,7 @@ def _sorted(words: Vocabulary, counts: SparseRows) -> Counted:
 def _zero(column: Counted) -> Counted:
     """The same words, counted 0 times."""
     words, counts = column
-    return words, counts.holding(np.zeros(counts.stored.size))
+    return words, counts.with_values(np.zeros(counts.stored.size))
 
 
 def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> SparseRows:
@@ -367,7 +161,7 @@ def _placed_classes(counts: SparseRows, positions: Integers, size: int) -> Spars
         return counts
     there = np.flatnonzero(positions >= 0)
     there = there[np.argsort(positions[there])]
-    ends = np.cumsum(placed(np.diff(counts.indptr), positions, size))
+    ends = np.cumsum(scatter_to(np.diff(counts.indptr), positions, size))
     kept = _as_stored(counts.matrix()[there])
     return SparseRows(kept.data, kept.indices, np.concatenate([[0], ends]).astype(np.int64), counts.width)
 
@@ -386,7 +180,7 @@ def _as_stored(matrix: "scipy.sparse.csr_array") -> SparseRows:
 def _occurring(words: Vocabulary, counts: SparseRows) -> Counted:
     """The words that were counted."""
     if not counts.data.all():
-        matrix = counts.holding(counts.stored.copy()).matrix()
+        matrix = counts.with_values(counts.stored.copy()).matrix()
         matrix.eliminate_zeros()
         counts = _as_stored(matrix)
     there = np.zeros(len(words), dtype=np.bool_)

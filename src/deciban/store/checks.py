@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.arrays import Floats, SparseRows
-from deciban.data.schema import Schema
+from deciban.counts import Counts
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
-from deciban.model import Counts
-from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Vocabulary, Words
-from deciban.statistics.cells import MOST_CELLS
-from deciban.statistics.words import RARE, bucket_number
+from deciban.schema.schema import Schema
+from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
+from deciban.statistics.bins import MOST_CELLS
+from deciban.statistics.vocabulary import RARE
+from deciban.statistics.words import bucket_number
 from deciban.tune.tuning import Tuning
 
 MOST_COLUMNS = 1 << 24
@@ -53,12 +54,12 @@ def check_counts(counts: Counts) -> None:
     require(counts.class_weight.any() or not counts.rows, "no row has a weight")
     require(counts.declared or (counts.class_weight > 0.0).all(), "a class has no rows")
     require(counts.rows >= 0 and counts.unlabelled >= 0, "its numbers of rows are negative")
-    require(len(counts.statistics) == len(counts.schema.parts), "its parts and their statistics are not as many")
-    for part, statistic in zip(counts.schema.parts, counts.statistics, strict=True):
-        template = part.family.empty(classes.size, len(part.columns))
-        require(type(statistic) is type(template), f"{part.family} has a {type(statistic).__name__}")
+    require(len(counts.statistics) == len(counts.schema.groups), "its parts and their statistics are not as many")
+    for group, statistic in zip(counts.schema.groups, counts.statistics, strict=True):
+        template = group.family.empty(classes.size, len(group.columns))
+        require(type(statistic) is type(template), f"{group.family} has a {type(statistic).__name__}")
         check_statistic(statistic, template, classes.size)
-        if isinstance(part.family, Bernoulli):
+        if isinstance(group.family, Bernoulli):
             possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
             require((statistic.total <= possible).all(), "more rows have a flag than there are")
 
@@ -70,13 +71,13 @@ def check_schema(schema: Schema) -> None:
     for facts in (schema.types, schema.looks_like):
         require(facts is None or len(facts) == schema.width, "its column types are not one a column")
     taken: set[int] = set()
-    for part in schema.parts:
-        columns = set(part.columns)
-        require(columns and len(columns) == len(part.columns) == len(part.why), "a part has not one reason a column")
+    for group in schema.groups:
+        columns = set(group.columns)
+        require(columns and len(columns) == len(group.columns) == len(group.why), "a part has not one reason a column")
         require(min(columns) >= 0 and max(columns) < schema.width, "a part has a column that is not there")
-        alpha = getattr(part.family, "alpha", 0.0)
+        alpha = getattr(group.family, "alpha", 0.0)
         require(not isinstance(alpha, tuple) or len(alpha) == len(columns), "a smoothing is not one a column")
-        if not part.beside:
+        if not group.auxiliary:
             require(not columns & taken, "a column is in two parts")
             taken |= columns
 
@@ -85,7 +86,7 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     check_schema(tuning.schema)
     require(tuning.schema.names == counts.schema.names, "it was tuned for other columns")
     require(tuning.schema.width == counts.schema.width, "it was tuned for another number of columns")
-    require(all(counts.schema.find(part) is not None for part in tuning.schema.parts), "a part was not counted")
+    require(all(counts.schema.find(group) is not None for group in tuning.schema.groups), "a part was not counted")
     require(tuning.weights.shape == (len(tuning.schema.block_names),), "its weights are not one a block")
     _not_negative(tuning.weights, "the weight of a block")
     require(tuning.bias.shape == counts.classes.shape and np.isfinite(tuning.bias).all(), "its bias is not one a class")
@@ -121,11 +122,11 @@ def _(statistic: Moments, template: Moments, classes: int) -> None:
 
 @check_statistic.register
 def _(statistic: Scatter, template: Scatter, classes: int) -> None:
-    for name in ("weight", "mean", "mean_low", "scatter", "scatter_low", "doubt"):
+    for name in ("weight", "mean", "mean_low", "scatter", "scatter_low", "rounding_error"):
         array = getattr(statistic, name)
         require(array.shape == getattr(template, name).shape, f"the {name} of a block is not one a class and column")
         require(np.isfinite(array).all(), f"the {name} of a block is infinite or not a number")
-    for array in (statistic.weight, statistic.doubt, np.diagonal(statistic.scatter, axis1=1, axis2=2)):
+    for array in (statistic.weight, statistic.rounding_error, np.diagonal(statistic.scatter, axis1=1, axis2=2)):
         _not_negative(array, "a variance")
     own = np.diagonal(statistic.scatter, axis1=1, axis2=2)
     _not_vast(own, statistic.weight[:, None])
@@ -169,7 +170,7 @@ def _(statistic: Tuples, template: Tuples, classes: int) -> None:
 
 
 @check_statistic.register
-def _(statistic: Cells, template: Cells, classes: int) -> None:
+def _(statistic: Bins, template: Bins, classes: int) -> None:
     require(len(statistic.columns) == len(template.columns), "cells are not those of each column")
     for column in statistic.columns:
         require(-1100 <= column.exponent <= 1100, "cells have no such width")
@@ -219,7 +220,7 @@ def _check_words(words: Vocabulary, buckets: int) -> None:
 
 
 @check_statistic.register
-def _(statistic: Several, template: Several, classes: int) -> None:
+def _(statistic: Combined, template: Combined, classes: int) -> None:
     require(len(statistic.parts) == len(template.parts), "a statistic is missing")
     for part, model in zip(statistic.parts, template.parts, strict=True):
         require(type(part) is type(model), f"a {type(part).__name__} stands for a {type(model).__name__}")

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Floats, SparseRows
-from deciban.data.write import replacing
+from deciban.counts import Counts
 from deciban.decisions.priors import prior_of
 from deciban.errors import DecibanError, ModelFileError, UsageError
+from deciban.files.write import replacing
 from deciban.fitted import Fitted
-from deciban.model import Counts
 from deciban.statistics import Moments, Scatter, Statistic, Vocabulary, Words
 from deciban.store import layout
 from deciban.store.checks import check
@@ -96,13 +96,13 @@ def identity(counts: Counts) -> str:
 
     Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
     """
-    plain = replace(counts.heard(counts.schema.plain), declared=False).without_empty_classes()
+    plain = replace(counts.for_schema(counts.schema.plain), declared=False).without_empty_classes()
     found = []
-    for part, statistic in zip(plain.schema.parts, plain.statistics, strict=True):
-        names = [plain.schema.column_name(column) for column in part.columns]
-        blocks = [(names, statistic)] if part.family.joint else _apart(names, statistic)
-        width = len(names) if part.family.joint else 1
-        nothing = _digest(part.family.empty(plain.classes.size, width))
+    for group, statistic in zip(plain.schema.groups, plain.statistics, strict=True):
+        names = [plain.schema.column_name(column) for column in group.columns]
+        blocks = [(names, statistic)] if group.family.joint else _apart(names, statistic)
+        width = len(names) if group.family.joint else 1
+        nothing = _digest(group.family.empty(plain.classes.size, width))
         for block, one in blocks:
             digest = _digest(one)
             if digest != nothing:  # a column without cells is none
@@ -139,7 +139,7 @@ def _feed(digest: Any, value: Any) -> None:
     elif isinstance(value, Scatter):
         _feed_moments(digest, value.weight[:, None], value.mean, np.diagonal(value.scatter, axis1=1, axis2=2))
     elif isinstance(value, Words):
-        value = value.in_order
+        value = value.in_sorted_order
         _feed(digest, (value.vocabularies, value.counts, value.texts, value.most))
     elif isinstance(value, Vocabulary):
         digest.update(b"%d" % len(value) + value.starts.astype("<i8").tobytes() + value.text.tobytes())

@@ -18,15 +18,15 @@ import pyarrow as pa
 
 from deciban import families
 from deciban.arrays import SparseRows
-from deciban.data.schema import Part, Schema
-from deciban.data.written import Habit
+from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.fitted import Origin
-from deciban.model import Counts
-from deciban.statistics import Cells, Levels, Moments, Scatter, Several, Statistic, Totals, Tuples, Vocabulary, Words
-from deciban.statistics.cells import Column
+from deciban.schema.schema import ColumnGroup, Schema
+from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Statistic, Totals, Tuples, Vocabulary, Words
+from deciban.statistics.bins import Column
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
+from deciban.tables.cell_formats import CellHabits
 from deciban.tune.families import Choice
 from deciban.tune.tuning import Tuning
 
@@ -36,16 +36,35 @@ FAMILIES = (
     *(families.Poisson, families.Text),
 )
 SPREADS = (families.PerClass, families.Pooled, families.Shrunk)
-STATISTICS = (Cells, Levels, Moments, Scatter, Several, Totals, Tuples, Words)
+STATISTICS = (Bins, Levels, Moments, Scatter, Combined, Totals, Tuples, Words)
+
+# What files call types and fields that have other names by now.
+STORED_NAMES: dict[type[Any], str] = {ColumnGroup: "Part", Bins: "Cells", Combined: "Several", CellHabits: "Habit"}
+STORED_FIELDS = {
+    (Schema, "groups"): "parts",
+    (ColumnGroup, "auxiliary"): "beside",
+    (Scatter, "rounding_error"): "doubt",
+}
+
+
+def stored_name(value: Any) -> str:
+    """What files call the type of a value."""
+    return STORED_NAMES.get(type(value), type(value).__name__)
+
+
+def stored_field(record: type[Any], name: str) -> str:
+    """What files call a field."""
+    return STORED_FIELDS.get((record, name), name)
+
 
 # Everything that a model file may hold besides numbers, text, lists and arrays.
 RECORDS: dict[str, type[Any]] = {
-    record.__name__: record
+    STORED_NAMES.get(record, record.__name__): record
     for record in (
         *FAMILIES,
         *SPREADS,
         *(Column, SparseRows, Vocabulary, *STATISTICS),
-        *(Part, Schema, Counts, Choice, Tuning, Origin, Habit, Empirical, Uniform),
+        *(ColumnGroup, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
     )
 }
 
@@ -89,9 +108,8 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return _packed_array(value, arrays)
     if isinstance(value, pa.Array):
         return _packed_levels(value)
-    if RECORDS.get(type(value).__name__) is type(value):
-        kept = [field for field in fields(value) if field.init and not _left_out(field, value)]
-        return {"is": type(value).__name__, **{field.name: pack(getattr(value, field.name), arrays) for field in kept}}
+    if RECORDS.get(stored_name(value)) is type(value):
+        return _packed_record(value, arrays)
     if hasattr(value, "to_dict"):  # a pandas Series speaks by its index
         value = value.to_dict()
     if isinstance(value, Mapping):
@@ -108,6 +126,12 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     )
 
 
+def _packed_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
+    kept = [field.name for field in fields(value) if field.init and not _left_out(field, value)]
+    packed = {stored_field(type(value), name): pack(getattr(value, name), arrays) for name in kept}
+    return {"is": stored_name(value), **packed}
+
+
 def _left_out(field: Field[Any], value: Any) -> bool:
     """Whether a field is not written: one that older files do not have, where it says nothing."""
     return bool(field.metadata.get("later")) and getattr(value, field.name) == field.default
@@ -118,8 +142,8 @@ def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> An
         arrays.append(array)
         return {"array": [array.dtype.name, list(array.shape)]}
     kind, size = array.dtype.kind, array.dtype.itemsize
-    strange = kind in "SVc" or (kind == "f" and size > 8) or (kind == "O" and not _is_plain(array.tolist()))
-    if array.ndim != 1 or strange:
+    unknown = kind in "SVc" or (kind == "f" and size > 8) or (kind == "O" and not _is_plain(array.tolist()))
+    if array.ndim != 1 or unknown:
         raise UsageError(f"a model file cannot hold labels of type {array.dtype}; use text or whole numbers")
     if kind in "Mm":
         return {"labels": array.dtype.name, "values": array.view(np.int64).tolist()}
@@ -178,17 +202,17 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
     if not isinstance(name, str) or name not in RECORDS:
         raise ValueError(f"it holds a record {str(name)[:40]!r}, which this version does not know")
     record = RECORDS[name]
-    known = {field.name: field for field in fields(record) if field.init}
+    known = {stored_field(record, field.name): field for field in fields(record) if field.init}
     given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
-    if strange := [key for key in given if key not in known]:
-        raise ValueError(f"{name} has no {strange[0]!r}")
+    if unknown := [key for key in given if key not in known]:
+        raise ValueError(f"{name} has no {unknown[0]!r}")
     if missing := [key for key, field in known.items() if key not in given and field.default is MISSING]:
         raise ValueError(f"{name} lacks {missing[0]!r}")
     hints = get_type_hints(record)
     for key, item in given.items():
-        if not conforms(item, hints[key]):
+        if not conforms(item, hints[known[key].name]):
             raise ValueError(f"{name} has {str(item)[:40]!r} as {key!r}")
-    return record(**given)
+    return record(**{known[key].name: item for key, item in given.items()})
 
 
 def conforms(value: Any, hint: Any) -> bool:

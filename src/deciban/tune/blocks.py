@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats
-from deciban.data.schema import Part, Schema
 from deciban.families import Bernoulli, Categorical, Gaussian, JointGaussian, JointTable
-from deciban.families.base import Pooled, Shrunk
-from deciban.model import normalized
+from deciban.families.spreads import Pooled, Shrunk
+from deciban.posterior import log_normalize
+from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics.levels import distinct
-from deciban.tune.families import Heard, inferred_columns, least_spread
+from deciban.tune.families import ScoredGroup, inferred_columns, least_spread
 from deciban.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence
 from deciban.tune.weights import BLOCK_ROWS, centred, learn_weights, maximise
 
@@ -34,13 +34,13 @@ PER_CLASS = tuple(
 )
 
 
-def joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
+def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     """The linear and the quadratic discriminant of all numeric columns, each with the best of a few shrinkages."""
     columns = [
         column
-        for part in base.parts
-        if isinstance(part.family, Gaussian | Categorical | Bernoulli)
-        for column in inferred_columns(part)
+        for group in base.groups
+        if isinstance(group.family, Gaussian | Categorical | Bernoulli)
+        for column in inferred_columns(group)
         if is_number(rows.table, column)
     ]
     if len(columns) < 2:
@@ -55,14 +55,14 @@ def joint_gaussians(rows: Rows, base: Schema) -> list[Heard]:
     any_of_them = POOLED[0]  # they all count the same
     statistic = any_of_them.count(any_of_them.read(rows.table, columns), rows.labels, rows.weights, rows.classes)
     counted: dict[Any, Any] = {(any_of_them.counts, tuple(columns)): statistic}
-    heard = []
+    scored = []
     for families in (POOLED, PER_CLASS):
         losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
         family = families[int(np.argmin(losses))]
         evidence = left_out_evidence(rows, family, columns, counted)
         why = f"all numeric columns together: log-loss {rows.losses(evidence)[0]:.4f} alone"
-        heard.append(Heard(Part(family, tuple(columns), (why,) * len(columns), beside=True), evidence))
-    return heard
+        scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), (why,) * len(columns), auxiliary=True), evidence))
+    return scored
 
 
 def _joins(rows: Rows, column: int) -> bool:
@@ -70,7 +70,7 @@ def _joins(rows: Rows, column: int) -> bool:
     return all(least_spread(rows, column, few=30.0))
 
 
-def pairs_of(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, float]) -> list[Heard]:
+def choose_pairs(rows: Rows, base: Schema, scored: list[ScoredGroup], losses: dict[str, float]) -> list[ScoredGroup]:
     """Tables of two columns, as long as they promise to add to what the others say."""
     known = [column for column in range(base.width) if base.column_name(column) in losses]
     best = sorted(known, key=lambda column: losses[base.column_name(column)])
@@ -87,16 +87,16 @@ def pairs_of(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, flo
     if not pairs:
         return []
     codes = np.stack([coded[column][0] for column in columns], axis=1)
-    evidence = centred(np.concatenate([part.evidence for part in heard], axis=1))
-    singles = sum(part.evidence.shape[1] for part in heard if not part.part.beside)
+    evidence = centred(np.concatenate([group.evidence for group in scored], axis=1))
+    singles = sum(group.evidence.shape[1] for group in scored if not group.group.auxiliary)
     groups = np.concatenate([np.zeros(singles), 1 + np.arange(evidence.shape[1] - singles)]).astype(np.int64)
     weights, bias = learn_weights(evidence, rows, groups, polish=False)
-    joined: list[Heard] = []
+    joined: list[ScoredGroup] = []
     for _ in range(ROUNDS):
         if not pairs:
             break
         score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
-        posterior, _ = normalized(score, rows.log_prior)
+        posterior, _ = log_normalize(score, rows.log_prior)
         gains = np.array([pair_gain(codes[:, a], sizes[a], codes[:, b], sizes[b], rows, posterior) for a, b in pairs])
         found = [k for k in np.argsort(-gains)[:PAIRS_A_ROUND] if gains[k] > LEAST_GAIN]
         if not found:
@@ -106,10 +106,10 @@ def pairs_of(rows: Rows, base: Schema, heard: list[Heard], losses: dict[str, flo
             cuts = tuple(coded[column][1] for column in members)
             family = JointTable(PAIR_ALPHA, cuts=None if cuts == (None, None) else cuts)
             why = f"they depend on each other: together worth {gains[k]:.1f} nats more"
-            part = Part(family, members, (why, why), beside=True)
-            joined.append(Heard(part, left_out_evidence(rows, family, members, {})))
+            group = ColumnGroup(family, members, (why, why), auxiliary=True)
+            joined.append(ScoredGroup(group, left_out_evidence(rows, family, members, {})))
         pairs = [pair for k, pair in enumerate(pairs) if k not in set(found)]
-        more = centred(np.concatenate([part.evidence for part in joined[-len(found) :]], axis=1))
+        more = centred(np.concatenate([group.evidence for group in joined[-len(found) :]], axis=1))
         evidence = np.concatenate([evidence, more], axis=1)
         target = np.concatenate([weights, np.zeros(len(found))])
         weights, bias = maximise(evidence, rows, target, bias, BLOCK_ROWS, polish=False)

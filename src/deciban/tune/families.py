@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.data.schema import GIVEN, Part, Schema
 from deciban.families import (
     Binned,
     Categorical,
@@ -17,7 +16,8 @@ from deciban.families import (
     Poisson,
     Text,
 )
-from deciban.families.base import Pooled
+from deciban.families.spreads import Pooled
+from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.statistics import Moments
 from deciban.tune.rows import Rows, is_number, left_out_evidence, measure_of
 
@@ -54,28 +54,28 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ScoredGroup:
     """A part with the evidence of its blocks."""
 
-    part: Part
+    group: ColumnGroup
     evidence: Floats
 
 
-def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...]]:
+def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
     """The parts of the base but texts, each inferred column with the family that has the least log-loss by itself."""
     options: dict[Family, list[int]] = {}
     inferred_as: dict[int, Family] = {}
     kept = []
-    for part in base.parts:
-        if isinstance(part.family, Text):
+    for group in base.groups:
+        if isinstance(group.family, Text):
             continue  # they are chosen for in another way
-        inferred = [] if part.family.joint else inferred_columns(part)
-        inferred_as.update(dict.fromkeys(inferred, part.family))
+        inferred = [] if group.family.joint else inferred_columns(group)
+        inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
-            for family in candidates(part.family, rows, column):
+            for family in candidates(group.family, rows, column):
                 options.setdefault(family, []).append(column)
-        if rest := tuple(k for k, column in enumerate(part.columns) if column not in inferred):
-            kept.append(part.only(rest))
+        if rest := tuple(k for k, column in enumerate(group.columns) if column not in inferred):
+            kept.append(group.subset(rest))
     ledger: dict[int, list[tuple[float, float, Family]]] = {}  # what each costs with the charge, its loss, and it
     best: dict[int, Floats] = {}
     counted: dict[Any, Any] = {}
@@ -87,7 +87,7 @@ def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, 
             if not tried or charged < min(tried, key=lambda entry: entry[0])[0]:
                 best[columns[k]] = evidence[:, k].copy()
             tried.append((charged, float(loss), family))
-    heard = [Heard(part, left_out_evidence(rows, part.family, part.columns, {})) for part in kept]
+    scored = [ScoredGroup(group, left_out_evidence(rows, group.family, group.columns, {})) for group in kept]
     chosen: dict[Family, list[int]] = {}
     choices = []
     for column in sorted(ledger):
@@ -98,13 +98,13 @@ def best_families(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, 
     for family, columns in chosen.items():
         why = tuple(by_column[column].why for column in columns)
         evidence = np.stack([best[column] for column in columns], axis=1)
-        heard.append(Heard(Part(family, tuple(columns), why), evidence))
-    return heard, tuple(choices)
+        scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), why), evidence))
+    return scored, tuple(choices)
 
 
-def inferred_columns(part: Part) -> list[int]:
+def inferred_columns(group: ColumnGroup) -> list[int]:
     """The columns that nobody spoke of."""
-    return [column for column, why in zip(part.columns, part.why, strict=True) if why != GIVEN]
+    return [column for column, why in zip(group.columns, group.why, strict=True) if why != GIVEN]
 
 
 def candidates(family: Family, rows: Rows, column: int) -> list[Family]:

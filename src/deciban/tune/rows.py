@@ -8,14 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import CORES, Codes, Floats, log
-from deciban.data.drawing import drawn
-from deciban.data.labels import LabelArray
-from deciban.data.tables import SparseMatrix, Table, is_numeric
+from deciban.counts import Counts
 from deciban.families import Family
-from deciban.families.base import LeftOut, cells_of
-from deciban.fit import in_order
-from deciban.model import Counts, normalized
+from deciban.families.leave_one_out import cells_of
+from deciban.families.protocols import LeftOut
+from deciban.parallel import map_in_threads
+from deciban.posterior import log_normalize
 from deciban.progress import Advance
+from deciban.tables.labels import LabelArray
+from deciban.tables.row_sampling import drawn
+from deciban.tables.table import SparseMatrix, Table, is_numeric
 
 # Fewer rows than this are not tuned.
 FEWEST_ROWS = 20
@@ -64,9 +66,9 @@ class Rows:
     def left_out(self) -> LeftOut:
         return LeftOut(self.labels, np.minimum(self.weights, 1.0))
 
-    def taken_out(self, learned: bool) -> LeftOut:
+    def rows_to_leave_out(self, learned: bool) -> LeftOut:
         """Each row to be left out if it was `learned`, or to be scored as it is."""
-        return self.left_out if learned else replace(self.left_out, taken=np.zeros(self.labels.size))
+        return self.left_out if learned else replace(self.left_out, removed=np.zeros(self.labels.size))
 
     def some(self, most: int) -> "Rows":
         if self.labels.size <= most:
@@ -87,7 +89,7 @@ class Rows:
         share = self.weights / self.weights.sum()
         losses = np.empty(evidence.shape[1])
         for b in range(evidence.shape[1]):
-            log_posterior = normalized(evidence[:, b] + self.log_prior, self.log_prior, logarithm=True)[0]
+            log_posterior = log_normalize(evidence[:, b] + self.log_prior, self.log_prior, logarithm=True)[0]
             losses[b] = -(share @ log_posterior[np.arange(share.size), self.labels])
         return losses.round(12)
 
@@ -109,7 +111,7 @@ def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counte
         )
 
     step = max(CHUNK_ROWS, -(-size // (rows.threads or CORES)))
-    for _ in in_order(score, range(0, size, step), rows.threads):
+    for _ in map_in_threads(score, range(0, size, step), rows.threads):
         pass
     rows.advance(1)
     return out

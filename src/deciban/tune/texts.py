@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.data.schema import Part, Schema
 from deciban.families import Text
-from deciban.tune.families import Choice, Heard
+from deciban.schema.schema import ColumnGroup, Schema
+from deciban.tune.families import Choice, ScoredGroup
 from deciban.tune.rows import Rows, left_out_evidence
 from deciban.tune.weights import GROUP_ROWS, centred, maximise
 
@@ -20,10 +20,12 @@ EXPECTED = np.array([0.6, 0.5])
 TEMPERING = (0.25, 0.5)
 
 
-def best_texts(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...]]:
+def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
     """How each column of texts speaks best, by the log-loss it has alone with the best weight."""
-    heard, choices = [], []
-    texts = [(part.family, column) for part in base.parts if isinstance(part.family, Text) for column in part.columns]
+    scored, choices = [], []
+    texts = [
+        (group.family, column) for group in base.groups if isinstance(group.family, Text) for column in group.columns
+    ]
     for family, column in texts:
         plain = left_out_evidence(rows, family, [column], {})
         options: list[tuple[Text, Floats]] = [(family, plain)]
@@ -37,9 +39,9 @@ def best_texts(rows: Rows, base: Schema) -> tuple[list[Heard], tuple[Choice, ...
         best = int(np.argmin(losses))
         others = tuple((options[o][0], losses[o]) for o in np.argsort(losses) if o != best)
         choice = Choice(base.column_name(column), options[best][0], losses[best], others)
-        heard.append(Heard(Part(options[best][0], (column,), (choice.why,)), options[best][1]))
+        scored.append(ScoredGroup(ColumnGroup(options[best][0], (column,), (choice.why,)), options[best][1]))
         choices.append(choice)
-    return heard, tuple(choices)
+    return scored, tuple(choices)
 
 
 def _lifted(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:

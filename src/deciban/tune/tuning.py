@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats, Integers
-from deciban.data.labels import Labels
-from deciban.data.schema import LATER, Part, Schema
-from deciban.data.tables import Table
+from deciban.counts import Counts, column_places
 from deciban.errors import BadCell, DataError
 from deciban.families import JointGaussian
-from deciban.families.base import LeftOut
-from deciban.fit import one_blas_thread
-from deciban.model import Counts, Model, column_places, estimate
+from deciban.families.protocols import LeftOut
+from deciban.model import Model, estimate
+from deciban.parallel import one_blas_thread
 from deciban.progress import progress
+from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
+from deciban.tables.labels import Labels
+from deciban.tables.table import Table
 from deciban.text_tables import aligned, counted
-from deciban.tune.blocks import MOST_PAIRS, joint_gaussians, pairs_of
-from deciban.tune.families import Choice, best_families
+from deciban.tune.blocks import MOST_PAIRS, choose_joint_gaussians, choose_pairs
+from deciban.tune.families import Choice, choose_families
 from deciban.tune.rows import FEWEST_ROWS, Rows
-from deciban.tune.texts import best_texts
+from deciban.tune.texts import choose_texts
 from deciban.tune.weights import learn_weights, left_out_figures
 
 # No more rows than this are looked at, fewer where they have much to say.
@@ -51,19 +52,19 @@ class Tuning:
     note: str = ""
     choices: tuple[Choice, ...] = ()
     stale: bool = False
-    accuracy: float | None = field(default=None, metadata=LATER)
-    log_loss: float | None = field(default=None, metadata=LATER)
+    accuracy: float | None = field(default=None, metadata=ADDED_LATER)
+    log_loss: float | None = field(default=None, metadata=ADDED_LATER)
 
     @property
-    def groups(self) -> Integers:
+    def weight_groups(self) -> Integers:
         """The group of each block: all single columns, each joint Gaussian beside them; -1 for tables beside them."""
         groups = np.zeros(len(self.schema.block_names), dtype=np.int64)
-        beside = 0
-        for slot, part in zip(self.schema.slots, self.schema.parts, strict=True):
-            if part.beside and isinstance(part.family, JointGaussian):
-                beside += 1
-                groups[slot] = beside
-            elif part.beside:
+        auxiliary = 0
+        for slot, group in zip(self.schema.slots, self.schema.groups, strict=True):
+            if group.auxiliary and isinstance(group.family, JointGaussian):
+                auxiliary += 1
+                groups[slot] = auxiliary
+            elif group.auxiliary:
                 groups[slot] = -1
         return groups
 
@@ -73,11 +74,11 @@ class Tuning:
         schema = counts.schema.plain
         return cls(schema, np.ones(len(schema.block_names)), np.zeros(counts.classes.size), 0)
 
-    def without_idle_blocks(self) -> "Tuning":
+    def without_zero_weights(self) -> "Tuning":
         """Without the blocks beside the columns that weigh nothing."""
         slots = self.schema.slots
-        kept = [p for p, part in enumerate(self.schema.parts) if not part.beside or self.weights[slots[p]].any()]
-        schema = replace(self.schema, parts=tuple(self.schema.parts[p] for p in kept))
+        kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
+        schema = replace(self.schema, groups=tuple(self.schema.groups[p] for p in kept))
         weights = np.empty(len(schema.block_names))
         for place, p in enumerate(kept):
             weights[schema.slots[place]] = self.weights[slots[p]]
@@ -85,7 +86,7 @@ class Tuning:
 
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """The model that these counts support."""
-        return estimate(counts.heard(self.schema), log_prior, weights=self.weights, bias=self.bias)
+        return estimate(counts.for_schema(self.schema), log_prior, weights=self.weights, bias=self.bias)
 
     def after(self, counts: Counts, classes: Any) -> "Tuning":
         """The same, marked stale, for counts that have changed; `classes` are those of the bias.
@@ -94,25 +95,25 @@ class Tuning:
         columns have the mean weight of the others.
         """
         place = column_places(self.schema, counts.schema)
-        held: list[tuple[Part, list[float]]] = []
+        held: list[tuple[ColumnGroup, list[float]]] = []
         alone: dict[int, float] = {}
-        for slot, part in zip(self.schema.slots, self.schema.parts, strict=True):
-            moved = replace(part, columns=tuple(place[column] for column in part.columns))
+        for slot, group in zip(self.schema.slots, self.schema.groups, strict=True):
+            moved = replace(group, columns=tuple(place[column] for column in group.columns))
             own = self.weights[slot].tolist()
             if counts.schema.find(moved) is not None:
                 held.append((moved, own))
-            elif not part.beside:
-                alone.update(zip(moved.columns, own * len(moved.columns) if part.family.joint else own, strict=True))
-        heard = {column for part, _ in held if not part.beside for column in part.columns}
+            elif not group.auxiliary:
+                alone.update(zip(moved.columns, own * len(moved.columns) if group.family.joint else own, strict=True))
+        scored = {column for group, _ in held if not group.auxiliary for column in group.columns}
         usual = float(np.mean(self.weights)) if self.weights.size else 1.0
-        for part in counts.schema.plain.parts:
-            missing = [k for k, column in enumerate(part.columns) if column not in heard]
-            if part.family.joint and missing:
-                held.append((part, [alone.get(part.columns[0], usual)]))
+        for group in counts.schema.plain.groups:
+            missing = [k for k, column in enumerate(group.columns) if column not in scored]
+            if group.family.joint and missing:
+                held.append((group, [alone.get(group.columns[0], usual)]))
             elif missing:
-                some = part.only(missing)
+                some = group.subset(missing)
                 held.append((some, [alone.get(column, usual) for column in some.columns]))
-        schema = replace(counts.schema, parts=tuple(part for part, _ in held))
+        schema = replace(counts.schema, groups=tuple(group for group, _ in held))
         weights = np.empty(len(schema.block_names))
         for p, (_, own) in enumerate(held):
             weights[schema.slots[p]] = own
@@ -167,10 +168,10 @@ def tuned(
             found = choose(replace(present, advance=advance, threads=threads), base)
     except (BadCell, np.linalg.LinAlgError) as problem:
         return _untuned(count(base), f"plain Bayes: tuning met {problem}")
-    counts = count(wide(base, found.schema.parts))
+    counts = count(with_groups(base, found.schema.groups))
     if rows.labels.size == counts.rows and present.classes == counts.classes.size:
         return counts, found  # the rows it was found on are all there are
-    return counts, reweighed(found, counts, rows.among(labels.classes, counts))
+    return counts, reweigh(found, counts, rows.among(labels.classes, counts))
 
 
 def _untuned(counts: Counts, note: str) -> tuple[Counts, Tuning]:
@@ -178,7 +179,7 @@ def _untuned(counts: Counts, note: str) -> tuple[Counts, Tuning]:
 
 
 @one_blas_thread()
-def retuned(
+def retune(
     tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
 ) -> Tuning:
     """The same parts with weights learned anew from these rows."""
@@ -191,42 +192,42 @@ def retuned(
             f"give at least {FEWEST_ROWS}"
         )
     if len(tuning.schema.block_names) > MOST_BLOCKS:
-        return with_shared_weight(tuning, rows, counts.heard(tuning.schema), learned)
-    return reweighed(tuning, counts, rows, learned)
+        return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned)
+    return reweigh(tuning, counts, rows, learned)
 
 
-def reweighed(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
+def reweigh(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """The same parts with the weights that these rows support, which are among those counted if they were `learned`."""
-    heard = counts.heard(tuning.schema)
-    model = estimate(heard, rows.log_prior)
-    left_out = rows.taken_out(learned)
-    evidence = model.evidence_left_out(heard, rows.table, left_out)
+    scored = counts.for_schema(tuning.schema)
+    model = estimate(scored, rows.log_prior)
+    left_out = rows.rows_to_leave_out(learned)
+    evidence = model.left_out_evidence_of(scored, rows.table, left_out)
     found = replace(tuning, rows=rows.labels.size, stale=False, note="")
-    return weighed(found, evidence, rows, counts.class_weight, left_out)
+    return with_weights(found, evidence, rows, counts.class_weight, left_out)
 
 
-def weighed(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOut) -> Tuning:
+def with_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOut) -> Tuning:
     """With the weights that this evidence supports, and how good they make it."""
-    weights, bias = learn_weights(evidence, rows, tuning.groups)
-    accuracy, log_loss = left_out_figures(evidence, rows, weights, bias, class_weight, left_out.taken)
+    weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
+    accuracy, log_loss = left_out_figures(evidence, rows, weights, bias, class_weight, left_out.removed)
     return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss)
 
 
 def choose(rows: Rows, base: Schema) -> Tuning:
     """The parts to hear and their weights, found on rows that are counted here for this purpose alone."""
-    heard, choices = best_families(rows, base)
-    spoken, more = best_texts(rows, base)
-    heard += spoken
+    scored, choices = choose_families(rows, base)
+    texts, more = choose_texts(rows, base)
+    scored += texts
     choices += more
-    heard += joint_gaussians(rows, base)
-    heard += pairs_of(rows, base, heard, {choice.column: choice.loss for choice in choices})
-    schema = replace(base, parts=tuple(part.part for part in heard))
+    scored += choose_joint_gaussians(rows, base)
+    scored += choose_pairs(rows, base, scored, {choice.column: choice.loss for choice in choices})
+    schema = replace(base, groups=tuple(group.group for group in scored))
     tuning = Tuning(schema, np.ones(0), np.zeros(0), rows.labels.size, choices=choices)
     evidence = np.empty((rows.labels.size, len(schema.block_names), rows.classes))
-    for slot, part in zip(schema.slots, heard, strict=True):
-        evidence[:, slot] = part.evidence
+    for slot, group in zip(schema.slots, scored, strict=True):
+        evidence[:, slot] = group.evidence
     class_weight = np.bincount(rows.labels, rows.weights, rows.classes).astype(np.float64)
-    return weighed(tuning, evidence, rows, class_weight, rows.left_out).without_idle_blocks()
+    return with_weights(tuning, evidence, rows, class_weight, rows.left_out).without_zero_weights()
 
 
 def most_rows(schema: Schema, classes: int) -> int:
@@ -235,24 +236,24 @@ def most_rows(schema: Schema, classes: int) -> int:
     return max(min(MOST_ROWS, MOST_EVIDENCE // max(1, blocks * classes)), FEWEST_ROWS)
 
 
-def wide(base: Schema, heard: Iterable[Part]) -> Schema:
+def with_groups(base: Schema, scored: Iterable[ColumnGroup]) -> Schema:
     """The base and, beside it, all that has to be counted for the parts that are heard."""
     schema = base
-    for part in heard:
-        if schema.find(part) is None:
-            schema = replace(schema, parts=(*schema.parts, replace(part, beside=True)))
+    for group in scored:
+        if schema.find(group) is None:
+            schema = replace(schema, groups=(*schema.groups, replace(group, auxiliary=True)))
     return schema
 
 
 def with_shared_weight(tuning: Tuning, rows: Rows, counts: Counts, learned: bool) -> Tuning:
     """With one weight for all blocks, and the bias of each class: for models of too many blocks to weigh each."""
-    schema, left_out = counts.schema, rows.taken_out(learned)
+    schema, left_out = counts.schema, rows.rows_to_leave_out(learned)
     evidence = np.zeros((rows.labels.size, 1, rows.classes))
-    for p, (part, statistic) in enumerate(zip(schema.parts, counts.statistics, strict=True)):
-        cells = part.family.read(rows.table, part.columns)
-        part.family.score_left_out(statistic, cells, left_out, schema.together[p], evidence)
+    for p, (group, statistic) in enumerate(zip(schema.groups, counts.statistics, strict=True)):
+        cells = group.family.read(rows.table, group.columns)
+        group.family.score_left_out(statistic, cells, left_out, schema.together[p], evidence)
     shared, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
-    figures = left_out_figures(evidence, rows, shared, bias, counts.class_weight, left_out.taken)
+    figures = left_out_figures(evidence, rows, shared, bias, counts.class_weight, left_out.removed)
     weights = np.full(len(schema.block_names), shared[0])
     return replace(
         tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False, accuracy=figures[0], log_loss=figures[1]

@@ -39,7 +39,7 @@ def learn_weights(evidence: Floats, rows: Rows, group: Integers, polish: bool = 
 
 
 def left_out_figures(
-    evidence: Floats, rows: Rows, weights: Floats, bias: Floats, class_weight: Floats, taken: Floats
+    evidence: Floats, rows: Rows, weights: Floats, bias: Floats, class_weight: Floats, removed: Floats
 ) -> tuple[float, float]:
     """The accuracy and the log-loss of rows, each scored by the others: what the weights were chosen by.
 
@@ -49,7 +49,7 @@ def left_out_figures(
     every = np.arange(rows.labels.size)
     own = class_weight[rows.labels]
     with np.errstate(divide="ignore"):
-        joint[every, rows.labels] += np.log(np.maximum(own - taken, 0.0) / own)  # the prior of the other rows
+        joint[every, rows.labels] += np.log(np.maximum(own - removed, 0.0) / own)  # the prior of the other rows
     chance = scipy.special.softmax(joint, axis=1)[every, rows.labels]
     right = joint.argmax(axis=1) == rows.labels
     losses = -np.log(np.maximum(chance, np.finfo(np.float64).eps))
@@ -82,9 +82,9 @@ def maximise(
         score = (flat @ weight).reshape(size, classes) + rows.log_prior + lift
         highest = score.max(axis=1)
         odds = np.exp(score - highest[:, None])
-        heap = odds.sum(axis=1)
-        loss = float(share @ (highest + np.log(heap) - score[row, rows.labels]))
-        excess = odds * (share / heap)[:, None]
+        normalizer = odds.sum(axis=1)
+        loss = float(share @ (highest + np.log(normalizer) - score[row, rows.labels]))
+        excess = odds * (share / normalizer)[:, None]
         excess[row, rows.labels] -= share
         away = weight - target
         loss += 0.5 * (strength * float(away @ away) + BIAS_ROWS * float(lift @ lift)) / total

@@ -1,0 +1,122 @@
+"""Rows counted batch by batch on threads, and added up as a tree."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from threading import Lock
+
+import numpy as np
+
+from deciban.arrays import Codes, Floats
+from deciban.counts import Counts, Guard
+from deciban.parallel import BATCH_ROWS, map_in_threads, one_blas_thread, row_ranges, rows_of_a_batch
+from deciban.progress import progress
+from deciban.schema.schema import Schema
+from deciban.tables.labelled import Examples, LabelledTable
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
+
+_ONES = np.ones(BATCH_ROWS)
+
+# Bytes of text of one batch that is counted, and of one that is scored, at most and about. Vocabularies are added batch
+# by batch, so the former are large; scores are small. FEW_TEXT is never cut.
+BATCH_TEXT = 24 << 20
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table with their labels and weights."""
+
+    table: Table
+    classes: LabelArray
+    codes: Codes
+    weights: Floats
+    first_row: int
+
+
+def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
+    """The rows cut into batches, with the columns of the schema; of a table in memory all at once."""
+    if isinstance(examples, LabelledTable):
+        return list(_batches([examples], schema, halved=True))
+    return _batches(examples.pieces(), schema)
+
+
+def _batches(pieces: Iterable[LabelledTable], schema: Schema, halved: bool = False) -> Iterator[Batch]:
+    for piece in pieces:
+        table, labels, weights = schema.align(piece.table, piece.first_row), piece.labels, piece.weights
+        for start, stop in row_ranges(table.rows, rows_of_a_batch(table, BATCH_TEXT, halved)):
+            part = _ONES[: stop - start] if weights is None else weights[start:stop]
+            first = piece.first_row + start
+            yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, first)
+
+
+def count(batch: Batch, schema: Schema) -> Counts:
+    """The counts of one batch. Rows without a label are left out and their number kept; weight 0 is no row at all."""
+    table, codes, weights = batch.table, batch.codes, batch.weights
+    there = (codes >= 0) & (weights > 0.0)
+    guard = Guard(schema, batch.first_row)
+    if not there.all():
+        rows = np.flatnonzero(there)
+        table, codes, weights = table.take(rows), codes[rows], weights[rows]
+        guard = Guard(schema, batch.first_row, rows)
+    statistics = []
+    for p, group in enumerate(schema.groups):
+        cells = guard(p, group.family.read, table, group.columns)
+        statistics.append(guard(p, group.family.count, cells, codes, weights, batch.classes.size))
+    return Counts(
+        schema=schema,
+        classes=batch.classes,
+        class_weight=np.bincount(codes, weights, batch.classes.size).astype(np.float64),
+        statistics=tuple(statistics),
+        rows=codes.size,
+        unlabelled=int(((batch.codes < 0) & (batch.weights > 0.0)).sum()),
+    )
+
+
+def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None) -> Counts:
+    """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
+    tree = _Tree()
+
+    def add(numbered: tuple[int, Batch]) -> int:
+        place, batch = numbered
+        counts = count(batch, start.schema)
+        tree.add(place, start + counts if start.declared else counts)  # refuses a label that is not among the classes
+        return counts.rows
+
+    items = list(enumerate(rows)) if isinstance(rows, Sequence) else enumerate(rows)
+    with one_blas_thread(), progress("counting", "rows", expected) as advance:
+        for more in map_in_threads(add, items, threads):
+            advance(more)
+    return tree.total(start).without_empty_classes()
+
+
+class _Tree:
+    """Adds counts as a binary tree of their order, in whatever order they come: equal heaps, so few large ones.
+
+    Whoever brings the second of two that belong together adds them, so that nobody waits for anybody.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[tuple[int, int], Counts] = {}  # by their height in the tree and their place among equals
+
+    def add(self, place: int, counts: Counts) -> None:
+        height = 0
+        while (neighbour := self._neighbour_of(height, place, counts)) is not None:
+            counts = neighbour + counts if place % 2 else counts + neighbour
+            height, place = height + 1, place // 2
+
+    def _neighbour_of(self, height: int, place: int, counts: Counts) -> Counts | None:
+        """What they are to be added to; if it is not there yet, they wait for it."""
+        with self._lock:
+            neighbour = self._waiting.pop((height, place ^ 1), None)
+            if neighbour is None:
+                self._waiting[height, place] = counts
+            return neighbour
+
+    def total(self, start: Counts) -> Counts:
+        """All that came, and `start` before it."""
+        subtotals = [
+            self._waiting[key] for key in sorted(self._waiting)
+        ]  # the first are the last ones, which are small
+        return start + reduce(lambda behind, before: before + behind, subtotals) if subtotals else start

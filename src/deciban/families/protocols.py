@@ -1,0 +1,141 @@
+"""The contract of a family."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from deciban.arrays import Codes, Flags, Floats, Integers
+from deciban.families.estimates import Estimated, Parameters
+from deciban.tables.readable import Readable
+
+Sampled = Any  # an Arrow array or a NumPy array
+
+
+class Likelihood(Protocol):
+    """What a family has estimated: log P(cells | class) for the columns of one part of the model."""
+
+    def score(self, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
+        """Add weight[b] * (evidence of block b) to out[row, slot[b], class], for the blocks of this part."""
+        ...
+
+    def base(self, cells: Any) -> Floats | None:
+        """The log factor that is the same for every class, row by block; None where it is 0."""
+        ...
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        """Cells drawn for rows of the given classes, one array for each column."""
+        ...
+
+    def estimates(self) -> list[Estimated]:
+        """What was estimated of each block, in their order."""
+        ...
+
+    def parameters(self) -> Parameters:
+        """How many numbers had to be learned."""
+        ...
+
+    def formula(self, cells: Any, row: int, column: int, label: int) -> str | None:
+        """How P(cell | class) was found, as one would write it on a blackboard; None where a cell says nothing."""
+        ...
+
+
+class Family(Protocol):
+    """How the cells of a column (or of a block of columns) are distributed within each class."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether all columns of a part form one block; if not, each is a block of its own."""
+        ...
+
+    @property
+    def counts(self) -> Hashable:
+        """What is counted: families for which this is equal can be estimated from each other's statistics."""
+        ...
+
+    @property
+    def absorbs(self) -> bool:
+        """Whether columns that turn up later may join the block."""
+        ...
+
+    def read(self, batch: Readable, columns: Sequence[int]) -> Any:
+        """The cells in the form that `count` and `score` take."""
+        ...
+
+    def empty(self, classes: int, columns: int) -> Any:
+        """The statistic of no rows at all."""
+        ...
+
+    def count(self, cells: Any, labels: Codes, weights: Floats, classes: int) -> Any:
+        """The statistic of the rows; label -1 and weight 0 are rows that are not there."""
+        ...
+
+    def estimate(self, statistic: Any) -> Likelihood:
+        """The likelihood that the statistic supports."""
+        ...
+
+    def score_left_out(self, statistic: Any, cells: Any, rows: "LeftOut", slot: Integers, out: Floats) -> None:
+        """Add to out[row, slot[b], class] each row's evidence (with its base) as if it had not been counted."""
+        ...
+
+    def add_covariance(self, whole: Any, statistic: Any, cells: Any, weight: Floats, out: "Covariance") -> None:
+        """Add weight[b]**2 times the covariance that the evidence of each block has between the classes, because what
+        it was estimated from is a sample: by the delta method. `whole` is what `estimate` makes of the statistic. What
+        classes have estimated apart adds to `out.own` alone."""
+        ...
+
+
+def add_base(likelihood: Likelihood, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
+    """Add the weighted factor that is the same for every class."""
+    if (base := likelihood.base(cells)) is not None:
+        for b in range(base.shape[1]):
+            out[:, slot[b], :] += weight[b] * base[:, b, None]
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """The covariance of errors between the classes, for each row, as far as it matters along a few directions.
+
+    own: the variance of each class, row by class. shared: for each direction (row by class), the sum over all other
+    classes of the covariance with them times the direction. Matrices class by class would be too many numbers.
+    """
+
+    own: Floats
+    directions: tuple[Floats, ...]
+    shared: tuple[Floats, ...]
+
+    @classmethod
+    def along(cls, *directions: Floats) -> "Covariance":
+        """No errors as yet."""
+        return cls(np.zeros_like(directions[0]), directions, tuple(np.zeros_like(one) for one in directions))
+
+    def add_shared(self, product: Callable[[Floats], Floats]) -> None:
+        """Add the covariance between different classes: `product` multiplies it by a direction."""
+        for direction, shared in zip(self.directions, self.shared, strict=True):
+            shared += product(direction)
+
+    def times(self, k: int) -> Floats:
+        """The covariance times direction k, row by class."""
+        return self.own * self.directions[k] + self.shared[k]
+
+
+def by_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
+    """Each distinct row of `missing`, with the rows where it stands."""
+    if not missing.any():
+        yield missing[0] if len(missing) else np.zeros(missing.shape[1], dtype=np.bool_), np.arange(len(missing))
+        return
+    patterns, place, sizes = np.unique(missing, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(place.ravel(), kind="stable")
+    yield from zip(patterns, np.split(order, np.cumsum(sizes)[:-1]), strict=True)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows that were counted, each to be scored without itself: its class, and the weight of it that is taken out."""
+
+    labels: Codes
+    removed: Floats
+
+    def __getitem__(self, rows: Any) -> "LeftOut":
+        return LeftOut(self.labels[rows], self.removed[rows])

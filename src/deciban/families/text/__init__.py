@@ -1,0 +1,5 @@
+"""Texts as the words in them."""
+
+from deciban.families.text.family import Text
+
+__all__ = ["Text"]

@@ -1,0 +1,306 @@
+"""How good posteriors and decisions are on rows whose class is known: sums that add up over batches and folds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Codes, Floats
+from deciban.decisions.loss import Loss
+from deciban.ranking import Ranking
+from deciban.tables.labels import LabelArray
+from deciban.text_tables import aligned, amount, class_name, counted, whole
+
+# Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+# By this much the log likelihood of rows gets higher by chance in one of twenty cases, where one number is fitted that
+# says nothing: half of 3.84, the quantile of chi² with one degree of freedom.
+BY_CHANCE = 1.92
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often the most probable class was right, by how probable it was said to be.
+
+    `sums` has for each bin the number of its rows, and the sums of what was claimed of them and of what was right, so
+    that the calibrations of several sets of rows add. Bins without rows are left out of what is shown.
+    """
+
+    sums: Floats
+
+    @classmethod
+    def of(cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = 15) -> "Calibration":
+        best = posterior.argmax(axis=1)
+        top = posterior[np.arange(len(best)), best]
+        place = np.minimum((top * bins).astype(np.int64), bins - 1)
+        parts = (weights, weights * top, weights * (best == labels))
+        return cls(np.stack([np.bincount(place, part, bins).astype(np.float64) for part in parts]))
+
+    def __add__(self, other: "Calibration") -> "Calibration":
+        """That of both sets of rows."""
+        return Calibration(self.sums + other.sums)
+
+    @property
+    def weight(self) -> Floats:
+        return np.asarray(self.sums[0][self.sums[0] > 0.0])
+
+    @property
+    def claimed(self) -> Floats:
+        """The mean of what was claimed in each bin."""
+        return np.asarray(self.sums[1][self.sums[0] > 0.0] / self.weight)
+
+    @property
+    def right(self) -> Floats:
+        """The share of the rows of each bin that was right."""
+        return np.asarray(self.sums[2][self.sums[0] > 0.0] / self.weight)
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: by how much claims and facts differ on average; NaN of no rows."""
+        if not self.weight.size:
+            return float("nan")
+        return float(np.average(np.abs(self.claimed - self.right), weights=self.weight))
+
+    def as_dicts(self) -> list[dict[str, float]]:
+        """A line for each bin, for programs."""
+        columns = self.claimed.tolist(), self.right.tolist(), self.weight.tolist()
+        return [
+            {"claimed": said, "right": right, "rows": int(rows) if rows == int(rows) else rows}
+            for said, right, rows in zip(*columns, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        if not self.weight.size:
+            return "no row to calibrate by"
+        lines = [("claimed", "right", "rows")]
+        for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
+            lines.append((f"{claimed:.3f}", f"{right:.3f}", amount(weight)))
+        return f"{aligned(lines, right=range(3))}\nexpected calibration error {self.error:.4f}"
+
+
+# What is lost by the claim that what is true is impossible.
+LARGEST_LOSS = -float(np.log(LEAST_PROBABILITY))
+
+
+# What people call the figures, and how many classes and confusions they are shown.
+NAMES = {"log_loss": "log-loss", "auc": "AUC", "f1": "F1", "calibration_error": "calibration error",
+         "mean_cost": "mean cost"}  # fmt: skip
+
+
+LEFT_OUT_OF_SHARES = ("each row is left out of the shares of the classes too, by which another class than its own is a "
+                      "little more probable: where columns tell nothing, accuracy and AUC fall towards 0")  # fmt: skip
+
+
+MOST_ACROSS = 12
+
+
+MOST_CONFUSIONS = 12
+
+
+MOST_CLASSES = 40
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was said of some rows against what is true. `confusion` is truth by prediction, in the order of `classes`.
+
+    `unknown` is the weight of rows whose class the model does not know: wrong, with probability 0.
+    `left_out`: the rows were learned, and each was left out in its turn.
+    `constant_costs` is what each decision would cost in total, were it made of every row.
+    """
+
+    classes: LabelArray
+    confusion: Floats
+    losses: float
+    calibration: Calibration
+    ranking: Ranking
+    cost: float | None
+    constant_costs: Floats | None = None
+    unknown: float = 0.0
+    left_out: bool = False
+
+    @classmethod
+    def of(
+        cls, posterior: Floats, labels: Codes, weights: Floats, classes: LabelArray, unknown: float, loss: Loss | None
+    ) -> "Evaluation":
+        """labels: the place of the true class of each row among `classes`."""
+        size, best = classes.size, posterior.argmax(axis=1)
+        confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
+        chance = np.maximum(posterior[np.arange(best.size), labels], LEAST_PROBABILITY)
+        losses = float(weights @ -np.log(chance)) + unknown * LARGEST_LOSS
+        cost = constant = None
+        if loss is not None:
+            costs = loss.matrix
+            cost = float(weights @ costs[(posterior @ costs.T).argmin(axis=1), labels])
+            constant = costs @ confusion.sum(axis=1)
+        calibration, ranking = Calibration.of(posterior, labels, weights), Ranking(posterior, labels, weights)
+        return cls(classes, confusion, losses, calibration, ranking, cost, constant, unknown)
+
+    def __add__(self, other: "Evaluation") -> "Evaluation":
+        """Both together; their classes may differ."""
+        classes = np.union1d(self.classes, other.classes)
+        confusion = np.zeros((classes.size, classes.size))
+        rankings = []
+        for one in (self, other):
+            at = np.searchsorted(classes, one.classes)
+            confusion[np.ix_(at, at)] += one.confusion
+            rankings.append(one.ranking if at.size == classes.size else one.ranking.among(at, classes.size))
+        costs = None if self.cost is None or other.cost is None else self.cost + other.cost
+        constant = None
+        if self.constant_costs is not None and other.constant_costs is not None:
+            constant = self.constant_costs + other.constant_costs
+        return Evaluation(
+            classes,
+            confusion,
+            self.losses + other.losses,
+            self.calibration + other.calibration,
+            rankings[0] + rankings[1],
+            costs,
+            constant,
+            self.unknown + other.unknown,
+            self.left_out and other.left_out,
+        )
+
+    @property
+    def weight(self) -> float:
+        return float(self.confusion.sum()) + self.unknown
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.trace(self.confusion)) / self.weight
+
+    @property
+    def log_loss(self) -> float:
+        return self.losses / self.weight
+
+    @property
+    def mean_cost(self) -> float | None:
+        """What the decisions of least risk cost a row on average."""
+        return None if self.cost is None else self.cost / self.weight
+
+    @property
+    def auc(self) -> float | None:
+        """The area under the ROC curve; of several classes, the mean of each against the rest."""
+        if self.classes.size == 2:
+            return self.ranking.area(1)
+        known = [area for area in self.ranking.areas if area is not None]
+        return float(np.mean(known)) if known else None
+
+    @property
+    def baseline(self) -> dict[str, Any]:
+        """What knowing nothing but the shares of the classes is worth: always the commonest class, each class as
+        probable as it is common, always the decision that is cheapest then."""
+        rows = self.confusion.sum(axis=1)
+        commonest = int(rows.argmax())
+        share = rows[rows > 0.0] / max(float(rows.sum()), 1e-300)
+        losses = -float(rows[rows > 0.0] @ np.log(share)) + self.unknown * LARGEST_LOSS
+        found = {
+            "class": self.classes.tolist()[commonest],
+            "accuracy": float(rows[commonest]) / self.weight,
+            "log_loss": losses / self.weight,
+        }
+        if self.constant_costs is not None:
+            found["mean_cost"] = float(self.constant_costs.min()) / self.weight
+        return found
+
+    @property
+    def per_class(self) -> list[dict[str, Any]]:
+        """The figures of each class: how many of those said to be of it are, how many of it are found, and their
+        harmonic mean; None where that is 0/0."""
+        right, true, said = np.diagonal(self.confusion), self.confusion.sum(axis=1), self.confusion.sum(axis=0)
+        return [
+            {
+                "class": label,
+                "rows": whole(true[c]),
+                "precision": _ratio(right[c], said[c]),
+                "recall": _ratio(right[c], true[c]),
+                "f1": _ratio(2.0 * right[c], said[c] + true[c]),
+                "auc": area,
+            }
+            for c, (label, area) in enumerate(zip(self.classes.tolist(), self.ranking.areas, strict=True))
+        ]
+
+    @property
+    def confusions(self) -> list[tuple[Any, Any, float]]:
+        """(truth, prediction, weight of rows) of all mistakes, the most frequent first."""
+        labels, wrong = self.classes.tolist(), self.confusion * (1.0 - np.eye(self.classes.size))
+        places = np.argsort(-wrong, axis=None, kind="stable")[: np.count_nonzero(wrong)]
+        pairs = zip(*np.unravel_index(places, wrong.shape), strict=True)
+        return [(labels[truth], labels[said], float(wrong[truth, said])) for truth, said in pairs]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for programs."""
+        figures = {
+            "rows": whole(self.weight),
+            "accuracy": self.accuracy,
+            "log_loss": self.log_loss,
+            "auc": self.auc,
+            "calibration_error": self.calibration.error,
+            "baseline": self.baseline,
+            "classes": self.classes.tolist(),
+            "confusion": [[whole(weight) for weight in row] for row in self.confusion.tolist()],
+            "per_class": self.per_class,
+            "calibration": self.calibration.as_dicts(),
+            "rows_of_unknown_classes": whole(self.unknown),
+        }
+        return figures if self.mean_cost is None else {**figures, "mean_cost": self.mean_cost}
+
+    def __str__(self) -> str:
+        own = {"accuracy": self.accuracy, "log_loss": self.log_loss, "auc": self.auc}
+        own |= {"calibration_error": self.calibration.error, "mean_cost": self.mean_cost}
+        baseline = self.baseline
+        of_all = " (no row left out)" if self.left_out else ""
+        lines = [
+            f"{counted(self.weight, 'row')}: {_figures(own)}",
+            f"baseline, always {class_name(baseline.pop('class'))}{of_all}: {_figures(baseline)}",
+        ]
+        if self.weight * (baseline["log_loss"] - self.log_loss) < BY_CHANCE:
+            lines.append("in log-loss no better than the baseline, which knows nothing of the columns")
+            if self.left_out and self.accuracy < baseline["accuracy"]:
+                lines.append(LEFT_OUT_OF_SHARES)
+        if self.unknown:
+            lines.append(f"of a class that was not learned: {counted(self.unknown, 'row')}")
+        return "\n\n".join(["\n".join(lines), *self._mistakes(), self._classes_table(), str(self.calibration)])
+
+    def _mistakes(self) -> list[str]:
+        """The matrix of confusions, or the most frequent ones where that is too wide."""
+        names = [class_name(label) for label in self.classes]
+        if len(names) <= MOST_ACROSS:
+            cells = [["truth / predicted", *names]]
+            cells += [[name, *map(amount, row)] for name, row in zip(names, self.confusion, strict=True)]
+            return [aligned(cells, right=range(len(names) + 1))]
+        found = self.confusions
+        if not found:
+            return []
+        lines = [("truth", "predicted", "rows")]
+        lines += [
+            (class_name(truth), class_name(said), amount(weight)) for truth, said, weight in found[:MOST_CONFUSIONS]
+        ]
+        rest = len(found) - MOST_CONFUSIONS
+        more = f"\n… ({counted(rest, 'rarer confusion')}: --json)" if rest > 0 else ""
+        return [f"the most frequent confusions\n{aligned(lines, right=[2])}{more}"]
+
+    def _classes_table(self) -> str:
+        """Precision, recall and F1 of each class; of many, those with the most rows."""
+        columns = ["precision", "recall", "f1", *(["auc"] if self.classes.size > 2 else [])]
+        found = self.per_class
+        most = sorted(range(len(found)), key=lambda c: -found[c]["rows"])[:MOST_CLASSES]
+        lines = [["class", "rows", *(NAMES.get(name, name) for name in columns)]]
+        for one in (found[c] for c in sorted(most)):
+            figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]
+            lines.append([class_name(one["class"]), amount(one["rows"]), *figures])
+        rest = len(found) - len(most)
+        more = f"\n… ({counted(rest, 'class')} with fewer rows: --json)" if rest else ""
+        return aligned(lines, right=range(1, len(columns) + 2)) + more
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole > 0.0 else None
+
+
+def _figures(figures: Mapping[str, float | None]) -> str:
+    known = {name: value for name, value in figures.items() if value is not None and not np.isnan(value)}
+    return ", ".join(f"{NAMES.get(name, name)} {value:.4f}" for name, value in known.items())

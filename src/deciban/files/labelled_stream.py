@@ -1,0 +1,131 @@
+"""Streams whose labels and weights are columns of their own."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.errors import DataError, UsageError
+from deciban.files.stream import Source, Stream
+from deciban.progress import progress
+from deciban.tables.cell_formats import CellHabits
+from deciban.tables.labelled import Examples, LabelledTable, _sample_rows, find_column
+from deciban.tables.labels import LabelArray, Labels
+from deciban.tables.table import Frame
+from deciban.tables.text_types import as_whole
+
+# The rows that are looked at before all are read, to see what cannot be meant.
+FIRST_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class LabelledStream:
+    """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
+
+    labels_look_like: what the labels are by themselves, where they are read as something else. rows: how many there
+    are, if they were counted.
+    """
+
+    stream: Stream
+    target: str
+    weight: str | None = None
+    labels_look_like: str = ""
+    rows: int | None = None
+
+    @classmethod
+    def of(cls, stream: Stream, y: Any, sample_weight: Any) -> "LabelledStream":
+        """A UsageError where labels or weights are not named, or the names are not there."""
+        with stream.naming():
+            for role, name in (("y", y), ("sample_weight", sample_weight)):
+                if not isinstance(name, str) and (role == "y" or name is not None):
+                    raise UsageError(
+                        f"{role}: the rows of a file have theirs in a column of it; give the column's name"
+                    )
+                if isinstance(name, str):
+                    find_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
+            if y == sample_weight:
+                raise UsageError(f"column {y!r} cannot hold both the classes and the weights; name another")
+        if isinstance(stream, Source):
+            named = [name for name in stream.row_names if name not in (y, sample_weight)]
+            stream = stream.with_label_as_written(y).without(named)
+        return cls(stream, y, sample_weight)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.stream.names if name not in (self.target, self.weight))
+
+    @property
+    def expected(self) -> int | None:
+        return self.stream.expected if self.rows is None else self.rows
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return self.stream.ignored if isinstance(self.stream, Source) else ()
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return self.stream.notes if isinstance(self.stream, Source) else {}
+
+    @property
+    def habit(self) -> CellHabits | None:
+        return self.stream.learned_habit if isinstance(self.stream, Source) else None
+
+    def first_classes(self) -> LabelArray | None:
+        """The classes of the first rows, if they can be seen without reading many."""
+        return self._labelled(self.stream.head(FIRST_ROWS)).labels.classes if isinstance(self.stream, Source) else None
+
+    def pieces(self) -> Iterator[LabelledTable]:
+        first = 1
+        for table in self.stream.tables():
+            yield self._labelled(table, first)
+            first += table.num_rows
+
+    def sample(self) -> tuple[LabelledTable, Examples]:
+        with progress("looking", "rows", self.expected) as advance:
+            drawn, rows = self.stream.sample(_sample_rows(len(self.names)), advance)
+        stream, table = self.stream.resolve_types(drawn)
+        sample = self._labelled(table)
+        return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows)
+
+    def peek(self) -> tuple[LabelledTable, Examples]:
+        if isinstance(self.stream, Source) and self.stream.has_types:
+            return self._labelled(self.stream.head(1)), self
+        return self.sample()
+
+    def whole(self) -> LabelledTable:
+        return self._labelled(self.stream.table())
+
+    def _labelled(self, table: pa.Table, first_row: int = 1) -> LabelledTable:
+        """A piece; where a file has no types, labels that are whole numbers are integers in each."""
+        if not self.stream.typed:
+            place = table.column_names.index(self.target)
+            table = table.set_column(place, self.target, as_whole(table.column(place)))
+        found = LabelledTable.of(Frame(table), self.target, self.weight, first_row)
+        if found.labels.classes.dtype.kind == "O" and (bad := _with_nul(found.labels)) is not None:
+            place, label = bad
+            raise DataError(
+                f"column {self.target!r}, row {first_row + place}: the label {label!r} holds a NUL byte; "
+                f"the file is damaged: write it anew"
+            )
+        return found
+
+    @property
+    def unfinished_labels(self) -> tuple[str, ...]:
+        """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
+        if not isinstance(self.stream, Source) or self.weight is not None:
+            return ()
+        return self.stream.unfinished(self.target)
+
+    def naming(self) -> AbstractContextManager[None]:
+        return self.stream.naming()
+
+
+def _with_nul(labels: Labels) -> tuple[int, str] | None:
+    """The first row whose label holds a NUL byte, and the label."""
+    for code, label in enumerate(labels.classes):
+        if isinstance(label, str) and "\0" in label:
+            return int(np.flatnonzero(labels.codes == code)[0]), label
+    return None

@@ -1,0 +1,53 @@
+"""Feature selection by evidence, with scikit-learn's conventions."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from deciban.arrays import Flags
+from deciban.estimator import BayesClassifier
+
+
+class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Keeps the k columns that together say most of the class, for pipelines; see BayesClassifier.select.
+
+    k: how many; None keeps all that lower the leave-one-out log-loss.
+    estimator: the BayesClassifier that judges; None is the default one.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from deciban import EvidenceSelector
+    >>> X, y = load_iris(return_X_y=True)
+    >>> EvidenceSelector(k=2).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    def __init__(self, k: int | None = None, *, estimator: Any = None) -> None:
+        self.k = k
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        evaluate_rows = BayesClassifier() if self.estimator is None else clone(self.estimator)
+        evaluate_rows.fit(X, y, sample_weight)
+        most = None if self.k is None else min(int(self.k), evaluate_rows.n_features_in_)
+        self.order_ = evaluate_rows._most_telling(most, X, y, sample_weight)
+        self.n_features_in_ = evaluate_rows.n_features_in_
+        if evaluate_rows.schema_.names is not None:
+            self.feature_names_in_ = evaluate_rows.feature_names_in_
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        for kind in ("allow_nan", "sparse", "string", "categorical"):
+            setattr(tags.input_tags, kind, True)
+        return tags
+
+    def _get_support_mask(self) -> Flags:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
+        mask[self.order_] = True
+        return mask

@@ -1,0 +1,161 @@
+"""Rows with their labels and weights: a table in memory, or a stream of tables that is read again for every pass."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.arrays import Floats
+from deciban.errors import SchemaError, UsageError
+from deciban.tables.cell_formats import CellHabits
+from deciban.tables.labels import Labels, check_weights, encode_labels
+from deciban.tables.row_sampling import drawn, rows_that_fit
+from deciban.tables.table import Frame, Table
+from deciban.text_tables import listed
+
+# What columns are is inferred, and tuning is done, on no more rows and cells than these.
+SAMPLE_ROWS = 1 << 14
+SAMPLE_CELLS = 1 << 24
+
+
+class Examples(Protocol):
+    """Rows to learn from, or to be judged by."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns without those of labels and weights."""
+        ...
+
+    @property
+    def expected(self) -> int | None:
+        """About how many rows there are, if that is known."""
+        ...
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Columns of their source that were left out."""
+        ...
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """What is to be said of columns."""
+        ...
+
+    @property
+    def habit(self) -> CellHabits | None:
+        """How cells of a file are written, where that is not the usual way."""
+        ...
+
+    def pieces(self) -> Iterator["LabelledTable"]:
+        """All rows, piece by piece."""
+        ...
+
+    def sample(self) -> tuple["LabelledTable", "Examples"]:
+        """Rows drawn by lot, or all where they are few; and all rows, the same ones if they are in memory by then."""
+        ...
+
+    def peek(self) -> tuple["LabelledTable", "Examples"]:
+        """The same where only the types of columns matter: some rows, if possible without reading many."""
+        ...
+
+    def whole(self) -> "LabelledTable":
+        """All rows in one piece."""
+        ...
+
+    def naming(self) -> AbstractContextManager[None]:
+        """While it lasts, errors name the source of the rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """A table with the labels and weights of its rows, and the number of its first one."""
+
+    table: Table
+    labels: Labels
+    weights: Floats | None
+    first_row: int = 0
+
+    @classmethod
+    def of(cls, table: Table, y: Any, sample_weight: Any = None, first_row: int = 0) -> "LabelledTable":
+        """`y` and `sample_weight` are arrays, or the names of columns of the table."""
+        if isinstance(y, str):
+            table, y = _split(table, y, "y")
+        if isinstance(sample_weight, str):
+            table, sample_weight = _split(table, sample_weight, "sample_weight")
+        weights = check_weights(sample_weight, table.rows, first_row)
+        return cls(table, encode_labels(y, table.rows), weights, first_row)
+
+    def weighing(self) -> "LabelledTable":
+        """The rows that have a weight; all of them where none has."""
+        if self.weights is None or (self.weights > 0.0).all() or not self.weights.any():
+            return self
+        rows = np.flatnonzero(self.weights > 0.0)
+        labels = Labels(self.labels.classes, self.labels.codes[rows])
+        return LabelledTable(self.table.take(rows), labels, self.weights[rows], self.first_row)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self.table.names
+
+    @property
+    def expected(self) -> int:
+        return self.table.rows
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return {}
+
+    @property
+    def habit(self) -> CellHabits | None:
+        return None
+
+    def pieces(self) -> Iterator["LabelledTable"]:
+        yield self
+
+    def sample(self) -> tuple["LabelledTable", "LabelledTable"]:
+        most = _sample_rows(self.table.width)
+        if isinstance(self.table, Frame):
+            most = rows_that_fit(most, self.table.text_bytes / max(self.table.rows, 1))
+        if self.table.rows <= most:
+            return self, self
+        rows = drawn(self.table.rows, most)
+        weights = None if self.weights is None else self.weights[rows]
+        labels = Labels(self.labels.classes, self.labels.codes[rows])
+        return LabelledTable(self.table.take(rows), labels, weights), self
+
+    def peek(self) -> tuple["LabelledTable", "LabelledTable"]:
+        return self, self
+
+    def whole(self) -> "LabelledTable":
+        return self
+
+    def naming(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def _sample_rows(width: int) -> int:
+    return max(1_000, min(SAMPLE_ROWS, SAMPLE_CELLS // max(width, 1)))
+
+
+def find_column(names: tuple[str, ...], name: str, role: str) -> None:
+    if name not in names:
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}? Its" if near else "its"
+        raise SchemaError(f"{role}: there is no column {name!r} in the table; {hint} columns are {listed(names, 60)}")
+
+
+def _split(table: Table, name: str, role: str) -> tuple[Frame, pa.ChunkedArray]:
+    """The table without the column of this name, and that column."""
+    if not isinstance(table, Frame) or table.names is None:
+        raise UsageError(f"{role}={name!r} names a column, but the table's columns have no names; give an array")
+    find_column(table.names, name, f"{role}={name!r}")
+    return Frame(table.table.drop_columns([name])), table.table[name]
