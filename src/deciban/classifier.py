@@ -28,7 +28,6 @@ from deciban.explain.select import select_columns
 from deciban.explain.steps import Steps
 from deciban.explain.words import TopWords, top_words
 from deciban.families.checks import Unseen, check_amount, check_unseen
-from deciban.families.text.likelihood import TextLikelihood
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.locate import scan
 from deciban.files.open import open_rows, open_table
@@ -330,10 +329,9 @@ class Classifier:
             raise UsageError(f"top_words(n={n!r}): give a whole number that is at least 0")
         model = self._known().plain
         texts = {
-            model.schema.column_name(place): likelihood.columns[j]
+            model.schema.column_name(place): column_of_text
             for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
-            if isinstance(likelihood, TextLikelihood)
-            for j, place in enumerate(group.columns)
+            for place, column_of_text in zip(group.columns, likelihood.texts, strict=False)  # of others there are none
         }
         if not texts or (column is not None and column not in texts):
             problem = "no column is Text()" if column is None else f"column {column!r} is not Text()"
@@ -354,7 +352,7 @@ class Classifier:
             if value is not None and (not isinstance(value, int | np.integer) or value < 0):
                 raise UsageError(f"sample({name}={value!r}): give a whole number that is at least 0")
         model = self._known().plain
-        if length is not None and not any(isinstance(likelihood, TextLikelihood) for likelihood in model.likelihoods):
+        if length is not None and not any(likelihood.texts for likelihood in model.likelihoods):
             raise UsageError(f"sample(length={length!r}): no column is Text(), which alone has words; leave it out")
         place = None if label is None else self._place_of(label)
         columns, labels = model.sample(int(rows), _generator(random_state), place, length)

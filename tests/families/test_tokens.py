@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
+from deciban.families.text.folding import CASED, COMPOSED, folding
+from deciban.families.text.tokens import Tokens, parts_of, prepared
 from deciban.statistics.vocabulary import Index, Vocabulary
 from deciban.statistics.words import counted_words
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import fields
+from typing import Any
 
 
 class ShortRepr:
@@ -20,6 +21,7 @@ class CountedFamily(ShortRepr):
     """A family that counts the same whatever its parameters are: they matter when it is estimated."""
 
     absorbs = False
+    tuned_as_text = False
 
     @property
     def counts(self) -> Hashable:
@@ -36,3 +38,11 @@ class BlockFamily(CountedFamily):
     """A family that models its columns together."""
 
     joint = True
+
+
+class BaseLikelihood:
+    """What likelihoods answer unless they have something else to say."""
+
+    @property
+    def texts(self) -> tuple[Any, ...]:
+        return ()

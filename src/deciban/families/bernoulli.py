@@ -10,7 +10,7 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
 from deciban.errors import UsageError
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.categorical import add_share_variance, counted_left_out
 from deciban.families.checks import Alpha, check_alpha, refuse_stored
 from deciban.families.estimates import Estimated, Parameters
@@ -114,7 +114,7 @@ MANY_COLUMNS = 16
 
 
 @dataclass(frozen=True)
-class BernoulliLikelihood:
+class BernoulliLikelihood(BaseLikelihood):
     """P(1 | class), column by class, and the logs of it and of its complement."""
 
     probability: Floats

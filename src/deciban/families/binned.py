@@ -10,7 +10,7 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.categorical import add_share_variance, lookup_left_out
 from deciban.families.checks import Unseen, check_amount, check_unseen, refuse_infinite
 from deciban.families.estimates import Estimated, Parameters
@@ -83,7 +83,7 @@ class Binned(ColumnFamily):
 
 
 @dataclass(frozen=True)
-class BinnedLikelihood:
+class BinnedLikelihood(BaseLikelihood):
     """log density of each occupied bin, column by column in one table; after a column's bins stands a zero count."""
 
     bins: list[Column]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
@@ -183,7 +183,7 @@ def _score_where_nothing_is_left(
 
 
 @dataclass(frozen=True)
-class CategoricalLikelihood:
+class CategoricalLikelihood(BaseLikelihood):
     """log P(level | class) of every column in one table; after the levels of a column stands a zero count."""
 
     levels: list[pa.Array]

@@ -10,7 +10,7 @@ import scipy
 
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import Outside, check_amount, check_outside, impossible, refuse_infinite, refuse_unless
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
@@ -198,7 +198,7 @@ def _shape(gap: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class GammaLikelihood:
+class GammaLikelihood(BaseLikelihood):
     """Shape and mean (mean + mean_low), column by class; the log density is offset + power log x + slope x."""
 
     shape: Floats

@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban import kernels
 from deciban.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import check_amount, refuse_infinite
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
@@ -156,7 +156,7 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float,
 
 
 @dataclass(frozen=True)
-class Normal:
+class Normal(BaseLikelihood):
     """Normal distributions, column by class: mean centre + mean. A variance of 0 marks a column without evidence.
 
     The log density is offset - ((x - centre - mean) * root)**2.

@@ -9,7 +9,7 @@ import scipy
 
 from deciban import kernels
 from deciban.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
-from deciban.families.bases import BlockFamily
+from deciban.families.bases import BaseLikelihood, BlockFamily
 from deciban.families.checks import check_amount, refuse_infinite
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base, by_pattern
@@ -334,7 +334,7 @@ def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class JointNormal:
+class JointNormal(BaseLikelihood):
     """Multivariate normal distributions, in units of `unit` about `centre`.
 
     `covariance[group[c]]` is the matrix of class c. A column of infinite unit is constant and says nothing.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import BlockFamily
+from deciban.families.bases import BaseLikelihood, BlockFamily
 from deciban.families.categorical import add_share_variance
 from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.families.estimates import Estimated, Parameters
@@ -125,7 +125,7 @@ class JointTable(BlockFamily):
 
 
 @dataclass(frozen=True)
-class JointTableLikelihood:
+class JointTableLikelihood(BaseLikelihood):
     """P(tuple | class) of the whole tuples; those of other patterns of missing members are made when needed."""
 
     statistic: Tuples

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
+from deciban.families.bases import BaseLikelihood
 from deciban.families.checks import Outside, check_outside, impossible, refuse_infinite, refuse_unless
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.gaussian import (
@@ -67,7 +68,7 @@ class LogNormal(NormalShaped):
 
 
 @dataclass(frozen=True)
-class LogNormalLikelihood:
+class LogNormalLikelihood(BaseLikelihood):
     """Normal distributions of log x."""
 
     normal: Normal

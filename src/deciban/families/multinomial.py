@@ -22,7 +22,7 @@ from deciban.arrays import (
     log,
 )
 from deciban.errors import BadCell
-from deciban.families.bases import BlockFamily
+from deciban.families.bases import BaseLikelihood, BlockFamily
 from deciban.families.checks import Alpha, as_alpha, check_alpha, refuse_stored
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.leave_one_out import cells_of, score_anew
@@ -203,7 +203,7 @@ class Multinomial(AmountsFamily):
 
 
 @dataclass(frozen=True)
-class MultinomialLikelihood:
+class MultinomialLikelihood(BaseLikelihood):
     """P(word | class), column by class, and its logarithm."""
 
     share: Floats
@@ -293,7 +293,7 @@ class Complement(AmountsFamily):
 
 
 @dataclass(frozen=True)
-class ComplementScore:
+class ComplementScore(BaseLikelihood):
     """What each occurrence of a word adds to the score of a class, column by class."""
 
     weight: Floats

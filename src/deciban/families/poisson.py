@@ -8,7 +8,7 @@ import scipy
 
 from deciban import kernels
 from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import Outside, check_amount, check_outside, impossible, refuse_infinite, refuse_unless
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
@@ -111,7 +111,7 @@ class Poisson(ColumnFamily):
 
 
 @dataclass(frozen=True)
-class PoissonLikelihood:
+class PoissonLikelihood(BaseLikelihood):
     """Rates, column by class, and their logarithms."""
 
     rate: Floats

@@ -16,6 +16,11 @@ Sampled = Any  # an Arrow array or a NumPy array
 class Likelihood(Protocol):
     """What a family has estimated: log P(cells | class) for the columns of one part of the model."""
 
+    @property
+    def texts(self) -> tuple[Any, ...]:
+        """The TextColumn of each column that holds texts: what its words say."""
+        ...
+
     def score(self, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
         """Add weight[b] * (evidence of block b) to out[row, slot[b], class], for the blocks of this part."""
         ...
@@ -57,6 +62,11 @@ class Family(Protocol):
     @property
     def absorbs(self) -> bool:
         """Whether columns that turn up later may join the block."""
+        ...
+
+    @property
+    def tuned_as_text(self) -> bool:
+        """Whether it is tuned as Text is, by what words count, and not by comparing families."""
         ...
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Any:

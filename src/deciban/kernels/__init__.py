@@ -51,7 +51,7 @@ _HOMES = {
     "list_grams": "words",
     "word_buckets": "words",
     "count_words": "word_counts",
-    "gather_numbers": "word_counts",
+    "count_per_text": "word_counts",
     "first_bytes": "word_order",
     "sort_ties": "word_order",
     "add_counts": "word_counts",

@@ -1,20 +1,29 @@
-"""Scoring each training text by the words of all others.
+"""Each training text scored by the words of all others; a word that no other text has is not in the vocabulary then.
 
-`removed[i]` is the weight of text i that was counted and is left out; 0 scores the text as it is. A word that no other
-text has is not in the vocabulary then.
+These kernels add evidence to part[row, 0, class] and write `length`: the sum of the amounts of the words that are left
+in each text.
 """
 
 from typing import Any
 
 import numpy as np
 
+from deciban.arrays import SparseArrays
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.left_out import LEAST_SHARE, ROUNDING, _less, _said
+from deciban.kernels.text_arrays import (
+    AbsentWithout,
+    LeftOutRules,
+    LeftOutTexts,
+    LiftTable,
+    PresenceTable,
+    ShareTable,
+)
 
 
 @inner
 def _lift_score(lift: float, linear: float) -> Any:
-    """What a lift says: its logarithm, or a part of it linearly; see `families.text.kinds`."""
+    """The score of a lift: its logarithm, or a share of it linearly; see `families.text.kinds.lift_score`."""
     if linear == 1.0:
         return lift - 1.0
     return (1.0 - linear) * np.log(lift) + linear * (lift - 1.0)
@@ -34,29 +43,18 @@ def _vanishes(total: float, amount: float, least: float) -> bool:
 
 @compiled
 def left_out_words(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    labels: Array,
-    removed: Array,
-    counts: Array,
-    total: Array,
-    alpha: float,
-    least: float,
-    others: bool,
-    normed: bool,
-    slope: Array,
-    bottom: Array,
-    fewer: Array,
-    length: Array,
-    part: Array,
-) -> None:
-    """`left_out_linear` for a vocabulary that grows with the texts: a word that no other text has is not in it.
+    rows: SparseArrays, left: LeftOutTexts, table: ShareTable, rules: LeftOutRules, others: bool, fewer: Array,
+    length: Array, part: Array,
+) -> None:  # fmt: skip
+    """Amounts times the logarithms of shares of words.
 
-    `bottom` are the sums of the smoothed counts, `total` is what the counts of each word were in all classes; words
-    below `least` are left out. With `normed` the amounts of the words that are left have length 1. Writes `length`, the
-    amounts that are left, too. `fewer` is room for a number of each class.
+    Only the shares of the text's own class change; with `others` those of all classes but that one do, and a class is
+    scored by what they lack. `fewer` is room for a number of each class.
     """
+    data, indices, indptr = rows
+    labels, removed = left
+    counts, total, slope, bottom = table
+    alpha, least, normalize = rules
     classes = counts.shape[1]
     for i in range(indptr.size - 1):
         y, w = labels[i], removed[i]
@@ -73,7 +71,7 @@ def left_out_words(
             else:
                 length[i] += x
                 left_square += x * x
-        stretch = 1.0 / np.sqrt(left_square) if normed and left_square > 0.0 else 1.0
+        stretch = 1.0 / np.sqrt(left_square) if normalize and left_square > 0.0 else 1.0
         length[i] *= stretch
         for c in range(classes):
             changed = w > 0.0 and (c == y) != others
@@ -95,70 +93,51 @@ def left_out_words(
 
 @compiled
 def left_out_presence(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    labels: Array,
-    removed: Array,
-    counts: Array,
-    texts: Array,
-    total: Array,
-    alpha: float,
-    least: float,
-    absent: Array,
-    without: Array,
-    weight: Array,
-    length: Array,
-    part: Array,
-) -> None:
-    """The same for words that are there or not: `counts` are texts that have a word, `texts` all of a class.
-
-    absent: the sum over words of log(texts without the word + alpha). without: room for the same without one text of
-    the class, of the weight that was taken last, which is `weight` (negative: none was).
-    """
+    rows: SparseArrays, left: LeftOutTexts, table: PresenceTable, rules: LeftOutRules, without: AbsentWithout,
+    length: Array, part: Array,
+) -> None:  # fmt: skip
+    """The presence and absence of each word; `without` is room that is filled here."""
+    _, indices, indptr = rows
+    labels, removed = left
+    counts, total, texts, absent = table
+    alpha, least, _ = rules
+    absent_without, last_removed = without
     words, classes = counts.shape
     for i in range(indptr.size - 1):
         y, w = labels[i], removed[i]
-        if weight[y] != w:
-            weight[y], without[y] = w, 0.0
+        if last_removed[y] != w:
+            last_removed[y], absent_without[y] = w, 0.0
             for j in range(words):
-                without[y] += np.log(_positive(texts[y] - w - counts[j, y]) + alpha)
+                absent_without[y] += np.log(_positive(texts[y] - w - counts[j, y]) + alpha)
         for c in range(classes):
             off = w if c == y else 0.0
-            rows = texts[c] - off
-            score, left = without[c] if c == y else absent[c], words
+            all_texts = texts[c] - off
+            score, known = absent_without[c] if c == y else absent[c], words
             for k in range(indptr[i], indptr[i + 1]):
                 j = indices[k]
-                score -= np.log(_positive(rows - counts[j, c]) + alpha)
+                score -= np.log(_positive(all_texts - counts[j, c]) + alpha)
                 if w > 0.0 and _vanishes(total[j], w, least):
-                    left -= 1
+                    known -= 1
                 else:
                     score += np.log(_less(counts[j, c], off) + alpha)
-            bottom = rows + 2.0 * alpha
-            part[i, 0, c] += score - left * np.log(bottom if bottom > LEAST_SHARE else LEAST_SHARE)
-            length[i] = left - (words - (indptr[i + 1] - indptr[i]))
+            bottom = all_texts + 2.0 * alpha
+            part[i, 0, c] += score - known * np.log(bottom if bottom > LEAST_SHARE else LEAST_SHARE)
+            length[i] = known - (words - (indptr[i + 1] - indptr[i]))
 
 
 @compiled
 def left_out_lifts(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    labels: Array,
-    removed: Array,
-    counts: Array,
-    sums: Array,
-    texts: float,
-    total: Array,
-    alpha: float,
-    least: float,
-    normed: bool,
-    linear: float,
-    rest: Array,
-    length: Array,
-    part: Array,
-) -> None:
-    """`left_out_words` for lifts: without a text the counts of its words and the shares of all classes are others."""
+    rows: SparseArrays, left: LeftOutTexts, table: LiftTable, rules: LeftOutRules, linear: float, rest: Array,
+    length: Array, part: Array,
+) -> None:  # fmt: skip
+    """Amounts times lifts: without a text the counts of its words and the shares of all classes are others.
+
+    `rest` is room for a number of each class.
+    """
+    data, indices, indptr = rows
+    labels, removed = left
+    counts, total, sums, texts = table
+    alpha, least, normalize = rules
     classes = counts.shape[1]
     for i in range(indptr.size - 1):
         y, w = labels[i], removed[i]
@@ -174,7 +153,7 @@ def left_out_lifts(
             else:
                 length[i] += x
                 left_square += x * x
-        stretch = 1.0 / np.sqrt(left_square) if normed and left_square > 0.0 else 1.0
+        stretch = 1.0 / np.sqrt(left_square) if normalize and left_square > 0.0 else 1.0
         length[i] *= stretch
         every = 0.0
         for c in range(classes):
@@ -182,14 +161,15 @@ def left_out_lifts(
             every += rest[c]
         for c in range(classes):
             rest[c] = every / rest[c] if rest[c] > 0.0 else 0.0  # the inverse of its share
-        unit = alpha * ((texts - w) / (every if every > LEAST_SHARE else LEAST_SHARE) if normed else 1.0)
+        mean_amount = (texts - w) / (every if every > LEAST_SHARE else LEAST_SHARE) if normalize else 1.0
+        unit = alpha * mean_amount
         for k in range(indptr[i], indptr[i + 1]):
             j, x = indices[k], data[k]
             if w > 0.0 and _vanishes(total[j], w * x, least):
                 continue
-            left = total[j] - w * x + unit
-            nothing = _lift_score(unit / left, linear)
+            bottom = total[j] - w * x + unit
+            nothing = _lift_score(unit / bottom, linear)
             for c in range(classes):
                 count = _less(counts[j, c], w * x) if c == y else counts[j, c]
-                said = _lift_score((count * rest[c] + unit) / left, linear) if count > 0.0 else nothing
-                part[i, 0, c] += stretch * x * said
+                score = _lift_score((count * rest[c] + unit) / bottom, linear) if count > 0.0 else nothing
+                part[i, 0, c] += stretch * x * score

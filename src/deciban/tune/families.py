@@ -14,7 +14,6 @@ from deciban.families import (
     Gaussian,
     LogNormal,
     Poisson,
-    Text,
 )
 from deciban.families.spreads import Pooled
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
@@ -67,8 +66,8 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
     inferred_as: dict[int, Family] = {}
     kept = []
     for group in base.groups:
-        if isinstance(group.family, Text):
-            continue  # they are chosen for in another way
+        if group.family.tuned_as_text:
+            continue  # see `choose_texts`
         inferred = [] if group.family.joint else inferred_columns(group)
         inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
