@@ -232,7 +232,7 @@ def number_with_room(
         if growing:
             size = int((spans.stops[word:last] - spans.begins[word:last]).sum())
             index = _with_room(index, known, last - word, size)
-    return numbers[: state[COUNT]], bounds, index._replace(known=int(state[KNOWN]))
+    return numbers[: state[COUNT]], bounds, WordIndex(*index[:3], int(state[KNOWN]))
 
 
 def _with_room(index: WordIndex, known: int, words: int, size: int) -> WordIndex:

@@ -40,8 +40,8 @@ class Kind(Protocol):
         """Make the table that texts are scored by, if that is not better left until it is needed."""
         ...
 
-    def score(self, rows: SparseRows, part: Floats) -> None:
-        """Add to part[row, 0, class] what texts say, from the amounts of their words."""
+    def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
+        """Add to out[row, slot, class] what texts say, times a weight, from the amounts of their words."""
         ...
 
     @property

@@ -53,8 +53,8 @@ class _Amounts(ABC):
     def _scores(self) -> Floats:
         """The slope without the lanes."""
 
-    def score(self, rows: SparseRows, part: Floats) -> None:
-        score_amounts(rows, self.slope, np.ones(1), np.zeros(1, dtype=np.int64), part)
+    def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
+        score_amounts(rows, self.slope, np.array([weight]), np.array([slot]), out)
 
     @property
     def left_out_by_formula(self) -> bool:
@@ -251,8 +251,10 @@ class BernoulliWords:
         one[:, nothing], zero[:, nothing] = 0.0, 0.0
         return Exchange.of(one, zero, np.ones(len(one)))
 
-    def score(self, rows: SparseRows, part: Floats) -> None:
+    def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
+        part = np.zeros((rows.shape[0], 1, out.shape[2]))
         self._exchange.score(rows, 0.5, part)
+        out[:, slot] += weight * part[:, 0]
 
     @property
     def left_out_by_formula(self) -> bool:

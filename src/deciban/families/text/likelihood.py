@@ -88,13 +88,11 @@ class TextColumn:
     def score(self, texts: pa.Array, weight: float, slot: int, out: Floats) -> None:
         if not len(self.words) or weight == 0.0:
             return
-        part = np.zeros((len(texts), 1, out.shape[2]))
         if self.term_weights.plain and not self.options.tempering:
-            self.kind.score(self._occurrences(texts), part)
-            out[:, slot] += weight * part[:, 0]
+            self.kind.score(self._occurrences(texts), weight, slot, out)
             return
-        rows = self.rows(texts)
-        self.kind.score(rows, part)
+        rows, part = self.rows(texts), np.zeros((len(texts), 1, out.shape[2]))
+        self.kind.score(rows, 1.0, 0, part)
         if texts.null_count:
             part[~present_texts(texts)] = 0.0
         out[:, slot] += weight * self._power(row_sums(rows))[:, None] * part[:, 0]

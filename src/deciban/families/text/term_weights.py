@@ -22,7 +22,7 @@ class TermWeights(NamedTuple):
     @property
     def plain(self) -> bool:
         """Whether each word counts as often as it is there."""
-        return self == TermWeights("count")
+        return self.amounts == "count" and not self.normalize
 
     @property
     def presence(self) -> bool:
