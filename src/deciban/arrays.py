@@ -66,14 +66,6 @@ def kernel_view(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     return contiguous if contiguous.flags.writeable else np.asarray(_Alias(contiguous))
 
 
-class SparseArrays(NamedTuple):
-    """Rows in CSR form as kernels take them; see `SparseRows`."""
-
-    data: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
-    indptr: npt.NDArray[Any]
-
-
 @dataclass(frozen=True)
 class SparseRows:
     """Rows in CSR form: row i has data[k] in column indices[k] for indptr[i] <= k < indptr[i + 1], and 0 elsewhere.
@@ -117,7 +109,7 @@ class SparseRows:
         rows = self.with_values(self.stored)
         return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=self.shape)
 
-    def kernel_arrays(self) -> SparseArrays:
+    def kernel_arrays(self) -> "SparseArrays":
         return SparseArrays(kernel_view(self.data), kernel_view(self.indices), kernel_view(self.indptr))
 
 
@@ -209,3 +201,11 @@ def log(values: Floats) -> Floats:
     """Natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values), dtype=np.float64)
+
+
+class SparseArrays(NamedTuple):
+    """Rows in CSR form as kernels take them; see `SparseRows`."""
+
+    data: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    indptr: npt.NDArray[Any]

@@ -21,7 +21,7 @@ class CountedFamily(ShortRepr):
     """A family that counts the same whatever its parameters are: they matter when it is estimated."""
 
     absorbs = False
-    tuned_as_text = False
+    holds_texts = False
 
     @property
     def counts(self) -> Hashable:

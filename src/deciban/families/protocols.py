@@ -65,8 +65,8 @@ class Family(Protocol):
         ...
 
     @property
-    def tuned_as_text(self) -> bool:
-        """Whether it is tuned as Text is, by what words count, and not by comparing families."""
+    def holds_texts(self) -> bool:
+        """Whether the cells are texts, of which words are counted."""
         ...
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Any:

@@ -66,7 +66,7 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
     inferred_as: dict[int, Family] = {}
     kept = []
     for group in base.groups:
-        if group.family.tuned_as_text:
+        if group.family.holds_texts:
             continue  # see `choose_texts`
         inferred = [] if group.family.joint else inferred_columns(group)
         inferred_as.update(dict.fromkeys(inferred, group.family))

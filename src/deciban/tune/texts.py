@@ -45,7 +45,7 @@ def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Cho
 def _texts(base: Schema) -> Iterator[tuple[Text, int]]:
     """The columns of texts, each with its family."""
     for group in base.groups:
-        if group.family.tuned_as_text:
+        if group.family.holds_texts:
             for column in group.columns:
                 yield cast(Text, group.family), column
 

@@ -75,9 +75,7 @@ class Text(TextOptions):
     ['spam', 'ham']
     """
 
-    joint = False
-    absorbs = False
-    tuned_as_text = True
+    holds_texts = True
 
     @property
     def counts(self) -> Hashable:

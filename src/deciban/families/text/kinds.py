@@ -117,7 +117,7 @@ class _Shares(_Amounts):
         length, bottom = np.zeros(left.labels.size), self._bottom
         table = ShareTable(self._basis, self.counts.total, self.slope, bottom)
         fewer = np.empty_like(bottom)
-        kernels.left_out_words(rows.kernel_arrays(), left, table, self._rules, self.of_others, fewer, length, part)
+        kernels.left_out_shares(rows.kernel_arrays(), left, table, self._rules, self.of_others, fewer, length, part)
         return length
 
 

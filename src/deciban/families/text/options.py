@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 from deciban.errors import UsageError
-from deciban.families.bases import ShortRepr
+from deciban.families.bases import ColumnFamily
 from deciban.families.checks import check_amount
 from deciban.families.text.term_weights import Amounts
 from deciban.families.text.tokens import Analyzer, Tokenizer, Tokens
@@ -18,7 +18,7 @@ KindName = Literal["multinomial", "bernoulli", "complement", "lift"]
 
 
 @dataclass(frozen=True, repr=False)
-class TextOptions(ShortRepr):
+class TextOptions(ColumnFamily):
     """The parameters of Text, which describes them."""
 
     kind: KindName = "multinomial"

@@ -42,7 +42,7 @@ def _vanishes(total: float, amount: float, least: float) -> bool:
 
 
 @compiled
-def left_out_words(
+def left_out_shares(
     rows: SparseArrays, left: LeftOutTexts, table: ShareTable, rules: LeftOutRules, others: bool, fewer: Array,
     length: Array, part: Array,
 ) -> None:  # fmt: skip
