@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import Decisions, costs_of, decided, incurred
+from deciban.decisions.policy import Decisions, costs_of, incurred, least_risk_decisions
 from deciban.errors import DataError, UsageError
 from deciban.files.open import open_table
 from deciban.tables.labels import encode_labels
@@ -76,7 +76,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
     def decide(self, X: Any, costs: Any = None) -> Decisions:  # noqa: N803
         """The decisions with their risks."""
         check_is_fitted(self)
-        return decided(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
+        return least_risk_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
 
     def predict(self, X: Any, costs: Any = None) -> Any:  # noqa: N803
         """The decision of least expected cost for each row."""
