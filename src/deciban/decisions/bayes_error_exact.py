@@ -80,7 +80,7 @@ def _posterior(distributions: Sequence[Any], prior: Floats, x: Floats) -> Floats
 
 def _least_risk(joint: Floats, loss: Loss) -> Integers:
     """The decision of least risk of each row; risks are linear in the posterior, so the rows need not sum to 1."""
-    return risks(joint, loss).argmin(axis=1)
+    return np.asarray(risks(joint, loss).argmin(axis=1))
 
 
 def _best_boundaries(distributions: Sequence[Any], prior: Floats, loss: Loss) -> list[float]:

@@ -112,7 +112,7 @@ class Belief(Mapping[Any, float]):
         str
             A line for each hypothesis.
         """
-        lines = [("", "prior", "likelihood", "joint", "posterior")]
+        lines: list[tuple[str, ...]] = [("", "prior", "likelihood", "joint", "posterior")]
         for name in self.before:
             figures = (f"{part[name]:<9.4g}" for part in (self.before, self.likelihoods, self.joint))
             lines.append((str(name), *figures, f"{self[name]:.6g}"))
