@@ -46,7 +46,7 @@ class CodesFromZero(Categorical):
 
 
 class CategoricalNB(DiscreteNB):
-    """Categorical naive Bayes with scikit-learn's parameters and attributes, for columns of categories 0, 1, …
+    """Categorical naive Bayes with scikit-learn's parameters and attributes, for categories 0, 1, 2 and so on.
 
     A category that was never seen is no evidence; scikit-learn's raises an IndexError. What differs from scikit-learn
     is in `docs/differences-from-scikit-learn.md`.

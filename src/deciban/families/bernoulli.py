@@ -71,6 +71,7 @@ class Bernoulli(ColumnFamily):
 
     @property
     def cut(self) -> float:
+        """The number above which a cell counts as 1."""
         return 0.5 if self.threshold is None else self.threshold
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | SparseRows:

@@ -42,7 +42,19 @@ class PerClass(ShortRepr):
     share_pooled: ClassVar[float] = 0.0
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
-        """The variances to use, given those of each class and the one of all classes about their own means."""
+        """The variances to use.
+
+        Parameters
+        ----------
+        own : ndarray of shape (n_classes, ...)
+            Those of each class.
+        pooled : ndarray
+            The one of all classes, about their own means.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, ...)
+        """
         return own
 
 
@@ -80,6 +92,19 @@ class Pooled(ShortRepr):
     share_pooled: ClassVar[float] = 1.0
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
+        """The variances to use.
+
+        Parameters
+        ----------
+        own : ndarray of shape (n_classes, ...)
+            Those of each class.
+        pooled : ndarray
+            The one of all classes, about their own means.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, ...)
+        """
         return np.broadcast_to(pooled, own.shape)
 
 
@@ -119,9 +144,23 @@ class Shrunk(ShortRepr):
 
     @property
     def share_pooled(self) -> float:
+        """The share of the pooled variance."""
         return float(self.amount)
 
     def combine(self, own: Floats, pooled: Floats) -> Floats:
+        """The variances to use.
+
+        Parameters
+        ----------
+        own : ndarray of shape (n_classes, ...)
+            Those of each class.
+        pooled : ndarray
+            The one of all classes, about their own means.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, ...)
+        """
         return (1.0 - self.amount) * own + self.amount * pooled
 
 
