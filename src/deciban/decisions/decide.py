@@ -96,7 +96,7 @@ def decide(
 
 
 def _unnamed(table: Table, classes: Any, of_loss: Any) -> tuple[list[Any], list[int]]:
-    """The classes of the columns of an array, which must be said where a loss knows them by other names."""
+    """The classes of the columns of an array, which must be given where the loss has other labels."""
     labels = list(range(table.width)) if classes is None else list(classes)
     if classes is None and of_loss is not None and set(of_loss) != set(labels):
         raise UsageError(

@@ -45,7 +45,7 @@ class Discriminant(DropIn):
             )
 
     def _own_covariances(self, counts: Counts, rows: LabelledTable | None) -> Floats:
-        """The covariance matrix of each class, shrunk or estimated as the parameters say."""
+        """The covariance matrix of each class, shrunk or estimated according to the parameters."""
         statistic: Scatter = counts.statistics[0]
         weight = np.maximum(statistic.weight, 1e-300)[:, None, None]
         own = (statistic.scatter + statistic.scatter_low) / weight

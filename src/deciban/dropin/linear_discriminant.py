@@ -220,7 +220,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint - joint.mean(axis=1, keepdims=True)
 
     def transform(self, X: Any) -> Any:  # noqa: N803
-        """The rows in the space that tells the classes apart best; about their mean, but with the eigen solver.
+        """The rows in the space that separates the classes best; about their mean, but with the eigen solver.
 
         Parameters
         ----------
