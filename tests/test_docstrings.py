@@ -18,7 +18,7 @@ STILL_TO_COME = {"BayesClassifier", "load", "merge", "scan", "Text", "LeaveOneOu
 EXPORTED = {
     **{name: getattr(deciban, name) for name in deciban.__all__ if name not in STILL_TO_COME},
     **{f"dropin.{name}": getattr(dropin, name) for name in dropin.__all__},
-    **{f"datasets.{name}": getattr(datasets, name) for name in ("headlines", "messages", "reviews", "weather")},
+    **{f"datasets.{name}": getattr(datasets, name) for name in datasets.__all__},
 }
 
 NOTHING = (None, "None", inspect.Signature.empty)

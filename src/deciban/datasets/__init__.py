@@ -5,6 +5,8 @@ from importlib.resources import as_file, files
 import pyarrow as pa
 from pyarrow import csv
 
+__all__ = ["headlines", "messages", "reviews", "weather"]
+
 
 def weather() -> pa.Table:
     """Fourteen days, and whether tennis was played on each.

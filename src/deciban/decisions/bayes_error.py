@@ -11,7 +11,7 @@ from deciban.arrays import Floats, log
 from deciban.decisions.bayes_error_exact import enumerated, integrated, log_joint
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import decided
+from deciban.decisions.policy import least_risk_decisions
 from deciban.decisions.priors import log_prior
 from deciban.errors import UsageError
 from deciban.posterior import posteriors
@@ -149,7 +149,7 @@ def _simulated(distributions: Sequence[Any], prior: Floats, loss: Loss, samples:
         if here.size:
             drawn = np.asarray(distribution.rvs(here.size, random_state=rng)).reshape(here.size, -1)
             joint[here] = log_joint(distributions, prior, drawn)
-    mean, interval = mean_with_interval(decided(posteriors(joint, log(prior)), loss).risk)
+    mean, interval = mean_with_interval(least_risk_decisions(posteriors(joint, log(prior)), loss).risk)
     bounds = None
     if prior.size == 2 and loss.is_zero_one and all(hasattr(d, "cov") and hasattr(d, "mean") for d in distributions):
         with suppress(np.linalg.LinAlgError):  # a matrix without inverse has no bounds
