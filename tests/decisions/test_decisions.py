@@ -233,16 +233,6 @@ def test_labels_of_a_loss_must_be_different_and_as_many() -> None:
         Loss([[0, 1], [1, 0]], classes=["a", "b", "c"])
 
 
-def test_a_loss_is_warned_of_once_however_it_is_used_later() -> None:
-    with pytest.warns(UserWarning, match="decision first, truth second"):
-        loss = Loss([[5, 0], [0, 5]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        used = loss.for_classes(["a", "b"]).with_reject(1.0).for_classes(["a", "b"])
-    assert used.decisions == ("a", "b", "reject")
-    assert used.matrix.tolist() == [[5.0, 0.0], [0.0, 5.0], [1.0, 1.0]]
-
-
 def test_a_right_decision_that_costs_more_than_a_wrong_one_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="decision first, truth second"):
         Loss([[5, 0], [0, 5]])
