@@ -13,9 +13,9 @@ from deciban.errors import UsageError
 from deciban.fitted import Fitted
 from deciban.posterior import log_normalize
 from deciban.scoring import score_table
+from deciban.tables.cell_numbers import from_numbers
 from deciban.tables.convert import as_table
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import from_numbers
 
 
 def sample_rows(

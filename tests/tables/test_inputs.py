@@ -13,8 +13,8 @@ import pytest
 from deciban import BayesClassifier, Bernoulli, Categorical, Gaussian, Multinomial
 from deciban.files.open import open_table
 from deciban.schema.infer import Defaults, infer_schema
+from deciban.tables.cell_numbers import from_numbers
 from deciban.tables.labels import encode_labels
-from deciban.tables.table import from_numbers
 
 ROWS = [
     {"age": 31.5, "town": "Ulm", "smokes": True, "visits": 2},

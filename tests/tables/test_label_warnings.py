@@ -65,7 +65,7 @@ def test_numbered_rows_are_identifiers_however_many_there_are(first: int, shuffl
     some = drawn(rows, 1 << 14)
     table = open_table({"id": numbers[some], "amount": amounts[some], "wide": wide[some]})
     schema = infer_schema(table, None, Defaults(), rows=rows)
-    assert schema.columns_like("identifier") == ["id"]
+    assert list(schema.columns_like("identifier")) == ["id"]
 
 
 def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:  # noqa: F811

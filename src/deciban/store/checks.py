@@ -73,7 +73,9 @@ def check_schema(schema: Schema) -> None:
     taken: set[int] = set()
     for group in schema.groups:
         columns = set(group.columns)
-        require(columns and len(columns) == len(group.columns) == len(group.why), "a part has not one reason a column")
+        require(
+            columns and len(columns) == len(group.columns) == len(group.reasons), "a part has not one reason a column"
+        )
         require(min(columns) >= 0 and max(columns) < schema.width, "a part has a column that is not there")
         alpha = getattr(group.family, "alpha", 0.0)
         require(not isinstance(alpha, tuple) or len(alpha) == len(columns), "a smoothing is not one a column")

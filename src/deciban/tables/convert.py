@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from deciban.arrays import repeated
+from deciban.arrays import SparseRows, repeated
 from deciban.errors import DataError, UsageError
-from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, is_text, plain_type, sparse_rows
+from deciban.tables.cell_numbers import is_text, plain_type
+from deciban.tables.table import Frame, Matrix, SparseMatrix, Table
 
 # Half of a pair that would be a character; no file can hold it.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -99,7 +100,7 @@ def _sparse(data: Any) -> SparseMatrix:
         matrix.sum_duplicates()
     if matrix.dtype not in (np.float64, np.float32):
         matrix = matrix.astype(np.float64)
-    return SparseMatrix(sparse_rows(matrix))
+    return SparseMatrix(SparseRows.of(matrix))
 
 
 def _is_pandas(data: Any) -> bool:
