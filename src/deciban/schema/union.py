@@ -21,7 +21,8 @@ def union_schemas(one: Schema, other: Schema) -> Schema:
     for group in _moved(other.plain.groups, theirs, place):
         groups = _with_group(groups, group, list(place))
     ours, more = _moved(one.groups, mine, place), _moved(other.groups, theirs, place)
-    groups += _counted_by_both(ours, more) + [group for group in _counted_by_both(more, ours) if group not in ours]
+    kept = _counted_by_both(ours, more)
+    groups += kept + [group for group in _counted_by_both(more, ours) if group not in kept]
     types = _known_of_either(place, NO_TYPE, (mine, one.types), (theirs, other.types))
     looks = _known_of_either(place, None, (mine, one.looks_like), (theirs, other.looks_like))
     return Schema(tuple(place) if one.names is not None else None, len(place), tuple(groups), types, looks)
