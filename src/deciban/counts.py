@@ -233,7 +233,7 @@ class Counts:
             return self
         statistics = []
         for group in schema.groups:
-            found = self.schema.find(group)
+            found = self.schema.group_counting(group)
             assert found is not None, f"{group.family} was not counted"
             host, positions = found
             statistic = self.statistics[host]

@@ -85,6 +85,6 @@ def simulated_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> 
         raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
     drawn, _ = sample_rows(fitted, rows, random_state)
     plain = fitted.plain
-    table = plain.schema.align(as_table(drawn))
+    table = plain.schema.table_as_learned(as_table(drawn))
     posterior = score_table(plain, table, lambda joint, prior: log_normalize(joint, prior)[0], False)
     return mean_with_interval(least_risk_decisions(posterior, loss).risk)

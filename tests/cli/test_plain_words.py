@@ -125,7 +125,7 @@ def test_blocks_of_many_columns_have_names_of_their_own() -> None:
     every = (ColumnGroup(JointGaussian(), columns, (GIVEN,) * len(columns), auxiliary=True) for columns in blocks)
     schema = Schema(tuple("abcdefghi"), 9, (ColumnGroup(Gaussian(), tuple(range(9)), (GIVEN,) * 9), *every))
     assert len(set(schema.block_names)) == len(schema.block_names) == 11
-    assert len({name for name, _, _ in schema.rows()}) == 11
+    assert len({name for name, _, _ in schema.descriptions()}) == 11
 
 
 def test_the_calculation_keeps_to_its_hundred_characters(deciban: Deciban) -> None:

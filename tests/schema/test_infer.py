@@ -19,7 +19,7 @@ def test_text_and_numbers_in_one_list() -> None:
 
 
 def families(table: object) -> list[tuple[str, str]]:
-    rows = infer_schema(open_table(table), None, Defaults()).rows()
+    rows = infer_schema(open_table(table), None, Defaults()).descriptions()
     return [(family, why) for _, family, why in rows]
 
 

@@ -50,7 +50,7 @@ def test_what_cells_are_meant_as(what: str) -> None:
     schema = infer_schema(as_table({"column": cells, "other": [0.5] * len(cells)}), None, Defaults())
     assert schema.looks_like == (None if meant is None else (meant, None))
     assert meant is None or schema.columns_like(meant.kind) == {"column": meant}
-    reason = next(reason for name, _, reason in schema.rows() if name == "column")
+    reason = next(reason for name, _, reason in schema.descriptions() if name == "column")
     assert reason.endswith(f", {meant}") or meant is None
 
 

@@ -102,7 +102,7 @@ def test_a_family_that_is_given_is_kept_though_there_is_a_note_on_its_column(tmp
     lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     clf = BayesClassifier({"a": Binned(bins=3)}).fit(tmp_path / "t.csv", "kind")
-    shown = {name: (family, reason) for name, family, reason in clf.schema_.rows()}
+    shown = {name: (family, reason) for name, family, reason in clf.schema_.descriptions()}
     assert shown["a"] == ("Binned(bins=3)", "given, 1 cell such as 'n/a' read as missing, the others are numbers")
     clf.save(tmp_path / "m.dcb")
     again = load(tmp_path / "m.dcb")
@@ -113,5 +113,5 @@ def test_a_family_that_is_given_is_kept_though_there_is_a_note_on_its_column(tmp
 def test_a_note_is_said_once_where_nothing_could_be_tuned(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,kind\n" + "".join(f"{i}.5,{'xy'[i % 2]}\n" for i in range(9)) + "n/a,x\n")
     clf = BayesClassifier().fit(tmp_path / "t.csv", "kind")
-    ((_, _, reason),) = clf.schema_.rows()
+    ((_, _, reason),) = clf.schema_.descriptions()
     assert reason == "floating point, 1 cell such as 'n/a' read as missing, the others are numbers"

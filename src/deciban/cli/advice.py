@@ -35,7 +35,7 @@ def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = Fal
         complain("warning", f"column {name!r} looks like an identifier; {option('--ignore', name)} leaves it out")
     if not any(schema.looks_like or ()):
         return
-    reasons = {name: reason for name, _, reason in schema.rows()}
+    reasons = {name: reason for name, _, reason in schema.descriptions()}
     expressions = {}
     for kind in TEXTS_MEANT_AS:
         for name, meant in schema.columns_like(kind).items():

@@ -227,7 +227,7 @@ class Block:
 
     @classmethod
     def of(cls, model: Model, block: int) -> "Block":
-        group, place = model.schema.locate(block)
+        group, place = model.schema.group_of_block(block)
         here = model.schema.groups[group]
         columns = here.columns if here.family.joint else here.columns[place : place + 1]
         names = tuple(model.schema.column_name(column) for column in columns)

@@ -90,7 +90,7 @@ class Schema:
         groups = tuple(group for group in self.groups if not group.auxiliary)
         return self if len(groups) == len(self.groups) else replace(self, groups=groups)
 
-    def find(self, group: ColumnGroup) -> tuple[int, Integers] | None:
+    def group_counting(self, group: ColumnGroup) -> tuple[int, Integers] | None:
         """The place of the group here that counts what `group` needs, and for each column of the former its place in
         the latter (-1: none); None where nothing here counts that."""
         for p, host in enumerate(self.groups):
@@ -150,7 +150,7 @@ class Schema:
         return "+".join(self.column_name(column) for column in columns)
 
     @cached_property
-    def slots(self) -> tuple[Integers, ...]:
+    def block_slots(self) -> tuple[Integers, ...]:
         """For each group, the place of each of its blocks among all blocks."""
         places = [np.zeros(group.blocks, dtype=np.int64) for group in self.groups]
         for place, (p, b, _) in enumerate(self._block_columns):
@@ -158,16 +158,16 @@ class Schema:
         return tuple(places)
 
     @cached_property
-    def together(self) -> tuple[Integers, ...]:
+    def shared_slots(self) -> tuple[Integers, ...]:
         """For each group, place 0 for each of its blocks: so the evidence of all blocks is added up."""
-        return tuple(np.zeros_like(slot) for slot in self.slots)
+        return tuple(np.zeros_like(slot) for slot in self.block_slots)
 
-    def locate(self, block: int) -> tuple[int, int]:
+    def group_of_block(self, block: int) -> tuple[int, int]:
         """The group of a block, and its place within that group."""
         group, place, _ = self._block_columns[block]
         return group, place
 
-    def rows(self) -> list[tuple[str, str, str]]:
+    def descriptions(self) -> list[tuple[str, str, str]]:
         """(column, family, reason) in the order of the columns; then the auxiliary blocks, which overlap them."""
         found: dict[int, tuple[str, str, str]] = {}
         overlapping = []
@@ -194,7 +194,7 @@ class Schema:
         return f"{group.family} with {', '.join(map(self.column_name, others))}"
 
     def __str__(self) -> str:
-        lines = [("column", "family", "why"), *self.rows()]
+        lines = [("column", "family", "why"), *self.descriptions()]
         if (more := len(lines) - SCHEMA_LINES) > 0:
             lines = [
                 *lines[: SCHEMA_LINES - LAST_SCHEMA_LINES - 1],
@@ -203,7 +203,7 @@ class Schema:
             ]
         return aligned(lines)
 
-    def align(self, table: Table, first_row: int = 0) -> Table:
+    def table_as_learned(self, table: Table, first_row: int = 0) -> Table:
         """`table` with the columns of this schema, in their order and of the types that were learned; an error where
         that cannot be. first_row: the number of the first row, for errors."""
         if self.names is None or not isinstance(table, Frame) or not table.named:
@@ -219,9 +219,9 @@ class Schema:
                     f"the model knows {listed(self.names)}"
                 )
             table = table.select(self.names)
-        return self.as_learned_types(table, first_row)
+        return self.cells_as_learned(table, first_row)
 
-    def as_learned_types(self, table: Table, first_row: int = 0) -> Table:
+    def cells_as_learned(self, table: Table, first_row: int = 0) -> Table:
         """`table` with the columns that this schema knows of the types that were learned, and the others as they are; a
         DataError that names the cell where one holds something else."""
         if not isinstance(table, Frame) or self.types is None:

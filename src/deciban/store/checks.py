@@ -88,7 +88,9 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     check_schema(tuning.schema)
     require(tuning.schema.names == counts.schema.names, "it was tuned for other columns")
     require(tuning.schema.width == counts.schema.width, "it was tuned for another number of columns")
-    require(all(counts.schema.find(group) is not None for group in tuning.schema.groups), "a part was not counted")
+    require(
+        all(counts.schema.group_counting(group) is not None for group in tuning.schema.groups), "a part was not counted"
+    )
     require(tuning.weights.shape == (len(tuning.schema.block_names),), "its weights are not one a block")
     _not_negative(tuning.weights, "the weight of a block")
     require(tuning.bias.shape == counts.classes.shape and np.isfinite(tuning.bias).all(), "its bias is not one a class")
