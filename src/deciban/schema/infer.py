@@ -38,7 +38,7 @@ ColumnSpec = Mapping[Any, Family] | Family | None
 
 @dataclass(frozen=True)
 class Defaults:
-    """What inferred discrete families are given."""
+    """The parameters of families that are inferred."""
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"

@@ -29,7 +29,7 @@ def union_schemas(one: Schema, other: Schema) -> Schema:
 
 
 def _refuse_other_shape(one: Schema, other: Schema) -> None:
-    """A SchemaError where the columns of two tables cannot be told to be the same or others."""
+    """A SchemaError where nothing shows which columns of two tables are the same."""
     if (one.names is None) != (other.names is None) or (one.names is None and one.width != other.width):
         raise SchemaError(
             f"the tables do not fit together: {one.width} and {other.width} columns, "

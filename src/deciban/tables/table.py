@@ -59,7 +59,7 @@ class Matrix:
 
     @property
     def types(self) -> tuple[str, ...] | None:
-        """What the columns are if not numbers."""
+        """The Arrow type of each column if they are not numbers, else None."""
         return ("bool",) * self.width if self.array.dtype.kind == "b" else None
 
     def slice(self, start: int, stop: int) -> "Matrix":
@@ -125,7 +125,10 @@ class SparseMatrix:
 
 @dataclass(frozen=True)
 class Frame:
-    """Arrow columns, each of its own type; `named` says whether their names mean anything."""
+    """Arrow columns, each of its own type.
+
+    named: whether their names mean anything; if not, columns are known by their positions.
+    """
 
     table: pa.Table
     named: bool = True
