@@ -6,16 +6,13 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
-import scipy
 
 from deciban.arrays import Codes, Floats
 from deciban.explain.independence import chance_of, grouped
-from deciban.families.gamma import GammaLikelihood
-from deciban.families.gaussian import Normal
-from deciban.families.log_normal import LogNormalLikelihood
 from deciban.figures import Calibration
 from deciban.leave_one_out import LeaveOneOut
 from deciban.model import Model
+from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
@@ -233,8 +230,7 @@ def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
     losses = []
     for evidence in (apart, joint):
         score = rows.log_prior + evidence
-        highest = score.max(axis=1, keepdims=True)
-        normalizer = np.log(np.exp(score - highest).sum(axis=1)) + highest[:, 0]
+        _, normalizer = log_normalize(score, rows.log_prior)
         losses.append(np.average(normalizer - score[np.arange(there.size), labels], weights=weight))
     return max(float((losses[0] - losses[1]) * BITS), 0.0)
 
@@ -242,9 +238,8 @@ def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
 def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
     """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
     found = []
-    for p, group in enumerate(model.schema.groups):
-        likelihood = model.likelihoods[p]
-        if not isinstance(likelihood, Normal | LogNormalLikelihood | GammaLikelihood):
+    for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
+        if likelihood.cumulative(np.zeros(0), 0, 0) is None:
             continue
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
         for j, column in enumerate(group.columns):
@@ -253,27 +248,14 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]
                 total = weight.sum()
-                if total < FEW_ROWS:
+                if total < FEW_ROWS or (cumulative := likelihood.cumulative(x, j, c)) is None:
                     continue
-                distance = _distance(_distribution(likelihood, x, j, c), weight)
+                distance = _distance(cumulative, weight)
                 expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells
                 if distance > expected + 0.5 / total:
                     name = model.schema.column_name(column)
                     found.append(Misfit(name, label, str(group.family), distance, float(expected)))
     return tuple(sorted(found, key=lambda misfit: misfit.expected - misfit.distance))
-
-
-def _distribution(likelihood: Any, x: Floats, column: int, label: int) -> Floats:
-    """The probability of less than each x."""
-    if isinstance(likelihood, GammaLikelihood):
-        return np.asarray(
-            scipy.special.gammainc(likelihood.shape[column, label], np.maximum(x, 0) / likelihood.scale[column, label])
-        )
-    normal: Normal = likelihood.normal if isinstance(likelihood, LogNormalLikelihood) else likelihood
-    if isinstance(likelihood, LogNormalLikelihood):
-        x = np.log(np.where(x > 0.0, x, 1e-300))
-    deviation = np.sqrt(max(float(normal.variance[column, label]), 1e-300))
-    return np.asarray(scipy.special.ndtr((x - normal.centre[column] - normal.mean[column, label]) / deviation))
 
 
 def _distance(cumulated: Floats, weight: Floats) -> float:

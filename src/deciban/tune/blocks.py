@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats
-from deciban.families import Bernoulli, Categorical, Gaussian, JointGaussian, JointTable
+from deciban.families import JointGaussian, JointTable
 from deciban.families.spreads import Pooled, Shrunk
 from deciban.posterior import log_normalize
 from deciban.schema.schema import ColumnGroup, Schema
@@ -39,7 +39,7 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     columns = [
         column
         for group in base.groups
-        if isinstance(group.family, Gaussian | Categorical | Bernoulli)
+        if not group.family.joint
         for column in inferred_columns(group)
         if is_number(rows.table, column)
     ]

@@ -1,8 +1,8 @@
-"""Rows to tune on, and what they say without themselves."""
+"""Rows to tune on, and the evidence of each by what is counted of the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from deciban.arrays import CORES, Codes, Floats, log
 from deciban.counts import Counts
 from deciban.families import Family
+from deciban.families.column_numbers import Measure
 from deciban.families.leave_one_out import cells_of
 from deciban.families.protocols import LeftOut
 from deciban.parallel import map_in_threads
@@ -118,15 +119,15 @@ def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counte
 
 
 def is_number(table: Table, column: int) -> bool:
+    """Whether a column holds numbers, dates or times."""
     if isinstance(table, SparseMatrix):
         return False
     cells = table.values([column])
     return is_numeric(cells[0].type) if isinstance(cells, list) else True
 
 
-def measure_of(table: Table, column: int) -> Literal["number", "amount", "position"]:
-    """What the numbers of a column are: dates and times are positions, whose zero is a convention, and durations are
-    amounts, whose unit is one; neither are counts."""
+def measure_of(table: Table, column: int) -> Measure:
+    """What the numbers of a column measure."""
     cells = table.values([column])
     if not isinstance(cells, list) or not pa.types.is_temporal(cells[0].type):
         return "number"

@@ -13,7 +13,6 @@ import numpy as np
 from deciban.arrays import Floats, Integers
 from deciban.counts import Counts, column_places
 from deciban.errors import BadCell, DataError
-from deciban.families import JointGaussian
 from deciban.families.protocols import LeftOut
 from deciban.model import Model, estimate
 from deciban.parallel import one_blas_thread
@@ -57,15 +56,16 @@ class Tuning:
 
     @property
     def weight_groups(self) -> Integers:
-        """The group of each block: all single columns, each joint Gaussian beside them; -1 for tables beside them."""
+        """The group of each block: one for all columns alone, one for each other model of the columns together; -1 for
+        interactions, whose weights are drawn to 0."""
         groups = np.zeros(len(self.schema.block_names), dtype=np.int64)
         auxiliary = 0
         for slot, group in zip(self.schema.slots, self.schema.groups, strict=True):
-            if group.auxiliary and isinstance(group.family, JointGaussian):
+            if group.auxiliary and group.family.interaction:
+                groups[slot] = -1
+            elif group.auxiliary:
                 auxiliary += 1
                 groups[slot] = auxiliary
-            elif group.auxiliary:
-                groups[slot] = -1
         return groups
 
     @classmethod
