@@ -15,8 +15,10 @@ from deciban.cli.option_values import families_of
 from deciban.errors import BadCell, UsageError
 from deciban.families import FAMILIES, SPREADS
 from deciban.families.column_numbers import ColumnNumbers
+from deciban.families.leave_one_out import cells_of as some_cells
 from deciban.files.open import open_table
 from deciban.forms import form_of
+from deciban.intervals import LogOdds
 from deciban.model import Model, estimate
 from deciban.store.layout import ArrayReader
 from deciban.store.values import pack, unpack
@@ -24,6 +26,7 @@ from tests.laws.cases import CASES, Case, counted, schema_of
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 CLASSES = 3
+SAMPLES, ROWS = 100, 1500  # whose evidence shows how much it errs
 SCORES = ("complement", "text-complement", "text-lift")
 
 
@@ -186,3 +189,33 @@ def test_what_is_suggested_instead_can_be_learned(case: Case) -> None:
         out = np.zeros((len(y), 1, CLASSES))
         other.estimate(statistic).score(cells, np.ones(1), np.zeros(1, dtype=np.int64), out)
         assert np.isfinite(out).all()
+
+
+@every_family
+def test_the_errors_of_evidence_are_those_of_samples(case: Case) -> None:
+    """The deviation of log-odds that `add_covariance` claims, and their deviation over samples drawn from the model."""
+    if case.name in SCORES or case.family.holds_texts:
+        pytest.skip("scores draw no samples, and rare words need many rows; see tests/test_intervals.py")
+    _, _, model = fitted(case, ROWS)
+    family, rng, blocks = case.family, np.random.default_rng(5), blocks_of(model)
+    labels, ones, slots = np.arange(ROWS) % CLASSES, np.ones(blocks), np.zeros(blocks, dtype=np.int64)
+
+    def draw() -> Any:
+        drawn = model.likelihoods[0].sample(labels, rng)
+        return drawn if isinstance(drawn[0], pa.Array) else np.stack(drawn, axis=1).astype(np.float64)
+
+    points = some_cells(draw(), [0, 1, 2])
+    values, claimed = [], []
+    for _ in range(SAMPLES):
+        statistic = family.count(draw(), labels.astype(np.int32), np.ones(ROWS), CLASSES)
+        whole = family.estimate(statistic)
+        joint = np.zeros((3, 1, CLASSES))
+        whole.score(points, ones, slots, joint)
+        odds = LogOdds.of(joint[:, 0])
+        covariance = odds.no_errors()
+        family.add_covariance(whole, statistic, points, ones, covariance)
+        values.append(odds.value)
+        claimed.append(np.sqrt(odds.variance(covariance)))
+    ratio = np.median(claimed, axis=0) / np.std(values, axis=0)
+    assert (ratio > 0.7).all(), ratio
+    assert (ratio < 1.4).all(), ratio
