@@ -1,4 +1,4 @@
-"""Which assumption fails, where, what it costs, and what was or can be done about it."""
+"""Diagnosis of the assumptions: which one fails, where, what it costs, and what was or can be done about it."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -26,14 +26,15 @@ BITS = 1.0 / np.log(2.0)
 SIGNIFICANCE = 0.01
 
 # Columns that are compared with each other, rows that are looked at, and levels a number is cut into.
-MOST_COLUMNS = 60
-MOST_ROWS = 10_000
-LEVELS = 6
+MOST_COMPARED = 60
+MOST_ROWS_DIAGNOSED = 10_000
+LEVELS_COMPARED = 6
 
-# A column that knows this share of another's entropy within the classes says the same.
+# A column that determines this share of another's entropy within the classes is redundant.
 REDUNDANT = 0.95
 
-FEW_ROWS = 10
+# Classes with fewer rows are reported.
+SMALL_CLASS = 10
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Dependence:
 
     bits: their conditional mutual information given the class.
     p: the chance of as much in any of the pairs that were tested, were all independent.
-    share: how much of the smaller entropy that is; 1 where one column tells the other.
+    share: how much of the smaller entropy that is; 1 where one column determines the other.
     cost: the leave-one-out bits a row that are lost by multiplying their shares instead of counting pairs; 0 where
         nothing is lost, because the classes depend alike on both, or because there are too few rows of each pair.
     """
@@ -160,10 +161,10 @@ def diagnose(
     model: Model, before: LeaveOneOut, after: LeaveOneOut, table: Table, labels: Codes, weights: Floats
 ) -> Diagnosis:
     """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
-    rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS)
+    rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS_DIAGNOSED)
     dependences, tested = dependences_of(rows, model.schema)
     share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
-    small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < FEW_ROWS)
+    small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < SMALL_CLASS)
     weighted = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
     misfits = _misfits(rows, model, model.classes)
     return Diagnosis(before, after, dependences, tested, misfits, small, weighted)
@@ -173,7 +174,7 @@ def dependences_of(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], 
     """The pairs of columns that depend on each other given the class, by a test that accounts for their number."""
     coded: dict[int, tuple[Codes, int, Codes]] = {}
     for column in range(schema.width):
-        if len(coded) < MOST_COLUMNS and (found := few_levels(rows, column, LEVELS)) is not None:
+        if len(coded) < MOST_COMPARED and (found := few_levels(rows, column, LEVELS_COMPARED)) is not None:
             codes, cuts, size = found
             coded[column] = codes, size, grouped(codes, size, cuts is not None, rows)
     pairs = list(combinations(coded, 2))
@@ -248,7 +249,7 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]
                 total = weight.sum()
-                if total < FEW_ROWS or (cumulative := likelihood.cumulative(x, j, c)) is None:
+                if total < SMALL_CLASS or (cumulative := likelihood.cumulative(x, j, c)) is None:
                     continue
                 distance = _distance(cumulative, weight)
                 expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells

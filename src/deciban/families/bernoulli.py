@@ -22,7 +22,7 @@ from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 
 # Cells of a sparse matrix that are written out at a time.
-MOST_CELLS = 1 << 22
+MOST_DENSE_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,7 +104,7 @@ class Bernoulli(ColumnFamily):
         self, statistic: Totals, cells: Numbers | SparseRows, rows: LeftOut, slot: Integers, out: Floats
     ) -> None:
         if not isinstance(cells, np.ndarray):
-            step = max(1, MOST_CELLS // max(1, cells.shape[1]))
+            step = max(1, MOST_DENSE_CELLS // max(1, cells.shape[1]))
             for first in range(0, cells.shape[0], step):
                 some = slice(first, min(first + step, cells.shape[0]))
                 dense = cells.slice(some.start, some.stop).matrix().toarray()

@@ -241,8 +241,8 @@ def _score_where_nothing_is_left(
     gone = (codes < size) & (of_level - removed <= 1e-9 * of_level) & (not fixed)
     of_class = counts.sum(axis=1)
     of_none = (of_class[labels] - removed <= 1e-9 * of_class[labels]) | (of_class == 0.0).any()  # of some class
-    of_nobody = every.sum() - removed <= 1e-9 * every.sum()
-    odd = (codes >= 0) & (removed > 0.0) & np.where(gone, smooth & of_none, of_nobody)
+    of_all = every.sum() - removed <= 1e-9 * every.sum()
+    odd = (codes >= 0) & (removed > 0.0) & np.where(gone, smooth & of_none, of_all)
     for i in np.flatnonzero(odd):
         left = counts.copy()
         left[labels[i], codes[i]] = max(left[labels[i], codes[i]] - removed[i], 0.0)

@@ -27,7 +27,7 @@ from deciban.text_tables import as_written, digits
 NARROWEST = 1e-30
 
 # From this shape on (a deviation of a hundredth of the mean) the terms of the density are so large that they are not
-# added up: the distance from the mean says the same without loss.
+# added up: the distance from the mean gives the same density without loss.
 NARROW = 1e4
 
 # From this shape on Stirling's series has all digits.
@@ -168,18 +168,18 @@ class Gamma(ColumnFamily):
             gap = np.where(
                 shape < NARROW, np.log(shape) - scipy.special.digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large
             )
-            translated_errors = np.where(
+            information = np.where(
                 shape < NARROW, scipy.special.polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2
             )
             by_shape = fall(x, mean, low) + gap
-            variance = (shape * by_mean**2 + by_shape**2 / translated_errors) / rows[j]
+            variance = (shape * by_mean**2 + by_shape**2 / information) / rows[j]
             out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
 def _gap(plain: Moments, logs: Moments) -> Floats:
     """log(mean) - mean(log), which is 0 for a constant and grows with the spread.
 
-    Where the two are too close to be subtracted, the first terms of its series in the central moments say it:
+    Where the two are too close to be subtracted, it is the first terms of its series in the central moments:
     var(x) / (6 mean²) + var(log x) / 3. Whichever has the smaller error is taken; that of the series shows in how far
     the two variances differ.
     """

@@ -226,10 +226,10 @@ class Normal(BaseLikelihood):
 
     @classmethod
     def of(cls, centre: Floats, mean: Floats, variance: Floats, shared: bool = False) -> Self:
-        speaks = variance > 0.0
-        safe = np.where(speaks, np.maximum(variance, 1e-305), 1.0)
-        root = np.where(speaks, np.sqrt(0.5 / safe), 0.0)
-        offset = np.where(speaks, -0.5 * np.log(2.0 * np.pi * safe), 0.0)
+        varies = variance > 0.0
+        safe = np.where(varies, np.maximum(variance, 1e-305), 1.0)
+        root = np.where(varies, np.sqrt(0.5 / safe), 0.0)
+        offset = np.where(varies, -0.5 * np.log(2.0 * np.pi * safe), 0.0)
         return cls(centre, mean, variance, root, offset, shared)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:

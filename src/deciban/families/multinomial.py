@@ -239,7 +239,7 @@ class Multinomial(AmountsFamily):
         check_alpha(self.alpha)
 
     def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
-        seen = np.asarray(statistic.present.any(axis=0))  # a word that no row speaks of is not in the vocabulary
+        seen = np.asarray(statistic.present.any(axis=0))  # a word that is missing in all rows is not in the vocabulary
         share = np.where(seen, smoothed(statistic.total, as_alpha(self.alpha), float(seen.sum())), 0.0).T.copy()
         log_share = np.where(seen[:, None], log(share), 0.0)
         return MultinomialLikelihood(share, log_share, statistic, self.alpha)

@@ -40,7 +40,7 @@ class Rows:
 
     @classmethod
     def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, most: int) -> "Rows":
-        """The rows that have a label and a weight, or as many of them as are to be looked at, drawn by lot."""
+        """The rows that have a label and a weight, or a random sample of `most` of them."""
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         share = np.bincount(labels[usable], every[usable], classes)
@@ -96,7 +96,7 @@ class Rows:
 
 
 def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
-    """The evidence of each row by what the other rows count; `counted` remembers what was."""
+    """The evidence of each row by the statistic of the other rows; `counted` keeps statistics for the next family."""
     cells = family.read(rows.table, columns)
     key = family.counts, tuple(columns)
     if key not in counted:
