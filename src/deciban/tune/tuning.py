@@ -211,7 +211,7 @@ def relearn_weights(
 
 
 def with_learned_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
-    """The same parts with the weights that these rows support, which are among those counted if they were `learned`."""
+    """The same groups with the weights that these rows support; they are among those counted if they were `learned`."""
     scored = counts.for_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
     left_out = rows.rows_to_leave_out(learned)
