@@ -15,8 +15,7 @@ from deciban.families.joint_table import JointTable
 from deciban.families.log_normal import LogNormal
 from deciban.families.multinomial import Complement, Multinomial
 from deciban.families.poisson import Poisson
-from deciban.families.protocols import Family as Family
-from deciban.families.protocols import Likelihood as Likelihood
+from deciban.families.protocols import Family as Family, Likelihood as Likelihood
 from deciban.families.spreads import PerClass, Pooled, Shrunk
 from deciban.families.text.family import Text
 
