@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from deciban import BayesClassifier, Categorical, load, scan
 from deciban.cli import run
@@ -256,7 +255,7 @@ def test_the_name_of_a_file_is_never_learned_and_stays_beside_the_prediction(let
     clf = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
     assert clf.schema_.names == ("text",)
     assert clf.classes_.tolist() == ["ham", "spam"]
-    (table,) = clf.predicted(letters)
+    (table,) = clf.predict_batches(letters)
     assert table.column_names == ["folder", "file", "text", "predicted", "probability"]
     assert clf.score(letters, "folder") == np.mean(np.array(table["folder"]) == np.array(table["predicted"])) == 0.8
     assert clf.predict(letters / "spam").tolist() == table["predicted"].to_pylist()[30:]

@@ -25,6 +25,7 @@ from deciban import (
     Pooled,
     Shrunk,
 )
+from deciban.learn import count_examples, open_examples, with_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -131,7 +132,7 @@ def test_columns_get_the_family_that_fits_them() -> None:
 def test_families_that_were_given_are_kept() -> None:
     spec = {"height": Gaussian(), ("colour", "member"): JointTable(), "visits": Categorical(alpha=2.0)}
     clf = BayesClassifier(spec).fit(MIXED, Y)
-    shown = {name: family for name, family, _ in clf.schema_.rows()}
+    shown = {name: family for name, family, _ in clf.schema_.descriptions()}
     assert shown["height"] == "Gaussian()"
     assert shown["visits"] == "Categorical(alpha=2.0)"
     assert shown["colour"].startswith("JointTable()")
@@ -150,8 +151,8 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
         left = weights.copy()
         left[i] -= 1.0
         rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
-        others = clf._counted(clf.counts_.schema, clf._opened(MIXED[:80], Y[:80], left))
-        rest.fitted_ = clf._changed(others, clf.fitted_)
+        others = count_examples(clf.counts_.schema, open_examples(clf.fitted_, MIXED[:80], Y[:80], left))
+        rest.fitted_ = with_counts(clf.fitted_, others)
         expected = rest.evidence(MIXED[i : i + 1])
         others = [b for b in range(len(expected.blocks)) if b not in binned]
         np.testing.assert_allclose(
@@ -165,7 +166,7 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
 
 
 def _family(clf: BayesClassifier, block: int):
-    return clf.model_.schema.groups[clf.model_.schema.locate(block)[0]].family
+    return clf.model_.schema.groups[clf.model_.schema.group_of_block(block)[0]].family
 
 
 def test_leave_one_out_figures() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -12,22 +12,51 @@ from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_r
 from deciban.errors import UsageError
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.categorical import add_share_variance, counted_left_out
-from deciban.families.checks import Alpha, check_alpha, refuse_stored
+from deciban.families.checks import Alpha, check_alpha
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction, smoothed
+from deciban.families.support import FINITE, FLAGS, Support
+from deciban.families.terms import Terms
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 
 # Cells of a sparse matrix that are written out at a time.
-MOST_CELLS = 1 << 22
+MOST_DENSE_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
 class Bernoulli(ColumnFamily):
-    """A probability of 1 for each class and column: (ones + alpha) / (rows + 2 alpha).
+    """Columns of yes and no: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
 
-    threshold: cells above it count as 1, others as 0; None accepts only 0 and 1 (and true and false).
+    Absence is evidence too: a cell of 0 has the probability 1 - p. Each column is a block of its own.
+
+    Parameters
+    ----------
+    alpha : float or tuple of float, default=1.0
+        The smoothing: how many ones and how many zeros are added to each class; a tuple has one for each column. 0 is
+        maximum likelihood, 1 Laplace's rule.
+    threshold : float, default=None
+        Cells above it count as 1, others as 0. None accepts only 0 and 1, true and false.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Categorical : More than two values.
+    Multinomial : How often, instead of whether.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Bernoulli
+    >>> clf = BayesClassifier(Bernoulli(), tune=None).fit({"fever": [1, 1, 0, 0]}, ["ill", "ill", "ill", "well"])
+    >>> print(clf.estimates()["fever"])                        # (2 + 1)/(3 + 2), (0 + 1)/(1 + 2)
+    fever: Bernoulli()
+          ill  well
+    P(1)  0.6  0.333333
     """
 
     alpha: Alpha = 1.0
@@ -44,19 +73,19 @@ class Bernoulli(ColumnFamily):
 
     @property
     def cut(self) -> float:
+        """The number above which a cell counts as 1."""
         return 0.5 if self.threshold is None else self.threshold
+
+    @property
+    def support(self) -> Support:
+        return FLAGS if self.threshold is None else FINITE
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | SparseRows:
         cells = batch.amounts(columns)
         if not isinstance(cells, np.ndarray) and self.cut < 0.0:
             raise UsageError(f"Bernoulli(threshold={self.threshold}): on sparse data the threshold must be at least 0")
         if self.threshold is None:
-            stored = cells if isinstance(cells, np.ndarray) else cells.stored
-            usable = (stored == 0) | (stored == 1)
-            if not usable.all():
-                refuse_stored(
-                    usable, cells, "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()"
-                )
+            FLAGS.refuse_others(cells)
         return cells
 
     def empty(self, classes: int, columns: int) -> Totals:
@@ -75,7 +104,7 @@ class Bernoulli(ColumnFamily):
         self, statistic: Totals, cells: Numbers | SparseRows, rows: LeftOut, slot: Integers, out: Floats
     ) -> None:
         if not isinstance(cells, np.ndarray):
-            step = max(1, MOST_CELLS // max(1, cells.shape[1]))
+            step = max(1, MOST_DENSE_CELLS // max(1, cells.shape[1]))
             for first in range(0, cells.shape[0], step):
                 some = slice(first, min(first + step, cells.shape[0]))
                 dense = cells.slice(some.start, some.stop).matrix().toarray()
@@ -125,7 +154,7 @@ class BernoulliLikelihood(BaseLikelihood):
     statistic: Totals
 
     def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
-        # block by block every absent word speaks for itself, and `out` is larger than this
+        # block by block every absent word is evidence of its own, and `out` is larger than this
         if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
             dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
             kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
@@ -137,9 +166,6 @@ class BernoulliLikelihood(BaseLikelihood):
     def _exchange(self) -> "Exchange":
         return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
 
-    def base(self, cells: Numbers | SparseRows) -> None:
-        return None
-
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         chance = self.probability[:, labels]
         return list((rng.random(chance.shape) < chance).astype(np.int64))
@@ -150,6 +176,16 @@ class BernoulliLikelihood(BaseLikelihood):
     def parameters(self) -> Parameters:
         columns, classes = self.probability.shape
         return Parameters.of_columns([classes] * columns, 2**columns)
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        return [
+            Terms((name,), partial(self._flags, j), (self.one[j] - self.zero[j])[None], self.zero[j])
+            for j, name in enumerate(names)
+        ]
+
+    def _flags(self, column: int, cells: Numbers | SparseRows) -> Floats:
+        some = cells[:, column] if isinstance(cells, np.ndarray) else cells.matrix()[:, [column]].toarray()[:, 0]
+        return np.where(np.isnan(some), np.nan, some > self.threshold)[:, None]
 
     def formula(self, cells: Numbers | SparseRows, row: int, column: int, label: int) -> str | None:
         cell = dense_row(cells, row)[column]

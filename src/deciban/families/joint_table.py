@@ -14,7 +14,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.bases import BaseLikelihood, BlockFamily
-from deciban.families.categorical import add_share_variance
+from deciban.families.categorical import Categorical, add_share_variance
 from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.leave_one_out import cells_of, score_anew
@@ -28,17 +28,46 @@ Cuts = tuple[tuple[float, ...] | None, ...] | None
 
 @dataclass(frozen=True, repr=False)
 class JointTable(BlockFamily):
-    """P(tuple | class) = (count + alpha) / (rows + alpha * number of possible tuples).
+    """Several discrete columns together: P(tuple | class) = (count + alpha) / (rows + alpha * possible tuples).
 
-    A missing member is summed over; so is one with a value that no class has seen, unless `unseen` says otherwise.
-    alpha, unseen: as for Categorical.
-    cuts: for each column the numbers at which it is cut into intervals, or None where its values are taken as they are;
-        None for all columns.
+    All its columns are one block. A row with a missing cell is left out when counting; when scoring, a missing member
+    is summed over, and so is one with a value that no class has seen, unless `unseen` demands otherwise.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The smoothing: how many rows are added to each possible tuple of each class. With 0 and all columns in one
+        block, the posterior is plain counting.
+    unseen : {"ignore", "smooth", "error"}, default="ignore"
+        What a value that no class has seen is worth when scoring: no evidence, the probability of a zero count, or a
+        DataError.
+    cuts : tuple of (tuple of float or None), default=None
+        For each column the rising numbers at which it is cut into intervals, or None where its values are taken as they
+        are. None: no column is cut.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Categorical : Each column by itself.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, JointTable
+    >>> xor = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
+    >>> clf = BayesClassifier({("a", "b"): JointTable(alpha=0)}, tune=None).fit(xor, ["no", "yes", "yes", "no"])
+    >>> clf.predict(xor).tolist()
+    ['no', 'yes', 'yes', 'no']
     """
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"
     cuts: Cuts = None
+
+    interaction = True
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
@@ -47,9 +76,16 @@ class JointTable(BlockFamily):
             if cuts is not None and not all(a < b for a, b in pairwise((-np.inf, *cuts, np.inf))):
                 raise UsageError(f"JointTable(cuts=…): {cuts!r} are not finite numbers that rise")
 
+    def alone(self) -> Categorical:
+        return Categorical()
+
     @property
     def counts(self) -> Hashable:
         return "JointTable", self.cuts
+
+    @property
+    def ordered(self) -> bool:
+        return self.cuts is not None
 
     def __str__(self) -> str:
         """Without the numbers of the cuts, which may be many."""
@@ -160,9 +196,6 @@ class JointTableLikelihood(BaseLikelihood):
             found = cells[column][row].as_py()
             raise BadCell(column, row, f"found {found!r}, never seen in training", "or choose unseen='ignore'")
         return codes == -1 if self.unseen == "smooth" else codes < 0
-
-    def base(self, cells: list[pa.Array]) -> None:
-        return None
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         """Tuples that occur, and with smoothing also others: uniformly among all that are possible."""

@@ -10,6 +10,7 @@ from deciban.arrays import Codes, Floats, Integers, SparseRows, take_cells
 from deciban.errors import BadCell
 from deciban.families.leave_one_out import score_anew
 from deciban.families.protocols import Covariance, LeftOut
+from deciban.families.support import TEXTS
 from deciban.families.text.cells import as_text, present_texts
 from deciban.families.text.kinds import KINDS
 from deciban.families.text.likelihood import TextColumn, TextLikelihood
@@ -76,6 +77,7 @@ class Text(TextOptions):
     """
 
     holds_texts = True
+    support = TEXTS
 
     @property
     def counts(self) -> Hashable:

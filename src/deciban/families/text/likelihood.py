@@ -159,9 +159,6 @@ class TextLikelihood(BaseLikelihood):
         for j, texts in enumerate(cells):
             self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)
 
-    def base(self, cells: list[pa.Array]) -> None:
-        return None
-
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         return [column.sample(labels, rng, length) for column in self.columns]
 
