@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.arrays import Codes, Floats, Integers, with_each
+from deciban.arrays import Codes, Floats, Integers
 from deciban.counting import batches, fold
 from deciban.counts import Counts
 from deciban.decisions.bayes_error import mean_with_interval
@@ -45,6 +45,7 @@ from deciban.schema.infer import ColumnSpec, Defaults, check_columns, extended, 
 from deciban.schema.schema import Schema
 from deciban.scoring import Finish, scored
 from deciban.store import model_file
+from deciban.tables.arrow import with_each
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.label_warnings import cut_off, spellings, too_many
 from deciban.tables.labelled import Examples, LabelledTable

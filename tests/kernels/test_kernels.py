@@ -8,8 +8,9 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from deciban import kernels
-from deciban.arrays import SparseRows, in_lanes
+from deciban.arrays import in_lanes
 from deciban.families.bernoulli import Exchange
+from deciban.sparse import SparseRows
 from deciban.statistics.bins import counted_column
 
 RNG = np.random.default_rng(5)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats, decoded_cells
+from deciban.arrays import Floats
 from deciban.families.text.likelihood import TextColumn, TextLikelihood, shown
 from deciban.families.text.tokens import prepared
 from deciban.model import Model
+from deciban.tables.arrow import decoded_cells
 from deciban.tables.table import Table
 from deciban.text_tables import aligned, amount, counted
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
+from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import UsageError
 from deciban.families.bases import ColumnFamily
 from deciban.families.categorical import add_share_variance, counted_left_out
@@ -16,6 +16,7 @@ from deciban.families.checks import Alpha, check_alpha, refuse_stored
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction, smoothed
+from deciban.sparse import SparseRows, dense_row
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 

@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers, Numbers, SparseRows
+from deciban.arrays import Flags, Floats, Integers, Numbers
 from deciban.errors import BadCell, UsageError
+from deciban.sparse import SparseRows
 
 Unseen = Literal["ignore", "smooth", "error"]
 

@@ -18,16 +18,22 @@ _HOMES = {
     "count_integers": "levels",
     "integer_ranges": "levels",
     "encode_integers": "levels",
-    "count_cells": "bins",
-    "occupy_cells": "bins",
+    "count_bins": "bins",
+    "occupy_bins": "bins",
     "hash_rows": "row_hashes",
-    "left_out_normal": "left_out",
-    "left_out_lookup": "left_out",
-    "left_out_cholesky": "left_out",
-    "left_out_linear": "left_out",
+    "left_out_normal": "left_out_moments",
+    "left_out_lookup": "left_out_levels",
+    "left_out_cholesky": "left_out_scatter",
+    "left_out_linear": "left_out_totals",
     "left_out_words": "left_out",
     "left_out_lifts": "left_out",
     "left_out_presence": "left_out",
+    "NormalColumns": "left_out_moments",
+    "NormalClasses": "left_out_moments",
+    "VarianceRule": "left_out_moments",
+    "LevelCounts": "left_out_levels",
+    "JointClasses": "left_out_scatter",
+    "ShareCounts": "left_out_totals",
     "normalize": "posterior",
     "least_risk": "least_risk",
     "weight_slope": "weight_slope",
@@ -61,6 +67,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    kernel = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = kernel
-    return kernel
+    home = import_module(f"{__name__}.{_HOMES[name]}")
+    for other, place in _HOMES.items():
+        if place == _HOMES[name]:  # all of them: one may have the name of its module, which importing has set
+            globals()[other] = getattr(home, other)
+    return globals()[name]

@@ -1,6 +1,6 @@
-"""Scoring each training row by what is counted without it.
+"""What the kernels `left_out_*` share: they score each training row by what is counted without it.
 
-Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`. `taken[i]` is the weight of row i that
+Like the kernels of `scoring`, they add evidence to `out[row, slot[j], class]`. `removed[i]` is the weight of row i that
 was counted and is to be left out; 0 scores the row as it is.
 """
 
@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import ROUNDING_VARIANCE
-from deciban.kernels.compiled import Array, compiled, compiled_to_reorder, inner
+from deciban.kernels.compiled import Array, compiled, inner
 
 # What is left of a sum below this share of it is rounding.
-ROUNDING = 1e-13
+ROUNDING_SHARE = 1e-13
 
 # Shares count as no less than this.
 LEAST_SHARE = 1e-300
@@ -20,10 +19,10 @@ LEAST_LOG = float(np.log(LEAST_SHARE))
 
 
 @inner
-def _less(have: float, removed: float) -> float:
-    """have - taken, 0 where that is rounding."""
+def less(have: float, removed: float) -> float:
+    """have - removed, 0 where that is rounding."""
     left = have - removed
-    return left if left > ROUNDING * have else 0.0
+    return left if left > ROUNDING_SHARE * have else 0.0
 
 
 @inner
@@ -40,237 +39,11 @@ def _positive(value: float) -> float:
 
 
 @inner
-def _said(log_share: float, others: bool) -> float:
-    """What an occurrence says by the share of the class, or by what the share of the others lacks."""
+def share_term(log_share: float, others: bool) -> float:
+    """What an occurrence adds to a class: the log of the share in it, or less that of the share in all `others`."""
     if not others:
         return log_share
     return -log_share if log_share > LEAST_LOG else -LEAST_LOG
-
-
-@compiled
-def left_out_normal(
-    x: Array,
-    labels: Array,
-    removed: Array,
-    overall: Array,
-    counted: Array,
-    stays: Array,
-    shared: float,
-    ddof: float,
-    floor: float,
-    added: float,
-    slot: Array,
-    out: Array,
-) -> None:
-    """Normal densities.
-
-    overall: for each column its centre, and of all classes weight, mean (beyond the centre), scatter, degrees of
-        freedom, pooled scatter, and the variance up to which a column says nothing.
-    counted: weight, mean and scatter, column by class.
-    stays: variance, half of its inverse, and half of log 2 pi variance, of the classes that a row is not in; a
-        variance of 0 where that depends on the row.
-    A variance is (1 - shared) of the class's own and `shared` of the pooled one.
-    """
-    half_log = 0.5 * np.log(2.0 * np.pi)
-    for i in range(x.shape[0]):
-        y, w = labels[i], removed[i]
-        for j in range(x.shape[1]):
-            value = np.float64(x[i, j]) - overall[0, j]
-            rest = _less(overall[1, j], w)
-            if value != value or rest == 0.0:
-                continue
-            away = value - overall[2, j]
-            spread = _less(overall[3, j], w * overall[1, j] / rest * away * away) / rest
-            if not spread > overall[6, j]:
-                continue
-            all_mean = overall[2, j] - w * away / rest
-            own_weight, own_mean, own_scatter = counted[0, j, y], all_mean, 0.0
-            own_rest = _less(own_weight, w)
-            degrees = overall[4, j] - (own_weight - ddof if own_weight > ddof else 0.0)
-            if own_rest > 0.0:
-                away = value - counted[1, j, y]
-                own_mean = counted[1, j, y] - w * away / own_rest
-                own_scatter = _less(counted[2, j, y], w * own_weight / own_rest * away * away)
-            if own_rest > ddof:
-                degrees += own_rest - ddof
-            pooled = overall[5, j] - counted[2, j, y] + own_scatter
-            pooled = pooled / degrees if degrees > 0.0 and pooled > 0.0 else 0.0
-            for c in range(out.shape[2]):
-                if c != y and stays[0, j, c] > floor * spread:
-                    away = value - counted[1, j, c]
-                    out[i, slot[j], c] -= stays[2, j, c] + away * away * stays[1, j, c]
-                    continue
-                n, m, s = counted[0, j, c], counted[1, j, c], counted[2, j, c]
-                if c == y:
-                    n, m, s = own_rest, own_mean, own_scatter
-                variance = shared * pooled
-                if n > ddof:
-                    variance += (1.0 - shared) * s / (n - ddof)
-                if variance < floor * spread:
-                    variance = floor * spread
-                if n == 0.0:
-                    m, variance = all_mean, spread
-                elif variance <= ROUNDING_VARIANCE * ((overall[0, j] + m) * (overall[0, j] + m) + spread):
-                    variance = variance if variance > spread / (1.0 + n) else spread / (1.0 + n)
-                variance += added * spread
-                out[i, slot[j], c] -= half_log + 0.5 * (np.log(variance) + (value - m) * (value - m) / variance)
-
-
-@compiled
-def left_out_lookup(
-    codes: Array,
-    labels: Array,
-    removed: Array,
-    start: Array,
-    table: Array,
-    counts: Array,
-    every: Array,
-    total: Array,
-    all_total: Array,
-    alpha: Array,
-    log_width: Array,
-    fixed: bool,
-    smooth: bool,
-    slot: Array,
-    out: Array,
-) -> None:
-    """Shares of levels; `table` has their logarithms with every row counted, `counts` the counts, level by class.
-
-    `every` are the counts of all classes, `total` those of all levels, column by class, `all_total` of all.
-    The levels of column j stand at start[j] .. start[j + 1] - 2, and after them one that never occurs. Unless the
-    levels are `fixed`, one that only this row has is gone without it, and is then worth a zero count if `smooth`.
-    """
-    for i in range(codes.shape[0]):
-        y, w = labels[i], removed[i]
-        for j in range(codes.shape[1]):
-            if codes[i, j] < 0:
-                continue
-            v = start[j] + codes[i, j]
-            size = start[j + 1] - start[j] - 1
-            every_left = _less(every[v], w)
-            gone = w > 0.0 and every_left == 0.0 and not fixed
-            if gone and not smooth:
-                continue
-            for c in range(out.shape[2]):
-                drop = w if c == y else 0.0
-                bottom = _less(total[j, c], drop) + alpha[j] * (size - gone)
-                if drop == 0.0 and bottom > 0.0 and not gone:
-                    out[i, slot[j], c] += table[v, c]
-                    continue
-                top = alpha[j] if gone else _less(counts[v, c], drop) + alpha[j]
-                if bottom == 0.0 and not gone:  # nothing is left of the class: it takes the shares of all
-                    top, bottom = every_left, _less(all_total[j], w)
-                out[i, slot[j], c] += np.log(top / bottom) - log_width[j]
-
-
-@compiled_to_reorder
-def left_out_cholesky(
-    x: Array,
-    labels: Array,
-    removed: Array,
-    weight: Array,
-    mean: Array,
-    scatter: Array,
-    pooled: Array,
-    mix: float,
-    share: Array,
-    freedom: float,
-    ddof: float,
-    constant: float,
-    whole: Array,
-    scratch: Array,
-    out: Array,
-) -> None:
-    """Joint normal densities whose matrices are moved towards their diagonals, so that each row factors its own.
-
-    The matrix of class c is (1 - mix) of its own covariance and `mix` of the pooled one, each moved towards its
-    diagonal by share[c] and share[-1]. With mix 0 the other classes are as in `whole`, their densities with every row.
-    scratch: room for a matrix and two rows.
-    """
-    size, classes = x.shape[1], weight.size
-    for i in range(x.shape[0]):
-        y, w = labels[i], removed[i]
-        rest = weight[y] - w
-        for k in range(size):
-            scratch[size, k] = x[i, k] - mean[y, k]
-        down = w * weight[y] / rest
-        left = freedom - (weight[y] - ddof if weight[y] > ddof else 0.0) + (rest - ddof if rest > ddof else 0.0)
-        factored = False
-        log_root = 0.0
-        for c in range(classes):
-            if mix == 0.0 and c != y:
-                out[i, c] += whole[i, c]
-                continue
-            if mix < 1.0 or not factored:
-                own_divisor = (rest if c == y else weight[c]) - ddof
-                own_divisor = own_divisor if own_divisor > 0.0 else 1e-300
-                log_root = 0.0
-                for a in range(size):
-                    for b in range(a + 1):
-                        drop = down * scratch[size, a] * scratch[size, b]
-                        own = (scatter[c, a, b] - (drop if c == y else 0.0)) / own_divisor
-                        joint = (pooled[a, b] - drop) / left
-                        if a != b:
-                            own *= 1.0 - share[c]
-                            joint *= 1.0 - share[classes]
-                        total = (1.0 - mix) * own + mix * joint
-                        for k in range(b):
-                            total -= scratch[a, k] * scratch[b, k]
-                        scratch[a, b] = np.sqrt(total) if a == b else total / scratch[b, b]
-                    log_root += np.log(scratch[a, a])
-                factored = True
-            distance = 0.0
-            stretch = weight[y] / rest if c == y else 1.0
-            for a in range(size):
-                total = stretch * (x[i, a] - mean[c, a])
-                for b in range(a):
-                    total -= scratch[a, b] * scratch[size + 1, b]
-                white = total / scratch[a, a]
-                scratch[size + 1, a] = white
-                distance += white * white
-            out[i, c] += constant - log_root - 0.5 * distance
-
-
-@compiled
-def left_out_linear(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    labels: Array,
-    removed: Array,
-    counts: Array,
-    sums: Array,
-    alpha: Array,
-    added: float,
-    others: bool,
-    table: Array,
-    out: Array,
-) -> None:
-    """Amounts times the logarithm of smoothed shares of `counts`, column by class, for rows in CSR form.
-
-    Only the row's own class changes, whose shares are of the counts without it; with `others` all classes but that
-    one do, and score what their shares lack. `table` is what one occurrence is worth with every row counted, `sums`
-    are the counts of all columns.
-    """
-    for i in range(indptr.size - 1):
-        y, w = labels[i], removed[i]
-        length = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            if data[k] == data[k]:
-                length += data[k]
-        for c in range(sums.size):
-            changed = w > 0.0 and (c == y) != others
-            log_bottom = np.log(_less(sums[c], w * length) + added) if changed else 0.0
-            total = 0.0
-            for k in range(indptr[i], indptr[i + 1]):
-                value, j = np.float64(data[k]), indices[k]
-                if value == value and value != 0.0:
-                    if changed:
-                        gain = np.log(_less(counts[j, c], w * value) + alpha[j]) - log_bottom
-                        total += value * _said(gain, others)
-                    else:
-                        total += value * table[j, c]
-            out[i, c] += total
 
 
 @inner
@@ -317,7 +90,7 @@ def left_out_words(
             if w > 0.0 and _vanishes(total[j], w * x, least):
                 gone += 1
                 for c in range(classes):
-                    fewer[c] += _less(counts[j, c], w * x) if (c == y) != others else counts[j, c]
+                    fewer[c] += less(counts[j, c], w * x) if (c == y) != others else counts[j, c]
             else:
                 length[i] += x
                 left_square += x * x
@@ -334,8 +107,8 @@ def left_out_words(
                 if w > 0.0 and _vanishes(total[j], w * x, least):
                     continue
                 if changed:
-                    gain = np.log(_less(counts[j, c], w * x) + alpha) - log_rest
-                    score += x * _said(gain, others)
+                    gain = np.log(less(counts[j, c], w * x) + alpha) - log_rest
+                    score += x * share_term(gain, others)
                 else:
                     score += x * (slope[j, c] - shift if others else slope[j, c] + shift)
             part[i, 0, c] += stretch * score
@@ -381,7 +154,7 @@ def left_out_presence(
                 if w > 0.0 and _vanishes(total[j], w, least):
                     left -= 1
                 else:
-                    score += np.log(_less(counts[j, c], off) + alpha)
+                    score += np.log(less(counts[j, c], off) + alpha)
             bottom = rows + 2.0 * alpha
             part[i, 0, c] += score - left * np.log(bottom if bottom > LEAST_SHARE else LEAST_SHARE)
             length[i] = left - (words - (indptr[i + 1] - indptr[i]))
@@ -418,7 +191,7 @@ def left_out_lifts(
             rest[y] -= w * x
             if w > 0.0 and _vanishes(total[j], w * x, least):
                 for c in range(classes):
-                    rest[c] -= _less(counts[j, c], w * x) if c == y else counts[j, c]
+                    rest[c] -= less(counts[j, c], w * x) if c == y else counts[j, c]
             else:
                 length[i] += x
                 left_square += x * x
@@ -426,7 +199,7 @@ def left_out_lifts(
         length[i] *= stretch
         every = 0.0
         for c in range(classes):
-            rest[c] = rest[c] if rest[c] > ROUNDING * sums[c] else 0.0
+            rest[c] = rest[c] if rest[c] > ROUNDING_SHARE * sums[c] else 0.0
             every += rest[c]
         for c in range(classes):
             rest[c] = every / rest[c] if rest[c] > 0.0 else 0.0  # the inverse of its share
@@ -438,6 +211,6 @@ def left_out_lifts(
             left = total[j] - w * x + unit
             nothing = _lift_score(unit / left, linear)
             for c in range(classes):
-                count = _less(counts[j, c], w * x) if c == y else counts[j, c]
+                count = less(counts[j, c], w * x) if c == y else counts[j, c]
                 said = _lift_score((count * rest[c] + unit) / left, linear) if count > 0.0 else nothing
                 part[i, 0, c] += stretch * x * said

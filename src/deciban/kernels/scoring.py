@@ -13,7 +13,7 @@ from deciban.kernels.lanes import STEP, no_lanes, plus_scaled, put_lanes
 
 
 @inner
-def _settle(tile: Array, rows: int, start: int, slot: int, out: Array) -> None:
+def _add_tile(tile: Array, rows: int, start: int, slot: int, out: Array) -> None:
     """Add what a tile [class, row] holds to its slot, and empty it."""
     for i in range(rows):
         for c in range(tile.shape[0]):
@@ -40,7 +40,7 @@ def score_normal(
             if w == 0.0:
                 continue
             if slot[j] != here:
-                _settle(tile, rows, start, here, out)
+                _add_tile(tile, rows, start, here, out)
                 here = slot[j]
             for i in range(rows):
                 column[i] = x[start + i, j] - centre[j]
@@ -50,7 +50,7 @@ def score_normal(
                 for i in range(rows):
                     z = (column[i] - m) * r
                     tile[c, i] += w * (o - z * z) if column[i] == column[i] else 0.0
-        _settle(tile, rows, start, here, out)
+        _add_tile(tile, rows, start, here, out)
     return finite
 
 
@@ -217,9 +217,8 @@ def score_lookup(
             place = np.uint64(0)
             while place < width:
                 a, b, c = no_lanes(), no_lanes(), no_lanes()
-                wide = (
-                    place + STEP + STEP < width
-                )  # three at once: each pass over the columns costs as much as the sums
+                # three at once: each pass over the columns costs as much as the sums
+                wide = place + STEP + STEP < width
                 for j in range(first, last):
                     if codes[i, j] >= 0 and weight[j] != 0.0:
                         cell = np.uint64(start[j] + codes[i, j]) * width + place

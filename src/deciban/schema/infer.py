@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats, decoded_cells, take_cells
+from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.checks import Unseen
 from deciban.schema.looks_like import as_numbers, date_form, thousands_sign, with_unit
 from deciban.schema.schema import GIVEN, ColumnGroup, LooksLike, Schema
+from deciban.tables.arrow import decoded_cells, take_cells
 from deciban.tables.table import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
 from deciban.text_tables import counted, listed
 

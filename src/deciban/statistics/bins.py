@@ -111,19 +111,19 @@ def counted_column(x: Floats, labels: Codes, weights: Floats, classes: int, most
     scaled = -SAFE_EXPONENT < exponent < SAFE_EXPONENT
     x, scale = (x, float(np.ldexp(1.0, -exponent))) if scaled else (np.ldexp(x, -exponent), 1.0)
     keys = np.full(1 << (4 * min(most, x.size) - 1).bit_length(), np.nan)
-    place = kernels.occupy_cells(x, 0, scale, most, 0, keys)
+    place = kernels.occupy_bins(x, 0, scale, most, 0, keys)
     while place < x.size:  # too many: the cells nest, so halving the resolution keeps what was found
         found = np.unique(np.floor(0.5 * keys[~np.isnan(keys)]))
         exponent, scale = exponent + 1, 0.5 * scale
         keys[:] = np.nan
-        kernels.occupy_cells(found, 0, 1.0, most, 0, keys)
-        place = kernels.occupy_cells(x, place, scale, most, found.size, keys)
+        kernels.occupy_bins(found, 0, 1.0, most, 0, keys)
+        place = kernels.occupy_bins(x, place, scale, most, found.size, keys)
     places = np.flatnonzero(~np.isnan(keys))
     places = places[np.argsort(keys[places])]
     columns = np.zeros(keys.size, dtype=np.int64)
     columns[places] = np.arange(places.size)
     table = np.zeros((classes, places.size))
-    kernels.count_cells(x, labels, weights, scale, keys, columns, table)
+    kernels.count_bins(x, labels, weights, scale, keys, columns, table)
     return Column(exponent, keys[places], table)
 
 

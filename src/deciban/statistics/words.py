@@ -8,8 +8,9 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, SparseRows, scatter_to, summed
+from deciban.arrays import Codes, Floats, Integers, scatter_to, summed
 from deciban.errors import ForgetError
+from deciban.sparse import SparseRows
 from deciban.statistics.base import remaining
 from deciban.statistics.vocabulary import BUCKET_SEEDS, NO_WORDS, RARE, UNKNOWN, Vocabulary, sort_order
 

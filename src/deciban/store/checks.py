@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats, SparseRows
+from deciban.arrays import Floats
 from deciban.counts import Counts
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
 from deciban.schema.schema import Schema
+from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.bins import MOST_CELLS
 from deciban.statistics.vocabulary import RARE

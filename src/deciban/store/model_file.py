@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats, SparseRows
+from deciban.arrays import Floats
 from deciban.counts import Counts
 from deciban.decisions.priors import prior_of
 from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.files.write import replacing
 from deciban.fitted import Fitted
+from deciban.sparse import SparseRows
 from deciban.statistics import Moments, Scatter, Statistic, Vocabulary, Words
 from deciban.store import layout
 from deciban.store.checks import check

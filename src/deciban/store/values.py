@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import families
-from deciban.arrays import SparseRows
 from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.fitted import Origin
 from deciban.schema.schema import ColumnGroup, Schema
+from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Statistic, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.bins import Column
 from deciban.store.layout import ARRAY_TYPES, ArrayReader

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from deciban.arrays import repeated
 from deciban.errors import DataError, UsageError
+from deciban.tables.arrow import repeated
 from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, is_text, plain_type, sparse_rows
 
 # Half of a pair that would be a character; no file can hold it.

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view, with_each
+from deciban.arrays import Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
+from deciban.sparse import SparseRows
 from deciban.statistics.levels import as_values
+from deciban.tables.arrow import with_each
 from deciban.tables.readable import Readable
 from deciban.text_tables import class_name
 

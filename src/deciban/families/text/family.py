@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Codes, Floats, Integers, SparseRows, summed_cells, take_cells
+from deciban.arrays import Codes, Floats, Integers, summed_cells
 from deciban.errors import BadCell, UsageError
 from deciban.families.bases import ShortRepr
 from deciban.families.checks import check_amount
@@ -17,7 +17,9 @@ from deciban.families.leave_one_out import score_anew
 from deciban.families.protocols import Covariance, LeftOut
 from deciban.families.text.likelihood import TextColumn, TextLikelihood, row_sums
 from deciban.families.text.tokens import Analyzer, Tokenizer, Tokens, parts_of
+from deciban.sparse import SparseRows
 from deciban.statistics.words import Words, counted_words, gathered
+from deciban.tables.arrow import take_cells
 from deciban.tables.readable import Readable
 
 # What most_words is at most.

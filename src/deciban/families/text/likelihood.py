@@ -10,19 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import (
-    CORES,
-    LANES,
-    Codes,
-    Flags,
-    Floats,
-    Integers,
-    SparseRows,
-    decoded_cells,
-    kernel_view,
-    log,
-    summed_cells,
-)
+from deciban.arrays import CORES, LANES, Codes, Flags, Floats, Integers, kernel_view, log, summed_cells
 from deciban.errors import BadCell
 from deciban.families.bernoulli import Exchange
 from deciban.families.estimates import Estimated, Parameters
@@ -30,8 +18,10 @@ from deciban.families.multinomial import add_amounts_variance, add_complement_co
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction
 from deciban.families.text.tokens import parts_of
+from deciban.sparse import SparseRows
 from deciban.statistics.vocabulary import RARE, Vocabulary
 from deciban.statistics.words import bucket_number, buckets_of, gathered
+from deciban.tables.arrow import decoded_cells
 
 if TYPE_CHECKING:
     from deciban.families.text.family import Text
