@@ -1,6 +1,7 @@
 """Compiled loops over arrays: no objects, no policy, no messages.
 
-Names are looked up on first use, so that importing deciban imports neither numba nor a kernel.
+Names are looked up on first use, so that importing deciban imports neither numba nor a kernel. No module may have the
+name of a kernel: once imported it would stand in its place.
 """
 
 from importlib import import_module
@@ -25,9 +26,9 @@ _HOMES = {
     "left_out_lookup": "left_out_levels",
     "left_out_cholesky": "left_out_scatter",
     "left_out_linear": "left_out_totals",
-    "left_out_words": "left_out_words",
-    "left_out_lifts": "left_out_words",
-    "left_out_presence": "left_out_words",
+    "left_out_words": "left_out_texts",
+    "left_out_lifts": "left_out_texts",
+    "left_out_presence": "left_out_texts",
     "NormalColumns": "left_out_moments",
     "NormalClasses": "left_out_moments",
     "VarianceRule": "left_out_moments",
@@ -35,8 +36,8 @@ _HOMES = {
     "JointClasses": "left_out_scatter",
     "ShareCounts": "left_out_totals",
     "normalize": "posterior",
-    "least_risk": "least_risk",
-    "weight_slope": "weight_slope",
+    "least_risk": "risks",
+    "weight_slope": "slopes",
     "WhitenedNormals": "scoring_normal",
     "JointNormals": "scoring_normal",
     "BinaryTerms": "scoring",
@@ -70,8 +71,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"{__name__}.{_HOMES[name]}")
-    for other, place in _HOMES.items():
-        if place == _HOMES[name]:  # all of them: one may have the name of its module, which importing has set
-            globals()[other] = getattr(home, other)
-    return globals()[name]
+    kernel = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = kernel
+    return kernel
