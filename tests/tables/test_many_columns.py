@@ -15,7 +15,7 @@ from deciban import BayesClassifier, Gaussian
 from deciban.files.scan import Reading, Scan
 from deciban.files.write import to_stream
 from deciban.schema.schema import ColumnGroup, Schema
-from deciban.store.model_file import identity
+from deciban.store.identity import identity
 from deciban.tables.table import Frame, with_columns
 
 # What takes as long as a table has columns, so that nobody may do it once for each of them.

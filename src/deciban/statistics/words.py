@@ -84,6 +84,11 @@ class Words:
         """The same words in the order of their bytes: equal counts are then equal in all."""
         return self._holding([_sorted(*column) for column in self._columns()], self.texts)
 
+    def comparable(self) -> tuple[object, ...]:
+        """What counts of the same texts have in common, in whatever order these came."""
+        ordered = self.in_sorted_order
+        return ordered.vocabularies, ordered.counts, ordered.texts, ordered.most
+
     def merge(self, other: Self) -> "Words":
         found = [_bounded(_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]
         return self._holding(found, self.texts + other.texts)
