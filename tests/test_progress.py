@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deciban import BayesClassifier, scan
-from deciban import progress as module
+from deciban import BayesClassifier, progress as module, scan
 from deciban.evaluate import evaluate_folds, evaluate_left_out
 from deciban.files.labelled_stream import LabelledStream
 from deciban.progress import described, progress, stages
