@@ -39,7 +39,7 @@ def stages(what: str, total: int) -> Iterator[Advance]:
 
 @contextmanager
 def progress(what: str, unit: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[Advance]:
-    """Yields a function to call with the number of units done. It prints on terminals only; the line is wiped at the end.
+    """Yields a function to call with the number of units done. It prints on terminals only, and wipes its line after.
 
     With a total it shows the share and the time left, without one the number, the rate and the time.
     """

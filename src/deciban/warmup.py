@@ -143,7 +143,7 @@ def _run(place: int) -> None:
 
 
 def warm(processes: int | None = None) -> Iterator[int]:
-    """Run all jobs, as many at a time as there are cores, in processes that fill one cache; yields 1 for each job done."""
+    """Run all jobs, one a core at a time, in processes that fill one cache; yields 1 for each job that is done."""
     from deciban.kernels.compiled import cache_folder
 
     folder = cache_folder()
