@@ -13,7 +13,7 @@ import deciban
 from deciban import datasets, dropin
 from deciban.families import Family
 
-STILL_TO_COME = {"BayesClassifier", "load", "merge", "scan", "Text", "LeaveOneOut"}
+STILL_TO_COME: set[str] = {"scan", "Text"}
 
 EXPORTED = {
     **{name: getattr(deciban, name) for name in deciban.__all__ if name not in STILL_TO_COME},
@@ -97,7 +97,7 @@ def test_methods_of_what_is_exported_are_documented(name: str) -> None:
         function = member if isinstance(member, FunctionType) else member.__func__
         check_parameters(function)
         if inspect.signature(function).return_annotation not in NOTHING:
-            assert "Returns" in sections(function), f"{place} does not say what it returns"
+            assert {"Returns", "Yields"} & sections(function).keys(), f"{place} does not say what it returns"
 
 
 def test_names_that_are_still_to_come_are_exported() -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
+from deciban.decisions.policy import least_risk_decisions
 from deciban.errors import UsageError
 from deciban.fitted import Fitted
 from deciban.posterior import log_normalize
@@ -86,4 +87,4 @@ def simulated_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> 
     plain = fitted.plain
     table = plain.schema.align(as_table(drawn))
     posterior = score_table(plain, table, lambda joint, prior: log_normalize(joint, prior)[0], False)
-    return mean_with_interval((posterior @ loss.matrix.T).min(axis=1))
+    return mean_with_interval(least_risk_decisions(posterior, loss).risk)
