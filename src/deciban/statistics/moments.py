@@ -188,15 +188,15 @@ def _combined(one: Floats, other: Floats, weight: Floats, sign: float) -> Floats
 
     The update of Chan, Golub and LeVeque, and its inverse.
     """
-    n1, mean1, scatter1, doubt1 = one[0], (one[1], one[2]), (one[3], one[4]), one[5]
-    n2, mean2, scatter2, doubt2 = other[0], (other[1], other[2]), (sign * other[3], sign * other[4]), other[5]
+    n1, mean1, scatter1, error1 = one[0], (one[1], one[2]), (one[3], one[4]), one[5]
+    n2, mean2, scatter2, error2 = other[0], (other[1], other[2]), (sign * other[3], sign * other[4]), other[5]
     with np.errstate(all="ignore"):  # where one of the weights is 0 another array is chosen
         share = quotient(sign * n2, weight)
         delta = minus(mean2, mean1)
         mean = plus(mean1, times(delta, share))
         between = times(times(delta, delta), times((n1, 0.0), share))
         scatter = plus(plus(scatter1, scatter2), between)
-    both = np.stack([weight, *mean, *scatter, doubt1 + doubt2])
+    both = np.stack([weight, *mean, *scatter, error1 + error2])
     return np.select([n2 == 0.0, n1 == 0.0, weight == 0.0], [one, other, np.zeros_like(both)], both)
 
 
