@@ -9,6 +9,7 @@ import numpy as np
 from deciban.arrays import Floats, Integers
 from deciban.errors import BadCell, DataError, ForgetError, UsageError
 from deciban.schema.schema import Schema
+from deciban.schema.union import union_schemas
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 from deciban.tables.labels import LabelArray
@@ -232,7 +233,7 @@ class Counts:
             return self
         statistics = []
         for group in schema.groups:
-            found = self.schema.find(group)
+            found = self.schema.group_counting(group)
             assert found is not None, f"{group.family} was not counted"
             host, positions = found
             statistic = self.statistics[host]
@@ -242,7 +243,7 @@ class Counts:
 
     def _aligned(self, other: "Counts") -> tuple["Counts", "Counts"]:
         """Both under the schema and the classes of the two together."""
-        schema = self.schema.union(other.schema)
+        schema = union_schemas(self.schema, other.schema)
         classes = union_classes(self, other)
         declared = self.declared or other.declared
         mine = replace(self.extended_to(schema)._with_classes(classes), declared=declared)

@@ -66,7 +66,7 @@ def add_errors(model: Model, counts: Counts, table: Table, first_row: int, out: 
     guard = Guard(model.schema, first_row)
     for p, (group, statistic) in enumerate(zip(model.schema.groups, counts.statistics, strict=True)):
         cells = guard(p, group.family.read, table, group.columns)
-        weight = model.weights[model.schema.slots[p]]
+        weight = model.weights[model.schema.block_slots[p]]
         guard(p, group.family.add_covariance, model.likelihoods[p], statistic, cells, weight, out)
 
 

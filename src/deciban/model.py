@@ -82,7 +82,7 @@ class Model:
         """
         out = np.empty((table.rows, 1, self.classes.size))
         out[:] = self._start
-        self._score(table, first_row, self._part_weights, self.schema.together, full, out)
+        self._score(table, first_row, self._part_weights, self.schema.shared_slots, full, out)
         return out[:, 0]
 
     @cached_property
@@ -91,7 +91,7 @@ class Model:
 
     @cached_property
     def _part_weights(self) -> tuple[Floats, ...]:
-        return tuple(self.weights[slot] for slot in self.schema.slots)
+        return tuple(self.weights[slot] for slot in self.schema.block_slots)
 
     def evidence(self, table: Table, first_row: int = 0) -> "Evidence":
         """The evidence of each block for each class, kept apart.
@@ -108,8 +108,8 @@ class Model:
         Evidence
         """
         out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
-        ones = tuple(np.ones(slot.size) for slot in self.schema.slots)
-        self._score(table, first_row, ones, self.schema.slots, True, out)
+        ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
+        self._score(table, first_row, ones, self.schema.block_slots, True, out)
         return Evidence(self.schema.block_names, self.classes, out, self.weights, self.bias, self.log_prior)
 
     def left_out_evidence_of(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
@@ -134,7 +134,7 @@ class Model:
         guard = Guard(self.schema, first_row)
         for p, (group, statistic) in enumerate(zip(self.schema.groups, counts.statistics, strict=True)):
             cells = guard(p, group.family.read, table, group.columns)
-            guard(p, group.family.score_left_out, statistic, cells, rows, self.schema.slots[p], out)
+            guard(p, group.family.score_left_out, statistic, cells, rows, self.schema.block_slots[p], out)
         return out
 
     def _score(

@@ -23,6 +23,7 @@ from deciban.fitted import Fitted, refuse_no_weight
 from deciban.learn import refuse_empty, refuse_nothing_learned
 from deciban.model import Model, estimate
 from deciban.posterior import log_normalize, most_probable, posteriors
+from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.scoring import score_table
 from deciban.tables.convert import as_table
@@ -279,7 +280,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         validate_data(self, X, reset=before is None, skip_check_array=True)
         family = self._family(table.width)
         columns = tuple(range(table.width))
-        schema = Schema(None, table.width, (ColumnGroup(family, columns, ("given",) * table.width),))
+        schema = Schema(None, table.width, (ColumnGroup(family, columns, (GIVEN,) * table.width),))
         declared = before.classes if before is not None else labels.classes
         if before is None and classes is not None:
             declared = encode_labels(classes, len(classes)).classes

@@ -78,6 +78,10 @@ class JointTable(BlockFamily):
     def counts(self) -> Hashable:
         return "JointTable", self.cuts
 
+    @property
+    def ordered(self) -> bool:
+        return self.cuts is not None
+
     def __str__(self) -> str:
         """Without the numbers of the cuts, which may be many."""
         if self.cuts is None:
