@@ -42,7 +42,7 @@ from deciban import (
     merge,
 )
 from deciban.datasets import weather
-from deciban.store.values import FAMILIES
+from deciban.families import FAMILIES
 from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
 from tests.store.files import as_lists, assert_same_classifier, content, taken_apart
 from tests.store.make_golden import EXPECTED, GOLDEN
