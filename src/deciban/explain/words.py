@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats, decoded_cells
+from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.families.text.folding import folded_text
 from deciban.families.text.likelihood import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens
 from deciban.model import Model
+from deciban.tables.arrow import decoded_cells
 from deciban.tables.table import Table
 from deciban.text_tables import aligned, amount, counted
 
