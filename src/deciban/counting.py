@@ -8,8 +8,9 @@ from threading import Lock
 import numpy as np
 
 from deciban.arrays import Codes, Floats
+from deciban.batching import BATCH_ROWS, row_ranges, rows_per_batch
 from deciban.counts import Counts, Guard
-from deciban.parallel import BATCH_ROWS, map_in_threads, one_blas_thread, row_ranges, rows_of_a_batch
+from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.progress import progress
 from deciban.schema.schema import Schema
 from deciban.tables.labelled import Examples, LabelledTable
@@ -18,9 +19,8 @@ from deciban.tables.table import Table
 
 _ONES = np.ones(BATCH_ROWS)
 
-# Bytes of text of one batch that is counted, and of one that is scored, at most and about. Vocabularies are added batch
-# by batch, so the former are large; scores are small. FEW_TEXT is never cut.
-BATCH_TEXT = 24 << 20
+# Bytes of text of one batch that is counted, at most and about: large, because vocabularies are added batch by batch.
+COUNTED_TEXT = 24 << 20
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Batch:
 
 
 def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
-    """The rows cut into batches, with the columns of the schema; of a table in memory all at once."""
+    """The rows cut into batches, with the columns of the schema; those of a table in memory as a list."""
     if isinstance(examples, LabelledTable):
         return list(_batches([examples], schema, halved=True))
     return _batches(examples.pieces(), schema)
@@ -44,14 +44,14 @@ def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
 def _batches(pieces: Iterable[LabelledTable], schema: Schema, halved: bool = False) -> Iterator[Batch]:
     for piece in pieces:
         table, labels, weights = schema.table_as_learned(piece.table, piece.first_row), piece.labels, piece.weights
-        for start, stop in row_ranges(table.rows, rows_of_a_batch(table, BATCH_TEXT, halved)):
+        for start, stop in row_ranges(table.rows, rows_per_batch(table, COUNTED_TEXT, halved)):
             part = _ONES[: stop - start] if weights is None else weights[start:stop]
             first = piece.first_row + start
             yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, first)
 
 
 def count(batch: Batch, schema: Schema) -> Counts:
-    """The counts of one batch. Rows without a label are left out and their number kept; weight 0 is no row at all."""
+    """The counts of one batch. Rows without a label are only numbered; a row of weight 0 is no row at all."""
     table, codes, weights = batch.table, batch.codes, batch.weights
     there = (codes >= 0) & (weights > 0.0)
     guard = Guard(schema, batch.first_row)
@@ -80,7 +80,9 @@ def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expec
     def add(numbered: tuple[int, Batch]) -> int:
         place, batch = numbered
         counts = count(batch, start.schema)
-        tree.add(place, start + counts if start.declared else counts)  # refuses a label that is not among the classes
+        tree.add(
+            place, start + counts if start.declared else counts
+        )  # adding to `start` refuses a label that is not declared
         return counts.rows
 
     items = list(enumerate(rows)) if isinstance(rows, Sequence) else enumerate(rows)
@@ -91,14 +93,15 @@ def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expec
 
 
 class _Tree:
-    """Adds counts as a binary tree of their order, in whatever order they come: equal heaps, so few large ones.
+    """Adds counts as a binary tree over their places, in whatever order they come.
 
-    Whoever brings the second of two that belong together adds them, so that nobody waits for anybody.
+    Counts of about equal size are added, so that few additions are of large ones. The thread that brings the second of
+    two neighbours adds them, so that no thread waits for another.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._waiting: dict[tuple[int, int], Counts] = {}  # by their height in the tree and their place among equals
+        self._waiting: dict[tuple[int, int], Counts] = {}  # by their height in the tree and their place at that height
 
     def add(self, place: int, counts: Counts) -> None:
         height = 0
@@ -107,7 +110,7 @@ class _Tree:
             height, place = height + 1, place // 2
 
     def _neighbour_of(self, height: int, place: int, counts: Counts) -> Counts | None:
-        """What they are to be added to; if it is not there yet, they wait for it."""
+        """The counts that these are to be added to; None, and these are kept, if those have not come yet."""
         with self._lock:
             neighbour = self._waiting.pop((height, place ^ 1), None)
             if neighbour is None:
@@ -115,8 +118,8 @@ class _Tree:
             return neighbour
 
     def total(self, start: Counts) -> Counts:
-        """All that came, and `start` before it."""
+        """`start` and all counts that came, in their order."""
         subtotals = [
             self._waiting[key] for key in sorted(self._waiting)
-        ]  # the first are the last ones, which are small
-        return start + reduce(lambda behind, before: before + behind, subtotals) if subtotals else start
+        ]  # the lowest cover the last, and fewest, batches
+        return start + reduce(lambda later, earlier: earlier + later, subtotals) if subtotals else start

@@ -24,7 +24,8 @@ from deciban.model import Model
 from deciban.parallel import map_in_threads
 from deciban.progress import Advance, progress, stages
 from deciban.scoring import loss_for, posteriors
-from deciban.store.model_file import identity, shards_of
+from deciban.store.identity import identity
+from deciban.store.model_file import shards_of
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import UNKNOWN_LABEL
 from deciban.tables.table import Table

@@ -23,7 +23,8 @@ from deciban.files.stream import Source, Stream
 from deciban.fitted import Fitted, Origin, Settings
 from deciban.schema.infer import Defaults, check_columns, extended, infer_schema
 from deciban.schema.schema import Schema
-from deciban.store.model_file import identity, shards_of
+from deciban.store.identity import identity
+from deciban.store.model_file import shards_of
 from deciban.tables.label_warnings import cut_off, spellings, too_many
 from deciban.tables.labelled import Examples, LabelledTable
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, LabelArray, Labels, encode_labels

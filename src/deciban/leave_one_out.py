@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Codes, Floats
+from deciban.batching import row_ranges
 from deciban.counts import Counts
 from deciban.decisions.loss import Loss
 from deciban.decisions.priors import log_prior
@@ -14,7 +15,7 @@ from deciban.errors import DataError, UsageError
 from deciban.families.protocols import LeftOut
 from deciban.figures import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.model import Evidence, Model
-from deciban.parallel import map_in_threads, one_blas_thread, row_ranges
+from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.posterior import log_normalize
 from deciban.progress import progress
 from deciban.tables.labels import LabelArray

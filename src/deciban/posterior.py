@@ -1,4 +1,4 @@
-"""From log joints to posteriors."""
+"""From log joint probabilities to posteriors."""
 
 import numpy as np
 

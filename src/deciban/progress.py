@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+# Seconds before the first line is shown, and between two; characters of a bar.
 PATIENCE = 2.0
 INTERVAL = 0.2
-BAR = 20
+BAR_WIDTH = 20
 
 Advance = Callable[[int], None]
 
-
-# The stage that a long work of several is at, such as "fold 2 of 5", and when the whole began.
+# The stage that work in several stages has reached, such as "fold 2 of 5", and when the first stage began.
 _stage: list[tuple[str, float]] = []
 
 
@@ -23,7 +23,7 @@ _stage: list[tuple[str, float]] = []
 def stages(what: str, total: int) -> Iterator[Advance]:
     """Yields a function to call with the number of each stage, from 0, when it begins.
 
-    Lines of progress then begin with it, and are shown when all stages together have taken longer than two seconds.
+    Lines of progress then begin with the stage, and are shown when all stages together have taken longer than PATIENCE.
     """
     start = time.monotonic()
 
@@ -39,7 +39,7 @@ def stages(what: str, total: int) -> Iterator[Advance]:
 
 @contextmanager
 def progress(what: str, unit: str, total: int | None = None, stream: TextIO | None = None) -> Iterator[Advance]:
-    """Yields a function to call with the number of units done. Quiet where nobody watches; wiped in the end.
+    """Yields a function to call with the number of units done. It prints on terminals only, and wipes its line after.
 
     With a total it shows the share and the time left, without one the number, the rate and the time.
     """
@@ -72,7 +72,7 @@ def progress(what: str, unit: str, total: int | None = None, stream: TextIO | No
 
 
 def _is_watched(screen: TextIO | None) -> bool:
-    """Whether it is a terminal. A program without a window of its own may have no stream at all, or a makeshift one."""
+    """Whether it is a terminal. A program without a console may have no stream at all, or one without `isatty`."""
     try:
         return screen is not None and screen.isatty()
     except (AttributeError, ValueError):
@@ -88,14 +88,14 @@ def _columns(screen: TextIO) -> int:
 
 
 def described(what: str, unit: str, done: int, total: int | None, seconds: float, most: int = 120) -> str:
-    """What is done so far, in one line of at most so many characters: what matters least is left out first."""
+    """What is done so far, in one line of `most` characters at most: what matters least is left out first."""
     rate = done / max(seconds, 1e-9)
     speed = f", {rate:,.0f} a second"
     if not total or done > total:  # a total may be an estimate
         forms = [f"{what}: {done:,} {unit}{speed}, {seconds:.0f} s", f"{what}: {done:,} {unit}, {seconds:.0f} s"]
     else:
         time_left = f", {(total - done) / max(rate, 1e-9):.0f} s left" if done else ""
-        bar, share = f"{'█' * (BAR * done // total):░<{BAR}}", f"{100 * done // total} %"
+        bar, share = f"{'█' * (BAR_WIDTH * done // total):░<{BAR_WIDTH}}", f"{100 * done // total} %"
         amount = f"{done:,} of {total:,} {unit}"
         forms = [
             f"{what} {bar} {share}: {amount}{speed}{time_left}",
@@ -107,7 +107,7 @@ def described(what: str, unit: str, done: int, total: int | None, seconds: float
 
 
 def show_line(line: str, stream: TextIO | None = None) -> None:
-    """Show a line on the terminal that the next one replaces; an empty one wipes it. Quiet where nobody watches."""
+    """Show a line on the terminal that the next one replaces; an empty one wipes it. Elsewhere nothing is printed."""
     screen = sys.stderr if stream is None else stream
     if _is_watched(screen):
         print(f"\r\033[K{line[: _columns(screen) - 1]}", end="", file=screen, flush=True)

@@ -1,4 +1,4 @@
-"""How well the probability of a class ranks its rows above the others: the area under the ROC curve."""
+"""The area under the ROC curve: how well the probability of a class ranks its rows above the others."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers
 
-# So many probabilities are kept as they are; of more, the log-odds are counted in bins of a hundredth of a nat, unless
-# there are more classes than this.
+# So many probabilities are kept one by one. Of more, the log-odds are counted in bins of a hundredth of a nat between
+# -40 and 40 nats, unless there are more classes than MOST_TALLIED.
 MOST_KEPT = 1 << 22
 MOST_TALLIED = 256
 BINS_PER_NAT = 100
@@ -17,11 +17,11 @@ MOST_NATS = 40
 
 @dataclass(frozen=True)
 class Ranking:
-    """The probabilities that were said of rows whose class is known; those of two sets of rows add.
+    """The posteriors of rows whose class is known; those of two sets of rows add.
 
     posterior: row by class. labels, weights: the class and the weight of each row.
     tallies: class by (others, own) by bin of log-odds: the weight of rows that are not kept one by one.
-    given_up: there were too many rows of too many classes; nothing is known.
+    given_up: there were too many rows of too many classes; no area is known.
     """
 
     posterior: Floats
@@ -46,7 +46,7 @@ class Ranking:
         return Ranking(both.posterior[none], both.labels[none], both.weights[none], tallies)
 
     def among(self, places: Integers, classes: int) -> "Ranking":
-        """The same where there are more classes, with those of here at these places; nobody said anything of others."""
+        """The same among more classes, with the present ones at `places`; the others have the posterior 0."""
         posterior = np.zeros((self.labels.size, classes))
         posterior[:, places] = self.posterior
         moved = replace(self, posterior=posterior, labels=places[self.labels].astype(self.labels.dtype))
@@ -58,8 +58,10 @@ class Ranking:
         return replace(moved, tallies=tallies)
 
     def area(self, label: int) -> float | None:
-        """P(a row of the class is thought likelier to be of it than a row of another); ties count half. None where
-        there are no rows of the class, or of others, or where that is not known."""
+        """P(a row of the class has a higher posterior of it than a row of another class); ties count half.
+
+        None where there are no rows of the class, or of others, or where it is not known.
+        """
         if self.given_up:
             return None
         if self.tallies is not None:
@@ -74,11 +76,11 @@ class Ranking:
 
     @property
     def areas(self) -> list[float | None]:
-        """That of each class against all others."""
+        """The area of each class against all others."""
         return [self.area(label) for label in range(self.posterior.shape[1])]
 
     def _tallied(self) -> Floats:
-        """All rows in bins."""
+        """The tallies with the rows that are kept one by one."""
         classes = self.posterior.shape[1]
         bins = 2 * MOST_NATS * BINS_PER_NAT
         with np.errstate(divide="ignore"):

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.arrays import Floats, Integers, with_each
+from deciban.arrays import Floats, Integers
+from deciban.batching import row_ranges, rows_per_batch
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import Decisions, least_risk_decisions
 from deciban.decisions.priors import prior_variance
@@ -20,9 +21,10 @@ from deciban.files.write import FileKind, kind_of_file, refuse_inputs, written
 from deciban.fitted import Fitted
 from deciban.intervals import posterior_intervals
 from deciban.model import Model
-from deciban.parallel import map_in_threads, row_ranges, rows_of_a_batch
+from deciban.parallel import map_in_threads
 from deciban.posterior import log_normalize, most_probable
 from deciban.progress import progress
+from deciban.tables.arrow import with_each
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table, with_columns
 from deciban.tables.text_types import as_whole
@@ -46,7 +48,7 @@ def score_table(
     full: the log joint includes the terms that are the same for every class. first_row: the number that errors give the
     first row.
     """
-    most = min(rows_of_a_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // model.classes.size))
+    most = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // model.classes.size))
     if table.rows <= most:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
     nothing = finish(np.empty((0, model.classes.size)), model.log_prior)

@@ -1,15 +1,15 @@
-"""How a command ends before its time: what it has not finished is removed, and its exit code tells the signal.
+"""How a command ends at a signal: files that it has not finished are removed, and its exit code tells the signal.
 
-Nothing is raised. An exception that comes out of nowhere is lost, or becomes another one, where C calls Python (while a
-module is imported, a kernel compiled, a query run); the end of the process is sure. What is made is whole or not there,
-so nothing is left to tidy up but the files that are named here.
+No exception is raised. Where C calls Python (while a module is imported, a kernel compiled, a query run) one that comes
+from a signal may be lost or become another; ending the process is sure. Files are written whole or not at all, so there
+is nothing to tidy up but the temporary files that are named here.
 """
 
 import os
 import signal
 import sys
 
-TYPE_CHECKING = False  # what type checkers take for true: typing takes its time, in which a signal is not yet caught
+TYPE_CHECKING = False  # type checkers take it for true; importing typing takes time in which no signal is caught yet
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SIGNALS = {"SIGHUP": "hung up", "SIGINT": "interrupted", "SIGTERM": "terminated"}
 
 _unfinished: dict[str, int] = {}  # paths, and the process that made them
-written: list[str] = []  # what has been finished
+written: list[str] = []  # paths of what has been finished
 
 
 def remove_at_exit(path: str) -> None:
@@ -27,7 +27,7 @@ def remove_at_exit(path: str) -> None:
 
 
 def finished(path: str, result: str | None = None) -> None:
-    """It is no longer to be removed; `result` is what it has become."""
+    """Do not remove this file or folder any more; `result` is the path that it has been renamed to."""
     _unfinished.pop(path, None)
     if result is not None:
         written.append(result)
@@ -42,7 +42,7 @@ def catch_signals() -> None:
 
 
 def leave(code: int) -> "NoReturn":
-    """End with this code, without the long farewell of the interpreter, in which a signal would be an error."""
+    """End with this code at once: while the interpreter shuts down in order, a signal would print an error."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
@@ -50,7 +50,7 @@ def leave(code: int) -> "NoReturn":
         except BrokenPipeError:  # whoever read the output has seen enough
             pass
         except (OSError, ValueError) as problem:
-            _say(f"deciban: error: the output cannot be written: {problem}")
+            _print_error(f"deciban: error: the output cannot be written: {problem}")
             code = code or 5
     _remove_unfinished()
     os._exit(code)
@@ -59,12 +59,12 @@ def leave(code: int) -> "NoReturn":
 def _stop(number: int, frame: object) -> "NoReturn":
     _remove_unfinished()
     changed = f"{', '.join(written)} had been written" if written else "nothing was changed"
-    _say(f"deciban: {SIGNALS[signal.Signals(number).name]}: {changed}")
+    _print_error(f"deciban: {SIGNALS[signal.Signals(number).name]}: {changed}")
     os._exit(128 + number)
 
 
-def _say(text: str) -> None:
-    start = "\n" if os.isatty(2) else ""  # behind ^C and the line of progress
+def _print_error(text: str) -> None:
+    start = "\n" if os.isatty(2) else ""  # after ^C and the line of progress
     try:
         os.write(2, f"{start}{text}\n".encode(errors="backslashreplace"))
     except OSError:
@@ -74,7 +74,7 @@ def _say(text: str) -> None:
 def _remove_unfinished() -> None:
     for path, process in list(_unfinished.items()):
         if process != os.getpid():
-            continue  # it is that of a parent
+            continue  # the parent process made it
         for folder, folders, files in os.walk(path, topdown=False):
             for name in files:
                 _quietly(os.unlink, os.path.join(folder, name))

@@ -1,4 +1,4 @@
-"""Compiling all kernels at once, so that nobody waits for them later: each job runs what needs some of them."""
+"""Compiling all kernels in advance, so that nobody waits for them later: each job runs code that needs some of them."""
 
 import multiprocessing
 import warnings
@@ -132,7 +132,7 @@ def files() -> None:
 JOBS: tuple[Callable[[], None], ...] = (texts, tuned_table, drop_ins, tuned_numbers, parts_of_texts, files)
 
 
-# A file beside what is compiled that says that nothing is missing.
+# The name of a file in the cache of kernels: it is there when all are compiled.
 WARM = "warm"
 
 
@@ -143,7 +143,7 @@ def _run(place: int) -> None:
 
 
 def warm(processes: int | None = None) -> Iterator[int]:
-    """Run all jobs, some at a time in processes of their own that fill one cache; the number of each that is done."""
+    """Run all jobs, one a core at a time, in processes that fill one cache; yields 1 for each job that is done."""
     from deciban.kernels.compiled import cache_folder
 
     folder = cache_folder()

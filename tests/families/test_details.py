@@ -21,7 +21,7 @@ from deciban import (
 )
 from deciban.families import FAMILIES
 from deciban.statistics import Bins
-from deciban.statistics.bins import MOST_CELLS
+from deciban.statistics.bins import MOST_BINS
 from tests import textbook
 
 RNG = np.random.default_rng(2)
@@ -52,7 +52,7 @@ def test_shards_of_different_resolution_merge_to_the_counts_of_all_rows() -> Non
         assert total.columns[0].exponent == whole.columns[0].exponent
         np.testing.assert_array_equal(total.columns[0].cells, whole.columns[0].cells)
         np.testing.assert_array_equal(total.columns[0].table, whole.columns[0].table)
-    assert 100 < whole.columns[0].cells.size <= MOST_CELLS
+    assert 100 < whole.columns[0].cells.size <= MOST_BINS
     assert cells(x[:300]).columns[0].exponent < whole.columns[0].exponent
 
 

@@ -93,19 +93,19 @@ class Terminal(io.StringIO):
 def test_a_line_tells_of_compilation_and_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(compiled, "UNNOTICED", -1.0)
-    telling = compiled._Telling()
+    monkeypatch.setattr(compiled, "UNNOTICED_SECONDS", -1.0)
+    notice = compiled._CompilationNotice()
     ours, theirs = (
         SimpleNamespace(data={"dispatcher": kernel}) for kernel in (kernels.normalize, numba.njit(as_nobody))
     )
-    telling.on_start(theirs)  # a kernel of somebody else
-    telling.on_end(theirs)
+    notice.on_start(theirs)  # a kernel of somebody else
+    notice.on_end(theirs)
     assert not screen.getvalue()
-    telling.on_start(ours)
-    telling.on_start(theirs)  # what it calls
-    telling.on_end(theirs)
+    notice.on_start(ours)
+    notice.on_start(theirs)  # what it calls
+    notice.on_end(theirs)
     assert screen.getvalue().count("compiling for this machine, once (about 8 s)") == 1
-    telling.on_end(ours)
+    notice.on_end(ours)
     assert screen.getvalue().endswith("\r\033[K")
     screen.truncate(0)
     monkeypatch.setattr(screen, "isatty", lambda: False)

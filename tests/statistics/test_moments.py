@@ -65,13 +65,13 @@ def test_adding_and_taking_away_moments_are_inverse() -> None:
 def test_merging_keeps_31_digits() -> None:
     """Row by row, against exact fractions: the mean and the scatter as sums of two doubles."""
     values = (1e9 + RNG.normal(size=300)).tolist()
-    merge_models = Moments.empty(1, 1)
+    merged = Moments.empty(1, 1)
     for value in values:
-        merge_models = merge_models.merge(Moments.count(np.array([[value]]), np.zeros(1, np.int32), np.ones(1), 1))
+        merged = merged.merge(Moments.count(np.array([[value]]), np.zeros(1, np.int32), np.ones(1), 1))
     exact = [Fraction(value) for value in values]
     mean = sum(exact) / len(exact)
     scatter = sum((value - mean) ** 2 for value in exact)
-    found = [sum(Fraction(part) for part in merge_models.array[rows, 0, 0].tolist()) for rows in ([1, 2], [3, 4])]
+    found = [sum(Fraction(part) for part in merged.array[rows, 0, 0].tolist()) for rows in ([1, 2], [3, 4])]
     assert abs(found[0] - mean) < abs(mean) * Fraction(1, 10**28)
     assert abs(found[1] - scatter) < scatter * Fraction(1, 10**20)  # of deviations of 1 from 1e9
 

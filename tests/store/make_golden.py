@@ -51,14 +51,14 @@ def main() -> None:
         {"age": 44.0, "spent": 80.0, "visits": 4, "score": 1.5, "member": None, "town": 'the "Hof"'},
         {"town": None, "age": None},
     ]
-    translated_errors = {
+    expected = {
         "deciban": "what the model in golden-1.dcb says of these rows",
         "classes": clf.classes_.tolist(),
         "shards": clf.shards_,
         "rows": asked,
         "posteriors": clf.predict_proba(asked).tolist(),
     }
-    EXPECTED.write_text(json.dumps(translated_errors, indent=1, ensure_ascii=False) + "\n")
+    EXPECTED.write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

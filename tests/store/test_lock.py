@@ -86,7 +86,7 @@ def test_where_files_cannot_be_locked_that_is_said(
     model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(file: int, how: int) -> None:
-        raise OSError(lock.CANNOT[0], "No locks available")
+        raise OSError(lock.CANNOT_LOCK[0], "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     assert run(["learn", model, "one.csv"]) == 0

@@ -16,7 +16,7 @@ from deciban.files.scan import Reading, Scan
 from deciban.files.write import to_stream
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
-from deciban.store.model_file import identity
+from deciban.store.identity import identity
 from deciban.tables.table import Frame, with_columns
 
 # What takes as long as a table has columns, so that nobody may do it once for each of them.

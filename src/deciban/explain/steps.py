@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Flags, Floats, Integers, decoded_cells
+from deciban.arrays import Flags, Floats, Integers
 from deciban.explain.words import DECIBANS, TextEvidence, TokenizedText, tokenized_texts
 from deciban.families import Family
 from deciban.model import Evidence, Model
+from deciban.tables.arrow import decoded_cells
 from deciban.tables.cell_numbers import is_text
 from deciban.tables.table import Table
 from deciban.text_tables import aligned, as_written, class_name, counted, digits, shortened, whole, width_of

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats, decoded_cells
+from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.families.text.folding import folded_text
 from deciban.families.text.likelihood import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens
 from deciban.model import Model
+from deciban.tables.arrow import decoded_cells
 from deciban.tables.table import Table
 from deciban.text_tables import aligned, amount, counted
 
@@ -219,7 +220,7 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
     texts = {
         model.schema.column_name(place): text
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
-        for place, text in zip(group.columns, likelihood.texts, strict=False)  # of others there are none
+        for place, text in zip(group.columns, likelihood.texts, strict=False)
     }
     if not texts or (column is not None and column not in texts):
         problem = "no column is Text()" if column is None else f"column {column!r} is not Text()"

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
+from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import UsageError
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.categorical import add_share_variance, counted_left_out
@@ -18,6 +18,7 @@ from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction, smoothed
 from deciban.families.support import FINITE, FLAGS, Support
 from deciban.families.terms import Terms
+from deciban.sparse import SparseRows, dense_row
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 
@@ -221,11 +222,11 @@ class Exchange:
         return cls(one, zero, gain, np.where(shut, 0.0, zero).sum(axis=0), shut.sum(axis=0).astype(np.float64), finite)
 
     def score(self, cells: Numbers | SparseRows, threshold: float, out: Floats) -> None:
-        terms = (self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
+        terms = kernels.BinaryTerms(self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
         total = np.empty(max(self.zeros.size, self.gain.shape[1]))
         if isinstance(cells, np.ndarray):
             columns = cells.shape[1]
             room = np.arange(columns), np.ones(columns), np.empty(columns + 1, dtype=np.int64), total
-            kernels.score_all_binary(cells, threshold, *terms, *room, out)
+            kernels.score_all_binary(cells, threshold, terms, *room, out)
         else:
-            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, *terms, total, out)
+            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, terms, total, out)

@@ -223,10 +223,17 @@ def counted_left_out(
 ) -> None:
     """Score each row by counts, level by class, of the other rows; see `kernels.left_out_lookup`."""
     total = np.add.reduceat(counts, start[:-1], axis=0)
-    kernels.left_out_lookup(
-        np.ascontiguousarray(codes), rows.labels, rows.removed, start, table, counts, counts.sum(axis=1), total,
-        total.sum(axis=1), alpha, log_width, fixed, smooth, slot, out,
-    )  # fmt: skip
+    levels = kernels.LevelCounts(
+        start=start,
+        counts=counts,
+        every=counts.sum(axis=1),
+        total=total,
+        all_total=total.sum(axis=1),
+        alpha=alpha,
+        log_width=log_width,
+        log_share=table,
+    )
+    kernels.left_out_lookup(np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out)
 
 
 def _score_where_nothing_is_left(

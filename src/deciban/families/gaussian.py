@@ -176,18 +176,24 @@ def score_normal_left_out(
     all_weight, pooled, degrees = weight.sum(axis=0), scatter.sum(axis=0), np.maximum(weight - family.ddof, 0.0)
     all_mean = (weight * mean).sum(axis=0) / np.where(all_weight > 0.0, all_weight, 1.0)
     all_scatter = pooled + (weight * (mean - all_mean) ** 2).sum(axis=0)
-    least = least_variance(centre)
-    overall = np.stack([centre, all_weight, all_mean, all_scatter, degrees.sum(axis=0), pooled, least])
+    columns = kernels.NormalColumns(
+        centre=centre,
+        weight=all_weight,
+        mean=all_mean,
+        scatter=all_scatter,
+        degrees=degrees.sum(axis=0),
+        pooled=pooled,
+        least=least_variance(centre),
+    )
     own = np.divide(scatter, degrees, out=np.zeros_like(scatter), where=degrees > 0.0)
     varied = own > rounding_variance(centre + mean, all_scatter / np.where(all_weight > 0.0, all_weight, 1.0))
     stays = np.where(varied & (family.variance.share_pooled == 0.0) & (added == 0.0), own, 0.0)
     safe = np.where(stays > 0.0, stays, 1.0)
-    by_class = (
-        np.ascontiguousarray(np.stack(arrays).transpose(0, 2, 1))
-        for arrays in ((weight, mean, scatter), (stays, 0.5 / safe, 0.5 * np.log(2.0 * np.pi * safe)))
-    )
-    how = (family.variance.share_pooled, float(family.ddof), float(family.floor), float(added))
-    kernels.left_out_normal(cells, rows.labels, rows.removed, overall, *by_class, *how, slot, out)
+    arrays = {"weight": weight, "mean": mean, "scatter": scatter, "variance": stays}
+    arrays |= {"half_precision": 0.5 / safe, "log_root": 0.5 * np.log(2.0 * np.pi * safe)}
+    by_class = kernels.NormalClasses(**{name: np.ascontiguousarray(array.T) for name, array in arrays.items()})
+    rule = kernels.VarianceRule(family.variance.share_pooled, float(family.ddof), float(family.floor), float(added))
+    kernels.left_out_normal(cells, rows.labels, rows.removed, columns, by_class, rule, slot, out)
 
 
 def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, added: float = 0.0) -> "Normal":

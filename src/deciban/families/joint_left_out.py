@@ -73,10 +73,18 @@ class Downdate:
         least = (1.0 - self.mix) * share * own + self.mix * self.shares[-1] * pooled
         sure &= least.min(axis=1) > self.floor
         found, scratch = np.zeros(whole.shape), np.empty((self.unit.size + 2, self.unit.size))
-        kernels.left_out_cholesky(
-            z, rows.labels, np.where(sure, rows.removed, 0.0), self.weight, self.mean, self.scatter, self.pooled,
-            self.mix, self.shares, freedom, self.ddof, constant, whole, scratch, found,
-        )  # fmt: skip
+        joint = kernels.JointClasses(
+            weight=self.weight,
+            mean=self.mean,
+            scatter=self.scatter,
+            pooled=self.pooled,
+            mix=self.mix,
+            shrinkage=self.shares,
+            degrees=freedom,
+            ddof=self.ddof,
+        )
+        removed = np.where(sure, rows.removed, 0.0)
+        kernels.left_out_cholesky(z, rows.labels, removed, joint, constant, whole, scratch, found)
         return found, sure
 
     @staticmethod

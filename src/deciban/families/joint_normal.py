@@ -109,7 +109,8 @@ class JointNormal(BaseLikelihood):
         centre, unit, mean = self.centre[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
         covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
         kept, root = np.empty(varies.size, dtype=np.int64), np.empty((varies.size + 1, varies.size))
-        kernels.score_holed_normal(cells, centre, unit, covariance, self.group, mean, weight, slot, kept, root, out)
+        normals = kernels.JointNormals(centre=centre, unit=unit, covariance=covariance, group=self.group, mean=mean)
+        kernels.score_holed_normal(cells, normals, weight, slot, kept, root, out)
 
     def base(self, cells: Numbers) -> Floats | None:
         """The evidence of the coordinates in which the classes do not differ; rows with holes have theirs already."""
@@ -229,6 +230,6 @@ class Whitened:
     def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
         if weight == 0.0:
             return
-        terms = (self.centre, self.whiten, self.reach, self.group, self.mean, self.offset)
+        normals = kernels.WhitenedNormals(self.centre, self.whiten, self.reach, self.group, self.mean, self.offset)
         columns, white = np.zeros((self.columns.size, TILE_PITCH)), np.zeros((self.reach.size, TILE_ROWS))
-        kernels.score_joint_normal(cells, *terms, weight, slot, columns, white, np.empty(TILE_ROWS), out)
+        kernels.score_joint_normal(cells, normals, weight, slot, columns, white, np.empty(TILE_ROWS), out)

@@ -9,18 +9,7 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import (
-    TOO_LARGE,
-    Codes,
-    Floats,
-    Integers,
-    Numbers,
-    SparseRows,
-    dense_row,
-    in_lanes,
-    kernel_view,
-    log,
-)
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
 from deciban.errors import BadCell
 from deciban.families.bases import BaseLikelihood, BlockFamily
 from deciban.families.checks import Alpha, as_alpha, check_alpha
@@ -31,6 +20,7 @@ from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.smoothing import draw_counts, fraction, smoothed
 from deciban.families.support import AMOUNTS
 from deciban.families.terms import Terms
+from deciban.sparse import SparseRows, dense_row
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 from deciban.text_tables import digits
@@ -187,9 +177,8 @@ def amounts_left_out(
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
     sums = by_class.sum(axis=0)
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
-    kernels.left_out_linear(
-        *arrays, some.labels, some.removed, by_class, sums, alpha, added, by_others, table, part[:, 0]
-    )
+    shares = kernels.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
+    kernels.left_out_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Flags, Numbers, SparseRows
+from deciban.arrays import Flags, Numbers
 from deciban.families.checks import Outside, refuse_stored
+from deciban.sparse import SparseRows
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from deciban.arrays import repeated
 from deciban.errors import DataError, UsageError
 from deciban.files.direct_readers import SHORT, ParquetReader, csv_reader, in_named_folders, json_reader
 from deciban.files.documents import documents_in, is_mail, mail_files
@@ -27,6 +26,7 @@ from deciban.files.scan import ROW_NUMBER, Reading, Scan, connect, literal, quot
 from deciban.files.sniff import FileFormat, look, refuse_long_lines
 from deciban.files.stream import STANDARD_INPUT, Source
 from deciban.files.temporary import Temporary, temporary
+from deciban.tables.arrow import repeated
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.text_types import TYPES, text_type
 

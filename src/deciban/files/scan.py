@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deciban.arrays import CORES, with_each
+from deciban.arrays import CORES
 from deciban.errors import BadCell, DataError
 from deciban.files.direct_readers import PIECE, UNSUITABLE, DirectReader, bytes_of, pieces
 from deciban.files.duckdb_errors import interrupts, translated_errors
@@ -23,6 +23,7 @@ from deciban.files.sniff import LONGEST_LINE, Quotes, quotes_in, unfinished_line
 from deciban.files.stream import Source
 from deciban.files.temporary import spill_folder
 from deciban.progress import Advance
+from deciban.tables.arrow import with_each
 from deciban.tables.cell_formats import MARKERS, CellFormat, CellHabits, marker_note, sniffed_format
 from deciban.tables.row_sampling import drawn, rows_that_fit
 from deciban.tables.text_types import as_days, as_whole, kind_of, text_type

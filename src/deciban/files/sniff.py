@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import repeated
 from deciban.errors import DataError, UsageError
+from deciban.tables.arrow import repeated
 from deciban.tables.text_types import text_type
 
 # How much of a file is looked at; a header has to end before.

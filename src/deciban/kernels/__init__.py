@@ -1,6 +1,7 @@
 """Compiled loops over arrays: no objects, no policy, no messages.
 
-Names are looked up on first use, so that importing deciban imports neither numba nor a kernel.
+Names are looked up on first use, so that importing deciban imports neither numba nor a kernel. No module may have the
+name of a kernel: once imported it would stand in its place.
 """
 
 from importlib import import_module
@@ -18,22 +19,31 @@ _HOMES = {
     "count_integers": "levels",
     "integer_ranges": "levels",
     "encode_integers": "levels",
-    "count_cells": "bins",
-    "occupy_cells": "bins",
+    "count_bins": "bins",
+    "occupy_bins": "bins",
     "hash_rows": "row_hashes",
-    "left_out_normal": "left_out",
-    "left_out_lookup": "left_out",
-    "left_out_cholesky": "left_out",
-    "left_out_linear": "left_out",
+    "left_out_normal": "left_out_moments",
+    "left_out_lookup": "left_out_levels",
+    "left_out_cholesky": "left_out_scatter",
+    "left_out_linear": "left_out_totals",
     "left_out_shares": "left_out_texts",
     "left_out_lifts": "left_out_texts",
     "left_out_presence": "left_out_texts",
+    "NormalColumns": "left_out_moments",
+    "NormalClasses": "left_out_moments",
+    "VarianceRule": "left_out_moments",
+    "LevelCounts": "left_out_levels",
+    "JointClasses": "left_out_scatter",
+    "ShareCounts": "left_out_totals",
     "normalize": "posterior",
-    "least_risk": "least_risk",
-    "weight_slope": "weight_slope",
-    "score_normal": "scoring",
-    "score_joint_normal": "scoring",
-    "score_holed_normal": "scoring",
+    "least_risk": "risks",
+    "weight_slope": "slopes",
+    "WhitenedNormals": "scoring_normal",
+    "JointNormals": "scoring_normal",
+    "BinaryTerms": "scoring",
+    "score_normal": "scoring_normal",
+    "score_joint_normal": "scoring_normal",
+    "score_holed_normal": "scoring_normal",
     "score_lookup": "scoring",
     "score_binary": "scoring",
     "score_all_binary": "scoring",

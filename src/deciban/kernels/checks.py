@@ -1,4 +1,4 @@
-"""One look at every value, without a temporary array."""
+"""Checks of every value, in one pass and without a temporary array."""
 
 import numpy as np
 

@@ -25,13 +25,15 @@ Array = npt.NDArray[Any]
 # The numpy error model turns 1/0 into inf: without it every division is a branch and loops do not vectorise.
 _HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
-_SETTINGS: Any = numba.config  # it is filled when numba is imported, which types do not tell
+_ANY_ORDER = {"reassoc", "contract"}
+
+_SETTINGS: Any = numba.config  # filled when numba is imported, which type checkers cannot see
 
 _DECORATING = Lock()
 
-# Seconds of compilation that are not worth a word, and what a first fit may take in all; see bench/START.md.
-UNNOTICED = 0.5
-EXPECTED = 8
+# Seconds of compilation that are not worth a message, and what a first fit may take in all; see bench/START.md.
+UNNOTICED_SECONDS = 0.5
+EXPECTED_SECONDS = 8
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -41,7 +43,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 def compiled_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
     """The same, with leave to add up in any order: several times faster where long sums are the work."""
-    return _kept(function, fastmath={"reassoc", "contract"})
+    return _kept(function, fastmath=_ANY_ORDER)
 
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:
@@ -49,23 +51,28 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
     return _jitted(function, no_cpython_wrapper=True)
 
 
+def inner_to_reorder(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for kernels that may add up in any order."""
+    return _jitted(function, no_cpython_wrapper=True, fastmath=_ANY_ORDER)
+
+
 def emitted(function: Callable[..., Any]) -> Any:
-    """What kernels call, from a function that says its signature and how its instructions are built."""
+    """An operation for kernels, from a function that returns its signature and what builds its instructions."""
     return intrinsic(function)
 
 
-class _Telling(event.Listener):
-    """Says on the terminal that kernels are being compiled, while they are."""
+class _CompilationNotice(event.Listener):
+    """Shows a line on the terminal while kernels are being compiled."""
 
     def __init__(self) -> None:
-        self.begun: list[float] = []  # when what is being compiled was begun, a kernel before what it calls
+        self.begun: list[float] = []  # when each compilation under way began: a kernel, then what it calls
         self.spent = 0.0
 
     def on_start(self, event: event.Event) -> None:
         if not (self.begun or event.data["dispatcher"].py_func.__module__.startswith("deciban.")):
             return  # a kernel of somebody else
-        if not self.begun and self.spent > UNNOTICED:
-            show_line(f"compiling for this machine, once (about {EXPECTED} s): {self.spent:.0f} s")
+        if not self.begun and self.spent > UNNOTICED_SECONDS:
+            show_line(f"compiling for this machine, once (about {EXPECTED_SECONDS} s): {self.spent:.0f} s")
         self.begun.append(time.monotonic())
 
     def on_end(self, event: event.Event) -> None:
@@ -73,12 +80,12 @@ class _Telling(event.Listener):
             return
         begun = self.begun.pop()
         if not self.begun:
-            if self.spent > UNNOTICED:
+            if self.spent > UNNOTICED_SECONDS:
                 show_line("")
             self.spent += time.monotonic() - begun
 
 
-event.register("numba:compile", _Telling())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _CompilationNotice())  # type: ignore[no-untyped-call]
 
 
 def _jitted(function: Callable[P, R], **more: Any) -> Callable[P, R]:
@@ -92,7 +99,7 @@ def _kept(function: Callable[P, R], **more: Any) -> Callable[P, R]:
         return _jitted(function, **more)
     with _DECORATING:
         before = _SETTINGS.CACHE_DIR
-        _SETTINGS.CACHE_DIR = str(folder)  # it is looked at while a function is decorated
+        _SETTINGS.CACHE_DIR = str(folder)  # numba reads it while a function is decorated
         try:
             return _jitted(function, cache=True, **more)
         finally:
@@ -121,7 +128,7 @@ def cache_folder() -> Path | None:
 
 
 def _candidates() -> Iterator[Path]:
-    """The folders that are tried: what the user says, beside the kernels, the user's cache, a private temporary one."""
+    """The folders that are tried: NUMBA_CACHE_DIR, beside the kernels, the user's cache, a private temporary one."""
     if _SETTINGS.CACHE_DIR:
         yield Path(_SETTINGS.CACHE_DIR)
     yield Path(__file__).parent / "__pycache__"
@@ -137,7 +144,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether a folder is there that nobody else can write to, made now if need be: what it holds is executed."""
+    """Whether nobody else can write to a folder, which is made if need be: what it holds is executed."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()

@@ -22,7 +22,7 @@ STEP = np.uint64(LANES)
 
 
 class Lanes(types.Type):
-    """The type of such a value."""
+    """numba's type of a value of LANES doubles."""
 
     def __init__(self) -> None:
         super().__init__(name=f"Lanes{LANES}")

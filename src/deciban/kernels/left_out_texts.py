@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import SparseArrays
 from deciban.kernels.compiled import Array, compiled, inner
-from deciban.kernels.left_out import LEAST_SHARE, ROUNDING, _less, _said
+from deciban.kernels.left_out import LEAST_SHARE, ROUNDING_SHARE, less, share_term
 from deciban.kernels.text_arrays import (
     AbsentWithout,
     LeftOutRules,
@@ -19,6 +18,7 @@ from deciban.kernels.text_arrays import (
     PresenceTable,
     ShareTable,
 )
+from deciban.sparse import SparseArrays
 
 
 @inner
@@ -67,7 +67,7 @@ def left_out_shares(
             if w > 0.0 and _vanishes(total[j], w * x, least):
                 gone += 1
                 for c in range(classes):
-                    fewer[c] += _less(counts[j, c], w * x) if (c == y) != others else counts[j, c]
+                    fewer[c] += less(counts[j, c], w * x) if (c == y) != others else counts[j, c]
             else:
                 length[i] += x
                 left_square += x * x
@@ -84,8 +84,8 @@ def left_out_shares(
                 if w > 0.0 and _vanishes(total[j], w * x, least):
                     continue
                 if changed:
-                    gain = np.log(_less(counts[j, c], w * x) + alpha) - log_rest
-                    score += x * _said(gain, others)
+                    gain = np.log(less(counts[j, c], w * x) + alpha) - log_rest
+                    score += x * share_term(gain, others)
                 else:
                     score += x * (slope[j, c] - shift if others else slope[j, c] + shift)
             part[i, 0, c] += stretch * score
@@ -119,7 +119,7 @@ def left_out_presence(
                 if w > 0.0 and _vanishes(total[j], w, least):
                     known -= 1
                 else:
-                    score += np.log(_less(counts[j, c], off) + alpha)
+                    score += np.log(less(counts[j, c], off) + alpha)
             bottom = all_texts + 2.0 * alpha
             part[i, 0, c] += score - known * np.log(bottom if bottom > LEAST_SHARE else LEAST_SHARE)
             length[i] = known - (words - (indptr[i + 1] - indptr[i]))
@@ -149,7 +149,7 @@ def left_out_lifts(
             rest[y] -= w * x
             if w > 0.0 and _vanishes(total[j], w * x, least):
                 for c in range(classes):
-                    rest[c] -= _less(counts[j, c], w * x) if c == y else counts[j, c]
+                    rest[c] -= less(counts[j, c], w * x) if c == y else counts[j, c]
             else:
                 length[i] += x
                 left_square += x * x
@@ -157,7 +157,7 @@ def left_out_lifts(
         length[i] *= stretch
         every = 0.0
         for c in range(classes):
-            rest[c] = rest[c] if rest[c] > ROUNDING * sums[c] else 0.0
+            rest[c] = rest[c] if rest[c] > ROUNDING_SHARE * sums[c] else 0.0
             every += rest[c]
         for c in range(classes):
             rest[c] = every / rest[c] if rest[c] > 0.0 else 0.0  # the inverse of its share
@@ -170,6 +170,6 @@ def left_out_lifts(
             bottom = total[j] - w * x + unit
             nothing = _lift_score(unit / bottom, linear)
             for c in range(classes):
-                count = _less(counts[j, c], w * x) if c == y else counts[j, c]
+                count = less(counts[j, c], w * x) if c == y else counts[j, c]
                 score = _lift_score((count * rest[c] + unit) / bottom, linear) if count > 0.0 else nothing
                 part[i, 0, c] += stretch * x * score

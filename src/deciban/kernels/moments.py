@@ -1,7 +1,7 @@
 """Sums of deviations, and of their squares, of each class and column, in one pass.
 
-`sums` is an array [4, class, column]: weight, sum of deviations from `shift`, sum of their squares, and what that sum
-has too much (Kahan's compensation). Rows without a class or a weight are left out.
+`sums` is an array [4, class, column]: weight, sum of deviations from `shift`, sum of their squares, and by how much
+that sum is too large (Kahan's compensation). Rows without a class or a weight are left out.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ PLAIN_ROWS = 64
 def sum_first_rows(x: Array, labels: Array, weights: Array, enough: int, left: int, sums: Array) -> None:
     """Fill `sums` with number, first value, and sums of deviations from it and of their squares.
 
-    It looks at `enough` rows, and at more as long as `left` cells of class and column have no value yet.
+    It reads `enough` rows, and more as long as `left` pairs of class and column have no value yet.
     """
     for i in range(x.shape[0]):
         if left <= 0 and i >= enough:

@@ -1,11 +1,11 @@
-"""From joint to posterior."""
+"""From log joint probabilities to posteriors."""
 
 import numpy as np
 
 from deciban.kernels.compiled import Array, compiled
 
-# The exponential of less than this is 0, which takes the library longest to find.
-LEAST = -746.0
+# The exponential of less than this is 0, which takes the library longest to find out.
+LEAST_EXPONENT = -746.0
 
 
 @compiled
@@ -27,7 +27,7 @@ def normalize(log_joint: Array, log_prior: Array, logarithm: bool, posterior: Ar
         total = 0.0
         for c in range(log_joint.shape[1]):
             below = log_joint[i, c] - top
-            posterior[i, c] = 0.0 if below < LEAST else np.exp(below)
+            posterior[i, c] = 0.0 if below < LEAST_EXPONENT else np.exp(below)
             total += posterior[i, c]
         log_total = np.log(total)
         log_density[i] = top + log_total

@@ -5,168 +5,13 @@ class sums over columns in a fixed order, so a row scored alone has the same bit
 (NaN, or a negative code) and a weight of 0 add nothing.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from deciban.arrays import LARGEST
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.lanes import STEP, no_lanes, plus_scaled, put_lanes
-
-
-@inner
-def _settle(tile: Array, rows: int, start: int, slot: int, out: Array) -> None:
-    """Add what a tile [class, row] holds to its slot, and empty it."""
-    for i in range(rows):
-        for c in range(tile.shape[0]):
-            out[start + i, slot, c] += tile[c, i]
-            tile[c, i] = 0.0
-
-
-@compiled
-def score_normal(
-    x: Array, centre: Array, mean: Array, root: Array, offset: Array, weight: Array, slot: Array, column: Array,
-    tile: Array, out: Array,
-) -> bool:  # fmt: skip
-    """Add weight * (offset - ((x - centre - mean) * root)**2); False when a cell is infinite.
-
-    It goes by tiles of rows, so that the innermost loop, over the rows of one column and class, runs in registers:
-    `column` has room for one column of a tile, `tile` [class, row] for zeros.
-    """
-    finite = True
-    for start in range(0, x.shape[0], column.size):
-        rows = x.shape[0] - start if x.shape[0] - start < column.size else column.size
-        here = slot[0]
-        for j in range(x.shape[1]):
-            w = weight[j]
-            if w == 0.0:
-                continue
-            if slot[j] != here:
-                _settle(tile, rows, start, here, out)
-                here = slot[j]
-            for i in range(rows):
-                column[i] = x[start + i, j] - centre[j]
-                finite &= not np.isinf(column[i])
-            for c in range(mean.shape[1]):
-                m, r, o = mean[j, c], root[j, c], offset[j, c]
-                for i in range(rows):
-                    z = (column[i] - m) * r
-                    tile[c, i] += w * (o - z * z) if column[i] == column[i] else 0.0
-        _settle(tile, rows, start, here, out)
-    return finite
-
-
-@inner
-def _combine_columns(columns: Array, whiten: Array, g: int, m: int, count: int, rows: int, white: Array) -> None:
-    """Fill white[m] with the sum of whiten[g, m, k] * columns[k] over the first `count` columns of a tile."""
-    height, place = np.uint64(columns.shape[1]), np.uint64(0)
-    row = np.uint64(m * white.shape[1])
-    while place < np.uint64(rows):
-        a, b, c, d = no_lanes(), no_lanes(), no_lanes(), no_lanes()
-        here = place
-        for k in range(count):
-            factor = whiten[g, m, k]
-            a = plus_scaled(a, factor, columns, here)
-            b = plus_scaled(b, factor, columns, here + STEP)
-            c = plus_scaled(c, factor, columns, here + STEP + STEP)
-            d = plus_scaled(d, factor, columns, here + STEP + STEP + STEP)
-            here += height
-        put_lanes(a, white, row + place)
-        put_lanes(b, white, row + place + STEP)
-        put_lanes(c, white, row + place + STEP + STEP)
-        put_lanes(d, white, row + place + STEP + STEP + STEP)
-        place += STEP + STEP + STEP + STEP
-
-
-@compiled
-def score_joint_normal(
-    x: Array,
-    centre: Array,
-    whiten: Array,
-    reach: Array,
-    group: Array,
-    mean: Array,
-    offset: Array,
-    weight: float,
-    slot: int,
-    columns: Array,
-    white: Array,
-    distance: Array,
-    out: Array,
-) -> None:
-    """Add weight * (offset - |whiten (x - centre) - mean|**2), each class with the matrix of its group.
-
-    whiten[g, m, k] is what column k adds to whitened coordinate m, nothing from column reach[m] on. By tiles of rows:
-    every innermost loop runs over the rows of a tile, for which there is room in `columns` [column, row],
-    `white` [coordinate, row] and `distance`.
-    """
-    for start in range(0, x.shape[0], distance.size):
-        rows = x.shape[0] - start if x.shape[0] - start < distance.size else distance.size
-        for i in range(rows):
-            for k in range(x.shape[1]):
-                columns[k, i] = x[start + i, k] - centre[k]
-        last = -1
-        for c in range(group.size):
-            g = group[c]
-            if g != last:
-                for m in range(reach.size):
-                    _combine_columns(columns, whiten, g, m, reach[m], rows, white)
-                last = g
-            for i in range(rows):
-                distance[i] = 0.0
-            for m in range(reach.size):
-                here = mean[c, m]
-                for i in range(rows):
-                    z = white[m, i] - here
-                    distance[i] += z * z
-            for i in range(rows):
-                # coordinates that overflowed in both directions are as far as any
-                far = distance[i] if distance[i] == distance[i] else np.inf
-                out[start + i, slot, c] += weight * (offset[c] - far)
-
-
-@compiled
-def score_holed_normal(
-    x: Array, centre: Array, unit: Array, covariance: Array, group: Array, mean: Array, weight: float, slot: int,
-    kept: Array, root: Array, out: Array,
-) -> None:  # fmt: skip
-    """The same for rows with missing cells, whose columns are integrated out: each row factors a matrix of its own.
-
-    Here `covariance` and `mean` are in units of `unit`, and the normalising constant is added. `kept` has room for the
-    numbers of the columns, `root` for a matrix of them and one row more.
-    """
-    for i in range(x.shape[0]):
-        size = 0
-        constant = 0.0
-        for k in range(x.shape[1]):
-            if x[i, k] == x[i, k]:
-                kept[size] = k
-                size += 1
-                constant -= np.log(unit[k]) + 0.5 * np.log(2.0 * np.pi)
-        last = -1
-        log_root = 0.0
-        for c in range(group.size):
-            g = group[c]
-            if g != last:
-                log_root = 0.0
-                for a in range(size):  # Cholesky's factor of the matrix of the columns that are there
-                    for b in range(a + 1):
-                        total = covariance[g, kept[a], kept[b]]
-                        for k in range(b):
-                            total -= root[a, k] * root[b, k]
-                        root[a, b] = np.sqrt(total) if a == b else total / root[b, b]
-                    log_root += np.log(root[a, a])
-                last = g
-            distance = 0.0
-            for a in range(size):
-                k = kept[a]
-                total = (np.float64(x[i, k]) - centre[k]) / unit[k] - mean[c, k]
-                for b in range(a):
-                    total -= root[a, b] * root[x.shape[1], b]
-                white = total / root[a, a]
-                root[x.shape[1], a] = white
-                distance += white * white
-            if distance != distance:
-                distance = np.inf
-            out[i, slot, c] += weight * (constant - log_root - 0.5 * distance)
 
 
 @inner
@@ -217,9 +62,8 @@ def score_lookup(
             place = np.uint64(0)
             while place < width:
                 a, b, c = no_lanes(), no_lanes(), no_lanes()
-                wide = (
-                    place + STEP + STEP < width
-                )  # three at once: each pass over the columns costs as much as the sums
+                # three at once: each pass over the columns costs as much as the sums
+                wide = place + STEP + STEP < width
                 for j in range(first, last):
                     if codes[i, j] >= 0 and weight[j] != 0.0:
                         cell = np.uint64(start[j] + codes[i, j]) * width + place
@@ -278,19 +122,33 @@ def score_sparse_linear(
             out[i, slot, c] += weight * total[c]
 
 
+class BinaryTerms(NamedTuple):
+    """Weighted evidence of columns of flags: `one` where a cell is above the threshold, `zero` where it is not.
+
+    one, zero: column by class. gain: one - zero in lanes, unused unless all terms are `finite`. zeros: for each class,
+    the sum of the zeros of all columns that are not -inf. blocked: the number of those that are.
+    """
+
+    one: Array
+    zero: Array
+    gain: Array
+    zeros: Array
+    blocked: Array
+    finite: bool
+
+
 @inner
 def _exchange(
-    data: Array, indices: Array, first: int, last: int, threshold: float, one: Array, zero: Array, zeros: Array,
-    blocked: Array, total: Array,
-) -> None:  # fmt: skip
+    data: Array, indices: Array, first: int, last: int, threshold: float, terms: BinaryTerms, total: Array
+) -> None:
     """Fill `total` with the sum of `zero` over all columns, exchanged for `one` where a cell is above the threshold.
 
-    Terms of -inf are counted and not added, so that they can be taken back: `zeros` is the sum of the other zeros,
-    `blocked` the number of these. A missing cell takes its zero away.
+    Terms of -inf are counted and not added, so that they can be taken back. A missing cell takes its zero away.
     """
-    for c in range(zeros.size):
-        stops = blocked[c]
-        total[c] = zeros[c]
+    one, zero = terms.one, terms.zero
+    for c in range(terms.zeros.size):
+        stops = terms.blocked[c]
+        total[c] = terms.zeros[c]
         for k in range(first, last):
             value = np.float64(data[k])
             if value <= threshold:
@@ -311,44 +169,51 @@ def _exchange(
 
 @compiled
 def score_all_binary(
-    x: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array, blocked: Array, finite: bool,
-    columns: Array, ones: Array, above: Array, total: Array, out: Array,
-) -> None:  # fmt: skip
-    """score_binary for all columns together: each row starts from `zeros`, the sum of `zero` over columns.
+    x: Array,
+    threshold: float,
+    terms: BinaryTerms,
+    columns: Array,
+    ones: Array,
+    above: Array,
+    total: Array,
+    out: Array,
+) -> None:
+    """score_binary for all columns together: each row starts from the sum of all zeros.
 
-    To it `gain`, which is one - zero in lanes, is added where a cell is above the threshold. That will not do where a
-    cell is missing or the terms are not all `finite`: see _exchange. Weights are in the terms. `columns` are the
-    numbers of the columns, `ones` as many ones, `above` has room for them and one more, `total` for the terms of a row.
+    Its gains are added where a cell is above the threshold, or exchanged if a cell is missing or a term infinite.
+    `columns` are the numbers of the columns, `ones` as many ones, `above` has room for them and one more, `total` for
+    the terms of a row.
     """
+    zeros = terms.zeros
     for i in range(x.shape[0]):
-        count, whole = 0, finite
+        count, whole = 0, terms.finite
         for j in range(x.shape[1]):
             above[count] = j
             count += x[i, j] > threshold
             whole &= x[i, j] == x[i, j]
         if whole:
-            _sum_stored(ones, above, 0, count, False, 0.0, gain, total)
+            _sum_stored(ones, above, 0, count, False, 0.0, terms.gain, total)
             for c in range(zeros.size):
                 out[i, 0, c] += zeros[c] + total[c]
         else:
-            _exchange(x[i], columns, 0, columns.size, threshold, one, zero, zeros, blocked, total)
+            _exchange(x[i], columns, 0, columns.size, threshold, terms, total)
             for c in range(zeros.size):
                 out[i, 0, c] += total[c]
 
 
 @compiled
 def score_sparse_binary(
-    data: Array, indices: Array, indptr: Array, threshold: float, one: Array, zero: Array, gain: Array, zeros: Array,
-    blocked: Array, finite: bool, total: Array, out: Array,
-) -> None:  # fmt: skip
+    data: Array, indices: Array, indptr: Array, threshold: float, terms: BinaryTerms, total: Array, out: Array
+) -> None:
     """score_all_binary for rows in CSR form; what is not stored is below the threshold."""
+    zeros = terms.zeros
     for i in range(indptr.size - 1):
         first, last = indptr[i], indptr[i + 1]
-        if finite and _sum_stored(data, indices, first, last, True, threshold, gain, total):
+        if terms.finite and _sum_stored(data, indices, first, last, True, threshold, terms.gain, total):
             for c in range(zeros.size):
                 out[i, 0, c] += zeros[c] + total[c]
         else:
-            _exchange(data, indices, first, last, threshold, one, zero, zeros, blocked, total)
+            _exchange(data, indices, first, last, threshold, terms, total)
             for c in range(zeros.size):
                 out[i, 0, c] += total[c]
 

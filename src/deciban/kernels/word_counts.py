@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from deciban.arrays import SparseArrays
 from deciban.kernels.compiled import Array, compiled
 from deciban.kernels.text_arrays import LabelledTexts
+from deciban.sparse import SparseArrays
 
 
 @compiled

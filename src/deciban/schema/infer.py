@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats, decoded_cells, take_cells
+from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.checks import Unseen
@@ -17,6 +17,7 @@ from deciban.schema.looks_like import MeantAs, number_things, texts_meant_as
 from deciban.schema.reasons import GIVEN, ChosenBy, Reason
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.schema.union import union_schemas
+from deciban.tables.arrow import decoded_cells, take_cells
 from deciban.tables.cell_numbers import DATE_ORIGIN, TIME_ORIGIN, is_text
 from deciban.tables.table import Frame, Matrix, Table
 from deciban.text_tables import counted, listed

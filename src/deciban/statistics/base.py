@@ -36,11 +36,28 @@ class Statistic(Protocol):
         ...
 
 
-def remaining(have: Floats, taken: Floats) -> Floats:
-    """have - taken, refused where less than nothing would remain."""
-    left = have - taken
-    fractional = (have != np.floor(have)) | (taken != np.floor(taken))
-    allowed = np.where(fractional, FUZZ * np.maximum(have, taken), 0.0)
+S = TypeVar("S", bound=Statistic)
+
+
+def merged_classes(statistic: S, classes: int) -> S:
+    """The counts of all classes together, as of one class: those of the first half with the second, and so on."""
+    if classes == 0:
+        return statistic.place_classes(np.zeros(0, dtype=np.int64), 1)
+    while classes > 1:
+        half, size = classes // 2, (classes + 1) // 2
+        place = np.arange(classes)
+        first = np.where(place < half, place, np.where(place < 2 * half, -1, half))  # with the last of an odd number
+        second = np.where((place >= half) & (place < 2 * half), place - half, -1)
+        statistic = statistic.place_classes(first, size).merge(statistic.place_classes(second, size))
+        classes = size
+    return statistic
+
+
+def remaining(have: Floats, removed: Floats) -> Floats:
+    """have - removed; a ForgetError where less than nothing would remain."""
+    left = have - removed
+    fractional = (have != np.floor(have)) | (removed != np.floor(removed))
+    allowed = np.where(fractional, FUZZ * np.maximum(have, removed), 0.0)
     if np.any(left < -allowed):
         raise ForgetError(
             "these rows cannot be forgotten: more is taken away than was counted; "
@@ -52,11 +69,11 @@ def remaining(have: Floats, taken: Floats) -> Floats:
 def checked_scatter(
     left: Floats, before: Floats, rounding_error: Floats, weight: Floats, overall: Floats, strict: bool = True
 ) -> Floats:
-    """The scatter that remains of `before`: 0 where it is nothing but rounding, refused where it is mostly doubt.
+    """The scatter `left` of `before`: 0 where it is nothing but rounding, refused where rounding may be most of it.
 
-    Rows counted apart are kept apart to 31 digits. Of rows that were summed together with an outlier 16 digits of the
-    whole are known, and after the outlier is gone that may be none. What is left within a doubt that is below a
-    billionth of the column's `overall` variance is taken for 0. Nothing is refused unless `strict`.
+    Rows counted apart are known apart to 31 digits. Of rows that were summed together with an outlier only 16 digits of
+    the whole are known, so without the outlier there may be none left. What is left within a rounding error below a
+    billionth of the column's `overall` variance counts as 0. Nothing is refused unless `strict`.
     """
     share = np.divide(left, before, out=np.zeros_like(left), where=before > 0.0)
     if strict and np.any(share < -1e-12):

@@ -1,4 +1,4 @@
-"""Counts of real columns on dyadic cells."""
+"""Counts of real columns in dyadic bins."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,27 +9,30 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, scatter_to, summed
 from deciban.statistics.base import remaining
 
-# The most cells kept for a column, and the binary digits of a cell's number: together they set the resolution.
-MOST_CELLS = 1024
-CELL_DIGITS = 48
+# The most bins kept for a column, and the binary digits of a bin's number: together they set the resolution.
+MOST_BINS = 1024
+BIN_DIGITS = 48
 
-# So many values say about how fine the cells can be.
+# From so many values it is estimated how fine the bins can be.
 FIRST_VALUES = 1 << 12
 
-# What a double can be divided by and multiplied with, as an exponent.
+# Powers of two with exponents up to this can be divided by without overflow.
 SAFE_EXPONENT = 900
 
 
 @dataclass(frozen=True)
 class Column:
-    """The occupied cells of one column: cell k is [k, k + 1) * 2**exponent; counts are class by cell."""
+    """The occupied bins of one column.
+
+    cells: their numbers, in order; bin k is [k, k + 1) * 2**exponent. table: counts, class by bin.
+    """
 
     exponent: int
     cells: Floats
     table: Floats
 
     def coarser(self, exponent: int) -> "Column":
-        """The same counts on the cells of a larger (or the same) exponent, each of which holds whole cells of this."""
+        """The same counts in the bins of a larger (or the same) exponent, each of which is made of whole bins."""
         if exponent == self.exponent:
             return self
         parents = np.floor(np.ldexp(self.cells, self.exponent - exponent))
@@ -37,16 +40,16 @@ class Column:
         return Column(exponent, cells, summed(self.table, place, cells.size))
 
     def few_enough(self) -> "Column":
-        """The finest of the coarser counts that has no more than MOST_CELLS cells."""
+        """The finest of the coarser counts that have no more than MOST_BINS bins."""
         column = self
-        while column.cells.size > MOST_CELLS:
+        while column.cells.size > MOST_BINS:
             column = column.coarser(column.exponent + 1)
         return column
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Counts on the finest dyadic cells that are few enough to keep, for each column.
+    """Counts in the finest dyadic bins that are few enough to keep, for each column.
 
     How fine that is depends on the values alone, not on their order: counts of shards, each as fine as its own
     values allow, merge to just the counts of all rows together.
@@ -66,21 +69,21 @@ class Bins:
             used = ~np.isnan(x) & (labels >= 0) & (weights > 0.0)
             here = slice(None) if used.all() else used
             column = np.ascontiguousarray(x[here], dtype=np.float64)
-            counted.append(counted_column(column, labels[here], weights[here], classes, MOST_CELLS, CELL_DIGITS))
+            counted.append(counted_column(column, labels[here], weights[here], classes, MOST_BINS, BIN_DIGITS))
         return cls(tuple(counted))
 
     def merge(self, other: Self) -> "Bins":
-        merge_models = []
+        merged = []
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             cells, have, more, exponent = _aligned(mine, theirs)
-            merge_models.append(Column(exponent, cells, have + more).few_enough())
-        return Bins(tuple(merge_models))
+            merged.append(Column(exponent, cells, have + more).few_enough())
+        return Bins(tuple(merged))
 
     def remove(self, other: Self) -> "Bins":
         left = []
         for mine, theirs in zip(self.columns, other.columns, strict=True):
-            cells, have, taken, exponent = _aligned(mine, theirs)
-            table = remaining(have, taken)
+            cells, have, removed, exponent = _aligned(mine, theirs)
+            table = remaining(have, removed)
             kept = table.any(axis=0)
             left.append(Column(exponent, cells[kept], table[:, kept]))
         return Bins(tuple(left))
@@ -101,9 +104,9 @@ class Bins:
 
 
 def counted_column(x: Floats, labels: Codes, weights: Floats, classes: int, most: int, digits: int) -> Column:
-    """Values counted on the finest cells of which at most `most` are occupied, their numbers within `digits` digits.
+    """Values counted in the finest bins of which at most `most` are occupied, with numbers of `digits` binary digits.
 
-    Which cells these are is a property of the set of values, not of their order. `digits` are binary ones.
+    Which bins these are is a property of the set of values, not of their order.
     """
     if not x.size:
         return Column(-1074, np.zeros(0), np.zeros((classes, 0)))
@@ -111,30 +114,30 @@ def counted_column(x: Floats, labels: Codes, weights: Floats, classes: int, most
     scaled = -SAFE_EXPONENT < exponent < SAFE_EXPONENT
     x, scale = (x, float(np.ldexp(1.0, -exponent))) if scaled else (np.ldexp(x, -exponent), 1.0)
     keys = np.full(1 << (4 * min(most, x.size) - 1).bit_length(), np.nan)
-    place = kernels.occupy_cells(x, 0, scale, most, 0, keys)
-    while place < x.size:  # too many: the cells nest, so halving the resolution keeps what was found
+    place = kernels.occupy_bins(x, 0, scale, most, 0, keys)
+    while place < x.size:  # too many: bins nest, so halving the resolution keeps what was found
         found = np.unique(np.floor(0.5 * keys[~np.isnan(keys)]))
         exponent, scale = exponent + 1, 0.5 * scale
         keys[:] = np.nan
-        kernels.occupy_cells(found, 0, 1.0, most, 0, keys)
-        place = kernels.occupy_cells(x, place, scale, most, found.size, keys)
+        kernels.occupy_bins(found, 0, 1.0, most, 0, keys)
+        place = kernels.occupy_bins(x, place, scale, most, found.size, keys)
     places = np.flatnonzero(~np.isnan(keys))
     places = places[np.argsort(keys[places])]
     columns = np.zeros(keys.size, dtype=np.int64)
     columns[places] = np.arange(places.size)
     table = np.zeros((classes, places.size))
-    kernels.count_cells(x, labels, weights, scale, keys, columns, table)
+    kernels.count_bins(x, labels, weights, scale, keys, columns, table)
     return Column(exponent, keys[places], table)
 
 
 def _first_exponent(x: Floats, most: int, digits: int) -> int:
-    """An exponent that is not too large, near the one to be found: that of the first values, with the digits of all."""
+    """An exponent to start from, no larger than the final one: that of the first values, with the digits of all."""
     largest = float(np.abs(x).max())
     if largest == 0.0:
         return -1074
     top = int(np.frexp(largest)[1])
     low = max(-1074, top - digits)
-    high = max(low, top + 1)  # where the cells are -1 and 0
+    high = max(low, top + 1)  # where the bins are -1 and 0
     few = np.sort(x[:FIRST_VALUES])
     while low < high:
         middle = (low + high) // 2
@@ -146,7 +149,7 @@ def _first_exponent(x: Floats, most: int, digits: int) -> int:
 
 
 def _aligned(mine: Column, theirs: Column) -> tuple[Floats, Floats, Floats, int]:
-    """The cells of both at the coarser of their exponents, the counts of each, and that exponent."""
+    """The bins of both at the coarser of their exponents, the counts of each, and that exponent."""
     exponent = max(mine.exponent, theirs.exponent)
     mine, theirs = mine.coarser(exponent), theirs.coarser(exponent)
     cells = np.union1d(mine.cells, theirs.cells)

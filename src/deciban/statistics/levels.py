@@ -44,8 +44,8 @@ class Levels:
     def remove(self, other: Self) -> "Levels":
         pairs = []
         for j, (mine, theirs) in enumerate(zip(self._columns(), other._columns(), strict=True)):
-            levels, have, taken = _aligned(mine, theirs, j)
-            pairs.append(occurring(levels, remaining(have, taken)))
+            levels, have, removed = _aligned(mine, theirs, j)
+            pairs.append(occurring(levels, remaining(have, removed)))
         return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
 
     def scale(self, factor: float) -> "Levels":

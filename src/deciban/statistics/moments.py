@@ -8,17 +8,20 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, scatter_to
 from deciban.errors import BadCell
-from deciban.statistics.base import checked_scatter, remaining
+from deciban.statistics.base import checked_scatter, merged_classes, remaining
 from deciban.statistics.exact import minus, plus, quotient, times, two_sum
 
-# Rows of a class that the first guess of its mean is made of.
+# Rows of a class whose mean is the first guess of the class's mean.
 GUESS_ROWS = 32
 
 # Means and deviations beyond this are a reason to look for cells that are too large.
 SUSPICIOUS = 0.001 * float(TOO_LARGE)
 
-# A sum of squares may be wrong by this share.
-DOUBT = 4.0 * 2.0**-52
+# The share by which a sum of squares may be wrong.
+SUM_ERROR = 4.0 * 2.0**-52
+
+# A mean below this share of the standard deviation is rounding.
+ROUNDED_MEAN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Moments:
             scatter = minus((second, -rest), times((first, 0.0), step))
             if not (~there | ((np.abs(mean[0]) < SUSPICIOUS) & (second < n * SUSPICIOUS**2))).all():
                 refuse_too_large(numbers)
-        return cls(np.where(there, np.stack([n, *mean, *scatter, DOUBT * second]), 0.0))
+        return cls(np.where(there, np.stack([n, *mean, *scatter, SUM_ERROR * second]), 0.0))
 
     @property
     def weight(self) -> Floats:
@@ -88,12 +91,12 @@ class Moments:
         left[3:, checked_scatter(left[3], self.scatter, left[5], left[0], overall.variance()) == 0.0] = 0.0
         return Moments(left)
 
-    def left_out(self, x: Floats, labels: Codes, taken: Floats, column: int) -> "Moments":
-        """What is left of a column in the class of each of its cells x without that cell: a column for each cell."""
+    def left_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "Moments":
+        """The moments of a column in the class of each of its cells x without that cell: one column for each cell."""
         weight, mean, low, scatter, rest, rounding_error = self.array[:, labels, column]
-        left = weight - taken
+        left = weight - removed
         left = np.where(left > 1e-12 * weight, left, 0.0)
-        share = np.divide(taken, left, out=np.zeros_like(left), where=left > 0.0)
+        share = np.divide(removed, left, out=np.zeros_like(left), where=left > 0.0)
         away = (x - mean) - low
         before = scatter + rest
         scatter = before - share * weight * away**2
@@ -113,11 +116,11 @@ class Moments:
 
     def over_classes(self) -> "Moments":
         """The moments of all classes together, as of one class."""
-        array = self.array if self.array.shape[1] else Moments.empty(1, self.array.shape[2]).array
-        while (classes := array.shape[1]) > 1:  # the first half and the second, class by class
-            merge_models = Moments(array[:, : classes // 2]).merge(Moments(array[:, classes // 2 : classes // 2 * 2]))
-            array = np.concatenate([merge_models.array, array[:, classes // 2 * 2 :]], axis=1)
-        return Moments(array)
+        return merged_classes(self, self.array.shape[1])
+
+    def comparable(self) -> tuple[Floats, ...]:
+        """What counts of the same rows have in common to seven digits, whatever batches they were counted in."""
+        return comparable_moments(self.weight, self.mean, self.scatter)
 
     def variance(self, ddof: float = 0.0) -> Floats:
         """scatter / (weight - ddof); zero where nothing was counted."""
@@ -129,7 +132,7 @@ class Moments:
 def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> tuple[Floats, Floats]:
     """Numbers near the means, and the sums of the deviations from them; see `kernels.moments`.
 
-    Where the first guess of a mean was poor against the spread, all is summed once more about the mean just found.
+    Where the first guess of a mean was far off, beside the spread, all is summed once more about the mean just found.
     """
     shape = (classes, numbers.shape[1])
     shift = _guessed_means(numbers, labels, weights, shape)
@@ -185,16 +188,22 @@ def _combined(one: Floats, other: Floats, weight: Floats, sign: float) -> Floats
 
     The update of Chan, Golub and LeVeque, and its inverse.
     """
-    n1, mean1, scatter1, doubt1 = one[0], (one[1], one[2]), (one[3], one[4]), one[5]
-    n2, mean2, scatter2, doubt2 = other[0], (other[1], other[2]), (sign * other[3], sign * other[4]), other[5]
+    n1, mean1, scatter1, error1 = one[0], (one[1], one[2]), (one[3], one[4]), one[5]
+    n2, mean2, scatter2, error2 = other[0], (other[1], other[2]), (sign * other[3], sign * other[4]), other[5]
     with np.errstate(all="ignore"):  # where one of the weights is 0 another array is chosen
         share = quotient(sign * n2, weight)
         delta = minus(mean2, mean1)
         mean = plus(mean1, times(delta, share))
         between = times(times(delta, delta), times((n1, 0.0), share))
         scatter = plus(plus(scatter1, scatter2), between)
-    both = np.stack([weight, *mean, *scatter, doubt1 + doubt2])
+    both = np.stack([weight, *mean, *scatter, error1 + error2])
     return np.select([n2 == 0.0, n1 == 0.0, weight == 0.0], [one, other, np.zeros_like(both)], both)
+
+
+def comparable_moments(weight: Floats, mean: Floats, scatter: Floats) -> tuple[Floats, ...]:
+    """Weight, mean and scatter without signs of zero and without means that are nothing but rounding."""
+    spread = np.sqrt(np.maximum(scatter, 0.0) / np.maximum(weight, 1e-300))
+    return weight, np.where(np.abs(mean) > ROUNDED_MEAN * spread, mean, 0.0) + 0.0, scatter + 0.0
 
 
 def refuse_too_large(numbers: Numbers) -> None:

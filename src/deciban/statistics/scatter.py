@@ -7,9 +7,9 @@ import numpy as np
 
 from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, scatter_to
-from deciban.statistics.base import checked_scatter, remaining
+from deciban.statistics.base import checked_scatter, merged_classes, remaining
 from deciban.statistics.exact import minus, plus, quotient, times, two_sum
-from deciban.statistics.moments import refuse_too_large
+from deciban.statistics.moments import comparable_moments, refuse_too_large
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,8 @@ class Scatter:
             rows = order[ends[c - 1] if c else 0 : ends[c]]
             result.weight[c] = weights[rows].sum()
             _fill_class(result, c, numbers[rows].astype(np.float64, copy=False), weights[rows])
-        if (
-            not np.abs(result.mean).max(initial=0.0) + np.sqrt(result.rounding_error.max(initial=0.0))
-            < 1e-12 * TOO_LARGE
-        ):
+        largest = np.abs(result.mean).max(initial=0.0) + np.sqrt(result.rounding_error.max(initial=0.0))
+        if not largest < 1e-12 * TOO_LARGE:
             refuse_too_large(numbers)
         return result
 
@@ -60,12 +58,9 @@ class Scatter:
         left = _combined(self, other, remaining(self.weight, other.weight), -1.0)
         left.rounding_error[left.weight == 0.0] = 0.0
         overall = np.maximum(left.over_classes()._diagonal(), 0.0) / max(left.weight.sum(), 1e-300)
-        gone = (
-            checked_scatter(
-                left._diagonal(), self._diagonal(), left.rounding_error, left.weight[:, None], overall, strict
-            )
-            == 0.0
-        )
+        weight = left.weight[:, None]
+        checked = checked_scatter(left._diagonal(), self._diagonal(), left.rounding_error, weight, overall, strict)
+        gone = checked == 0.0
         for array in (left.scatter, left.scatter_low):
             array[gone[:, :, None] | gone[:, None, :]] = 0.0
         return left
@@ -92,16 +87,11 @@ class Scatter:
 
     def over_classes(self) -> "Scatter":
         """The scatter of all classes together, as of one class."""
-        total = self if self.weight.size else Scatter.empty(1, self.mean.shape[1])
-        while (half := total.weight.size // 2) > 0:
-            first, second, last = (total._some(*ends) for ends in ((0, half), (half, 2 * half), (2 * half, None)))
-            merge_models = first.merge(second)
-            total = Scatter(*map(np.concatenate, zip(merge_models._arrays(), last._arrays(), strict=True)))
-        return total
+        return merged_classes(self, self.weight.size)
 
-    def _some(self, first: int, last: int | None) -> "Scatter":
-        """Some of the classes."""
-        return Scatter(*(array[first:last] for array in self._arrays()))
+    def comparable(self) -> tuple[Floats, ...]:
+        """What counts of the same rows have in common to seven digits, whatever batches they were counted in."""
+        return comparable_moments(self.weight[:, None], self.mean, self._diagonal())
 
 
 def _combined(one: Scatter, other: Scatter, weight: Floats, sign: float) -> Scatter:

@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, scatter_to
+from deciban.arrays import Codes, Floats, Integers, Numbers, scatter_to
+from deciban.sparse import SparseRows
 from deciban.statistics.base import remaining
 
 

@@ -41,8 +41,8 @@ class Tuples:
         return Tuples(levels, tuples, have + more)
 
     def remove(self, other: Self) -> "Tuples":
-        levels, tuples, have, taken = _aligned(self, other)
-        return Tuples(levels, tuples, remaining(have, taken))._canonical()
+        levels, tuples, have, removed = _aligned(self, other)
+        return Tuples(levels, tuples, remaining(have, removed))._canonical()
 
     def scale(self, factor: float) -> "Tuples":
         return Tuples(self.levels, self.tuples, self.table * factor)

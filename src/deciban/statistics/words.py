@@ -8,9 +8,10 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, SparseArrays, SparseRows, scatter_to, summed
+from deciban.arrays import Codes, Floats, Integers, scatter_to, summed
 from deciban.errors import ForgetError
 from deciban.kernels.text_arrays import LabelledTexts
+from deciban.sparse import SparseArrays, SparseRows
 from deciban.statistics.base import remaining
 from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, buckets_beyond
 
@@ -85,6 +86,11 @@ class Words:
     def in_sorted_order(self) -> "Words":
         """The same words in the order of their bytes: equal counts are then equal in all."""
         return self._with_columns([_sorted(*column) for column in self._columns()], self.texts)
+
+    def comparable(self) -> tuple[object, ...]:
+        """What counts of the same texts have in common, in whatever order these came."""
+        ordered = self.in_sorted_order
+        return ordered.vocabularies, ordered.counts, ordered.texts, ordered.most
 
     def merge(self, other: Self) -> "Words":
         found = [_bounded(_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats, SparseRows
+from deciban.arrays import Floats
 from deciban.counts import Counts
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
 from deciban.schema.schema import Schema
+from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
-from deciban.statistics.bins import MOST_CELLS
+from deciban.statistics.bins import MOST_BINS
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.tune.tuning import Tuning
 
@@ -177,7 +178,7 @@ def _(statistic: Bins, template: Bins, classes: int) -> None:
     require(len(statistic.columns) == len(template.columns), "cells are not those of each column")
     for column in statistic.columns:
         require(-1100 <= column.exponent <= 1100, "cells have no such width")
-        require(column.cells.ndim == 1 and column.cells.size <= MOST_CELLS, "there are too many cells")
+        require(column.cells.ndim == 1 and column.cells.size <= MOST_BINS, "there are too many cells")
         require(np.isfinite(column.cells).all() and (np.diff(column.cells) > 0.0).all(), "cells are not in order")
         require((column.cells == np.floor(column.cells)).all(), "a cell has no number")
         require(column.table.shape == (classes, column.cells.size), "counts are not one a class and cell")

@@ -26,15 +26,15 @@ from deciban.errors import ModelFileError
 MAGIC = b"deciban\n"
 CHECKSUM_BYTES = 32
 
-# Lists and objects in a header; each column of a model has a few.
+# The most lists and objects in a header; each column of a model has a few.
 MOST_NESTED = 1 << 20
 
-# Bytes of a header, and how many of a file are read at once.
+# The most bytes of a header, and how many bytes of a file are read at once.
 LONGEST_HEADER = 1 << 30
-PIECE_BYTES = 1 << 22
+READ_BYTES = 1 << 22
 
 # How every header begins.
-FIRST = b'{"format":'
+HEADER_START = b'{"format":'
 
 ARRAY_TYPES: dict[str, np.dtype[Any]] = {
     "float64": np.dtype("<f8"),
@@ -57,7 +57,7 @@ def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a model file does; nothing else than a file is opened."""
+    """Whether a file begins as a model file does; pipes and devices are not opened."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -65,20 +65,20 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, memoryview]:
-    """The header and the bytes of the arrays of a file that is whole; a ModelFileError for any other.
+    """The header and the bytes of the arrays of a model file; a ModelFileError for a damaged or any other file.
 
-    No more is read than a model of this header has, and what is read is kept only when its checksum is right.
+    No more is read than a model with this header has, and nothing is kept unless the checksum is right.
     """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise ModelFileError(f"{path}: this is a pipe or a device, and no model file; give the name of a file")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        start = file.read(16 + len(FIRST))
+        start = file.read(16 + len(HEADER_START))
         if not start.startswith(MAGIC):
             raise ModelFileError(f"{path}: this is not a model file; one is written by `deciban fit` or clf.save()")
         length = int.from_bytes(start[8:16], "little")
         fits = length <= LONGEST_HEADER and 16 + length + CHECKSUM_BYTES <= size
-        if start[16:] != FIRST or length % 8 or not fits:  # before much is read
+        if start[16:] != HEADER_START or length % 8 or not fits:  # before much is read
             raise _damaged(path, f"{size} bytes do not hold the header it begins with")
         header = _header(path, _text(path, file, length))
         held = bytes_of_arrays(header)
@@ -98,11 +98,11 @@ def _damaged(path: Any, what: str) -> ModelFileError:
 
 
 def _text(path: Any, file: BinaryIO, length: int) -> bytes:
-    """The bytes of the header, read as long as they can be text."""
+    """The bytes of the header; reading stops at the first that cannot be text."""
     file.seek(16)
     pieces = []
     while length > 0:
-        piece = file.read(min(length, PIECE_BYTES))
+        piece = file.read(min(length, READ_BYTES))
         if not piece or b"\0" in piece:
             raise _damaged(path, "its header is no text")
         pieces.append(piece)
@@ -111,17 +111,17 @@ def _text(path: Any, file: BinaryIO, length: int) -> bytes:
 
 
 def _checksum(file: BinaryIO, size: int) -> bytes:
-    """Of so many bytes from the beginning."""
+    """The SHA-256 of the first `size` bytes."""
     file.seek(0)
     digest = hashlib.sha256()
-    while size > 0 and (piece := file.read(min(size, PIECE_BYTES))):
+    while size > 0 and (piece := file.read(min(size, READ_BYTES))):
         digest.update(piece)
         size -= len(piece)
     return digest.digest()
 
 
 def bytes_of_arrays(header: Any) -> int:
-    """How many bytes the arrays take that a header names, filled up; what is no array is told when it is read."""
+    """The bytes that the arrays of a header take, with padding; what is no array is refused when it is read."""
     total, waiting = 0, [header]
     while waiting:
         node = waiting.pop()
@@ -188,6 +188,6 @@ class ArrayReader:
         return np.asarray(array.astype(array.dtype.newbyteorder("=")))
 
     def finish(self) -> None:
-        """Nothing may be left over."""
+        """A ValueError if bytes are left over."""
         if self._at != len(self._content):
             raise ValueError(f"{len(self._content) - self._at} bytes are left over behind its arrays")

@@ -1,7 +1,7 @@
-"""One change of a model file at a time: who reads it, changes it and replaces it lets nobody else do so meanwhile.
+"""A lock on a model file while a command reads, changes and replaces it, so that no other command does so meanwhile.
 
-The lock is on the file itself and ends with the process, whatever ends it: nothing is left behind. The file is replaced
-by renaming, so whoever has waited looks whether it still has the name.
+The lock is on the file itself and ends with the process, whatever ends it: no lock file is left behind. The file is
+replaced by renaming, so a process that has waited checks whether the file that it locked still has the name.
 """
 
 import errno
@@ -11,19 +11,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Seconds that a command waits for another one, and between two looks.
+# Seconds that a command waits for another one, and between two attempts.
 LONGEST_WAIT = 600.0
 PAUSE = 0.05
 
-# What systems say that cannot lock this file.
-CANNOT = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
+# Errors of systems that cannot lock this file.
+CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
 @contextmanager
 def changing(path: str | os.PathLike[str], tell: Callable[[str], None]) -> Iterator[None]:
-    """While it lasts, no other process that asks in this way changes the model file; `tell` is told what is waited for.
+    """While it lasts, no other process that uses this function changes the model file.
 
-    A TimeoutError where another one does not end.
+    `tell` is called with a message if there is something to wait for; a TimeoutError if that takes too long.
     """
     lock = _locked(os.fspath(path), tell) if os.path.isfile(path) else None
     try:
@@ -40,11 +40,11 @@ def _locked(path: str, tell: Callable[[str], None]) -> int | None:
     while True:
         file = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
         try:
-            if _try_lock(file) and _is_still(file, path):
+            if _try_lock(file) and _still_has_name(file, path):
                 return file
         except OSError as problem:
             os.close(file)
-            if problem.errno not in CANNOT:
+            if problem.errno not in CANNOT_LOCK:
                 raise
             tell(f"{path}: files cannot be locked here; let only one command at a time change this one")
             return None
@@ -62,7 +62,7 @@ def _locked(path: str, tell: Callable[[str], None]) -> int | None:
         time.sleep(PAUSE)
 
 
-if sys.platform == "win32":  # where a file that is open cannot be replaced: another one stands for it
+if sys.platform == "win32":  # where an open file cannot be replaced: another file is locked for it
     import hashlib
     import msvcrt
     import tempfile
@@ -78,7 +78,7 @@ if sys.platform == "win32":  # where a file that is open cannot be replaced: ano
             return False
         return True
 
-    def _is_still(file: int, path: str) -> bool:
+    def _still_has_name(file: int, path: str) -> bool:
         return True
 
 else:
@@ -94,5 +94,5 @@ else:
             return False
         return True
 
-    def _is_still(file: int, path: str) -> bool:
+    def _still_has_name(file: int, path: str) -> bool:
         return os.path.samestat(os.fstat(file), os.stat(path))

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.arrays import SparseRows
 from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
@@ -25,6 +24,7 @@ from deciban.fitted import Origin
 from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
 from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema
+from deciban.sparse import SparseRows
 from deciban.statistics import STATISTICS, Bins, Combined, Scatter, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.store.layout import ARRAY_TYPES, ArrayReader

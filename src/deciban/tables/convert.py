@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from deciban.arrays import SparseRows, repeated
 from deciban.errors import DataError, UsageError
+from deciban.sparse import SparseRows
+from deciban.tables.arrow import repeated
 from deciban.tables.cell_numbers import is_text, plain_type
 from deciban.tables.table import Frame, Matrix, SparseMatrix, Table
 

@@ -5,7 +5,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from deciban.arrays import Numbers, SparseRows
+from deciban.arrays import Numbers
+from deciban.sparse import SparseRows
 
 
 class Readable(Protocol):

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view, with_each
+from deciban.arrays import Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
+from deciban.sparse import SparseRows
+from deciban.tables.arrow import with_each
 from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
 from deciban.tables.readable import Readable
 from deciban.text_tables import class_name

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers, SparseRows, in_lanes, kernel_view, log, summed_cells
+from deciban.arrays import Flags, Floats, Integers, in_lanes, kernel_view, log, summed_cells
 from deciban.errors import BadCell
 from deciban.families.bernoulli import Exchange
 from deciban.families.estimates import Parameters
@@ -28,6 +28,7 @@ from deciban.kernels.text_arrays import (
     PresenceTable,
     ShareTable,
 )
+from deciban.sparse import SparseRows
 
 
 @dataclass(frozen=True)

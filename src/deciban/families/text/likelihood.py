@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import CORES, Floats, Integers, SparseRows, decoded_cells
+from deciban.arrays import CORES, Floats, Integers
 from deciban.families.bases import BaseLikelihood
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
@@ -20,8 +20,10 @@ from deciban.families.text.options import TextOptions
 from deciban.families.text.term_weights import TermWeights, row_sums
 from deciban.families.text.word_counts import WordCounts
 from deciban.kernels.text_arrays import LeftOutTexts, UnknownWords
+from deciban.sparse import SparseRows
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, buckets_beyond, shown_word
 from deciban.statistics.words import counts_by_text
+from deciban.tables.arrow import decoded_cells
 
 # So many words are worth a second thread.
 MANY_WORDS = 1 << 14

@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from deciban.arrays import Floats, SparseRows
+from deciban.arrays import Floats
+from deciban.sparse import SparseRows
 
 Amounts = Literal["count", "log", "root"]
 

@@ -5,7 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers, SparseRows, summed_cells
+from deciban.arrays import Floats, Integers, summed_cells
+from deciban.sparse import SparseRows
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import Words
 

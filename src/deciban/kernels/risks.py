@@ -9,7 +9,7 @@ from deciban.kernels.compiled import Array, compiled
 def least_risk(
     posterior: Array, loss: Array, constant: Array, best: Array, risk: Array, second: Array, second_risk: Array
 ) -> None:
-    """The decision of least expected loss of each row and the next one; ties go to the first.
+    """Fill the decision of least expected loss of each row and the second best; ties go to the first.
 
     `loss` is row by decision by truth, with one row where it is the same for all; `constant` says which decisions then
     cost the same whatever is true, to the bit.

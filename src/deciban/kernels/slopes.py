@@ -1,4 +1,4 @@
-"""What tuning tries many times over."""
+"""How the log-likelihood changes with the weight of one more piece of evidence."""
 
 from deciban.kernels.compiled import Array, compiled
 
@@ -9,8 +9,8 @@ def weight_slope(
 ) -> None:
     """Add to `sums` the slope and the curvature of the log-likelihood in the weight of one more piece of evidence.
 
-    Row i is in cell cells[i] (none if that is negative), of which `evidence` says evidence[cell, class], but of the
-    row's own class own[cell, class]: what it says without the row.
+    Row i has the combination of levels v = cells[i] (none if that is negative). Its evidence is evidence[v, class], but
+    for the row's own class own[v, class], which is the evidence without the row.
     """
     slope, curvature = 0.0, 0.0
     for i in range(cells.size):
