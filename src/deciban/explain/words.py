@@ -23,14 +23,14 @@ DECIBANS = 10.0 / np.log(10.0)
 MOST_WORDS_NAMED = 12
 MOST_CHARACTERS = 1_000
 
-# Absent words that are named, and what each of them says at least.
+# Absent words that are named, and the decibans that each of them has at least.
 MOST_ABSENT = 6
 LEAST_ABSENT = 0.05
 
 
 @dataclass(frozen=True)
 class WordEvidence:
-    """A word of a text: how much of it there is, and what it says in decibans for one class against another."""
+    """A word of a text: its amount, and its evidence for one class against another, in decibans."""
 
     word: str
     amount: float
@@ -42,11 +42,11 @@ class WordEvidence:
 
 @dataclass(frozen=True)
 class TextEvidence:
-    """What a text says for one class against another, word by word: all terms of a sum.
+    """The evidence of a text for one class against another, word by word: all terms of a sum.
 
-    words: those in the text, the most telling first. Where absence is evidence too (`Text(kind="bernoulli")`), absent:
-        the absent words that say most by that; more_absent, more_absent_decibans: how many more are absent, and what
-        they say together. tokens: what of the text is a word.
+    words: those in the text, those of most evidence first. Where absence is evidence too (`Text(kind="bernoulli")`),
+        absent: the absent words of most evidence; more_absent, more_absent_decibans: how many more are absent, and
+        their evidence together. tokens: what of the text is a word.
     """
 
     column: str
@@ -63,7 +63,7 @@ class TextEvidence:
 
     @property
     def terms(self) -> list[tuple[str, float]]:
-        """What adds up to all that the text says; absent words are in brackets."""
+        """What adds up to the evidence of the text; absent words are in brackets."""
         terms = [(word.word, word.decibans) for word in self.words]
         terms += [(f"(no {word.word})", word.decibans) for word in self.absent]
         if self.more_absent:
@@ -76,7 +76,7 @@ class TextEvidence:
 
     @property
     def marked(self) -> str:
-        """The text itself, the words that say most in brackets with what they say."""
+        """The text itself, the words of most evidence in brackets with their decibans."""
         text = self.text[: 10 * MOST_CHARACTERS]
         parts, end = [], 0
         for first, last, value in sorted(self._marks(text)):
@@ -86,14 +86,14 @@ class TextEvidence:
         return _on_one_line("".join([*parts, text[end:]]), cut=len(text) < len(self.text))
 
     def _marks(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where the words that say most begin and end in the text, and what is said of them there."""
+        """Where the words of most evidence begin and end in the text, and what is written there."""
         units = [
             unit
             for unit in _words_in(text, self.tokens.lowercase, self.tokens.strip_accents)
             if len(unit[0]) >= self.tokens.shortest and unit[0] not in self.tokens.stop_words
         ]
         marked: set[int] = set()
-        for word in self.words[:MOST_WORDS_NAMED]:  # of n-grams that overlap the one that says most is marked
+        for word in self.words[:MOST_WORDS_NAMED]:  # of n-grams that overlap the one of most evidence is marked
             value = f" {word.decibans:+.1f}"
             size = word.word.count(" ") + 1
             for k in range(len(units) - size + 1):
@@ -101,7 +101,7 @@ class TextEvidence:
                 if " ".join(units[u][0] for u in here) == word.word and marked.isdisjoint(here):
                     marked.update(here)
                     yield units[k][1], units[k + size - 1][2], value
-                    value = ""  # said once for all times that it is there
+                    value = ""  # written once for all times that it is there
 
     def __str__(self) -> str:
         named = [word for word in self.words[:MOST_WORDS_NAMED] if round(word.decibans, 1) != 0.0]
@@ -146,7 +146,7 @@ def _on_one_line(text: str, cut: bool) -> str:
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text of one row, cut into words once for all that an explanation says of it."""
+    """A text of one row, cut into words once for the whole explanation."""
 
     block: int
     name: str
@@ -155,11 +155,11 @@ class TokenizedText:
     column: TextColumn
 
     def formula(self, label: int) -> str | None:
-        """How its likelihood was found for a class; None where it says nothing."""
+        """How its likelihood was found for a class; None where it is no evidence."""
         return self.column.formula(self.known, label)
 
     def evidence(self, weight: float, best: int, other: int) -> TextEvidence | None:
-        """What it says for one class against another; None where it says nothing."""
+        """Its evidence for one class against another; None where it is none."""
         vocabulary = self.column.words
         if weight == 0.0 or self.known is None or not len(vocabulary):
             return None
@@ -196,7 +196,7 @@ def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
 
 @dataclass(frozen=True)
 class TopWord:
-    """A word that tells a class: in decibans for it against all others, and its counts there and elsewhere."""
+    """A word that is typical of a class: its evidence for it against all others, and its counts there and elsewhere."""
 
     word: str
     decibans: float
@@ -205,7 +205,7 @@ class TopWord:
 
 
 class TopWords(list[TopWord]):
-    """Words that tell a class, the most telling first; print them."""
+    """Words that are typical of a class, the most typical first; print them."""
 
     def __str__(self) -> str:
         lines = [("word", "decibans", "in class", "elsewhere")]
@@ -231,19 +231,19 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
 
 
 def top_words(column: TextColumn, label: int, most: int) -> TopWords:
-    """The words by which the texts of a class are known: those that say most, times how often they say it.
+    """The words by which the texts of a class are known: those of most evidence, times how often they are there.
 
-    Of those that say the same, the first in the alphabet.
+    Of equals, the first in the alphabet.
     """
     counts, total = column.counts.counts[:, label], column.counts.total
     own, rest = _share(column, counts), _share(column, total - counts)
-    said = np.log(own) - np.log(rest)
-    telling = own * said
-    least = np.partition(telling, -most)[-most] if 0 < most < telling.size else 0.0
-    enough = np.flatnonzero((telling >= least) & (said > 0.0))
-    order = sorted(enough.tolist(), key=lambda k: (-telling[k], column.words[k]))[:most]
+    evidence = np.log(own) - np.log(rest)
+    gain = own * evidence
+    least = np.partition(gain, -most)[-most] if 0 < most < gain.size else 0.0
+    enough = np.flatnonzero((gain >= least) & (evidence > 0.0))
+    order = sorted(enough.tolist(), key=lambda k: (-gain[k], column.words[k]))[:most]
     return TopWords(
-        TopWord(column.words.shown(k), float(DECIBANS * said[k]), float(counts[k]), float(total[k] - counts[k]))
+        TopWord(column.words.shown(k), float(DECIBANS * evidence[k]), float(counts[k]), float(total[k] - counts[k]))
         for k in order
     )
 

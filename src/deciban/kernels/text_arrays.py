@@ -70,7 +70,7 @@ class UnknownWords(NamedTuple):
 
 
 class Numbering(NamedTuple):
-    """The numbers of the words of texts, those of text k from bounds[k] to bounds[k + 1], as far as `state` says.
+    """The numbers of the words of texts, those of text k from bounds[k] to bounds[k + 1], as far as `state` has come.
 
     `hashes` is room for RUN words.
     """

@@ -4,7 +4,7 @@ A `WordIndex` has the bytes of all words, one behind the other (`text`), and whe
 It is searched by `entries` in open addressing: two numbers that are the key of a word, its own number and its hash; or
 zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide.
 
-Kernels allocate nothing. Where room is short they return False, and `state` says where to go on when there is more.
+Kernels allocate nothing. Where room is short they return False, and `state` has the place to go on from.
 """
 
 from typing import Any

@@ -44,7 +44,7 @@ class Text(TextOptions):
     lowercase : bool, default=True
         Whether capital letters are made small.
     strip_accents : bool, default=False
-        Whether letters lose their accents; also None or "unicode", as scikit-learn says it.
+        Whether letters lose their accents; also None or "unicode", as in scikit-learn.
     stop_words : sequence of str, default=()
         Words that are left out.
     tokenizer : callable or None, default=None

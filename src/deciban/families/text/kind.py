@@ -16,10 +16,10 @@ from deciban.sparse import SparseRows
 
 
 class WordScores(NamedTuple):
-    """What one text says for each class as a sum over words, which are numbers in the vocabulary.
+    """The evidence of one text for each class as a sum over words, which are numbers in the vocabulary.
 
     present: the score of each known word of the text, word by class. absent, absent_scores: words that are not in it
-    and what that says, where absence is evidence too.
+    and their scores, where absence is evidence too.
     """
 
     present: Floats
@@ -28,7 +28,7 @@ class WordScores(NamedTuple):
 
 
 class Kind(Protocol):
-    """What the words of a column say of each class."""
+    """The evidence that the words of a column are for each class."""
 
     def __init__(self, counts: WordCounts, options: TextOptions) -> None: ...
 
@@ -42,7 +42,7 @@ class Kind(Protocol):
         ...
 
     def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
-        """Add to out[row, slot, class] what texts say, times a weight, from the amounts of their words."""
+        """Add to out[row, slot, class] the evidence of texts, times a weight, from the amounts of their words."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Kind(Protocol):
         ...
 
     def score_left_out(self, rows: SparseRows, left: LeftOutTexts, part: Floats) -> Floats:
-        """Add to part[row, 0, class] what each text says by the others; the sum of the amounts that are then known."""
+        """Add to part[row, 0, class] the evidence of each text by all others; the sums of its known amounts."""
         ...
 
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
@@ -67,7 +67,7 @@ class Kind(Protocol):
         ...
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
-        """What a text of these words says, word by word."""
+        """The evidence of a text of these words, word by word."""
         ...
 
     def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The kinds of Text: what the words of a column say of each class, one class for each kind."""
+"""The kinds of Text, one class for each: the evidence that the words of a column are for each class."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ class MultinomialWords(_Shares):
         return {"probability": np.exp(self.slope[:, : self.counts.classes])}
 
     def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
-        """The two words that say most as fractions, and how many more there are."""
+        """The two words of most evidence as fractions, and how many more there are."""
         if not words.size:
             return None
         counts, alpha, size = self._basis[:, label], self.options.alpha, self.counts.size
@@ -242,13 +242,13 @@ class BernoulliWords:
 
     @cached_property
     def _exchange(self) -> Exchange:
-        """What the absence of all words says, and each word that is there instead."""
+        """The evidence of the absence of all words, and of each word that is there instead."""
         alpha, counts, texts = self.options.alpha, self.counts.counts, self.counts.texts
         ones, zeros = counts + alpha, texts - counts + alpha
         rows = np.maximum(texts + 2.0 * alpha, 1e-300)
         with np.errstate(divide="ignore"):
             one, zero = np.log(ones / rows), np.log(np.maximum(zeros, 0.0) / rows)
-        nothing = texts + alpha <= 0.0  # a class without texts says nothing
+        nothing = texts + alpha <= 0.0  # a class without texts has no evidence
         one[:, nothing], zero[:, nothing] = 0.0, 0.0
         return Exchange.of(one, zero, np.ones(len(one)))
 

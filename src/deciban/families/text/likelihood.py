@@ -1,4 +1,4 @@
-"""What the words of texts say: the likelihood of Text."""
+"""The likelihood of Text: the evidence of the words of texts."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -43,7 +43,7 @@ class KnownWords:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """What the words of one column say."""
+    """The evidence of the words of one column."""
 
     options: TextOptions
     counts: WordCounts
@@ -104,7 +104,7 @@ class TextColumn:
         return np.asarray(np.maximum(length, 1.0) ** -self.options.tempering)
 
     def score_left_out(self, rows: SparseRows, left: LeftOut, part: Floats) -> None:
-        """Add to part[row, 0, class] what each text says by the others; without smoothing it may be wrong."""
+        """Add to part[row, 0, class] the evidence of each text by all others; without smoothing it may be wrong."""
         length = self.kind.score_left_out(rows, LeftOutTexts(left.labels, left.removed), part)
         part[:, 0] *= self._power(length)[:, None]
 
@@ -135,12 +135,12 @@ class TextColumn:
         )
 
     def word_scores(self, text: KnownWords) -> WordScores:
-        """What one text says for each class, word by word."""
+        """The evidence of one text for each class, word by word."""
         present, absent, absent_scores = self.kind.word_scores(text.words, text.amounts)
         return WordScores(text.power * present, absent, text.power * absent_scores)
 
     def formula(self, text: KnownWords | None, label: int) -> str | None:
-        """How the likelihood of a text was found; None where it says nothing."""
+        """How the likelihood of a text was found; None where it is no evidence."""
         if text is None:
             return None
         power = "" if text.power == 1.0 else f"^{text.power:.3g}"
@@ -149,7 +149,7 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class TextLikelihood(BaseLikelihood):
-    """What the words of each column say."""
+    """The evidence of the words of each column."""
 
     columns: tuple[TextColumn, ...]
 

@@ -78,7 +78,7 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def _accents(name: str, value: Any) -> bool:
-    """As scikit-learn says it, or a flag."""
+    """A flag, or None or "unicode" as in scikit-learn."""
     return _flag(name, {None: False, "unicode": True}.get(value, value) if isinstance(value, str | None) else value)
 
 
@@ -93,7 +93,7 @@ def _size_or_none(least: int, name: str, value: Any) -> int | None:
 
 
 def _words(name: str, value: Any) -> tuple[str, ...]:
-    """Words in order, each once; None, as scikit-learn says it, is none."""
+    """Words in order, each once; None, as in scikit-learn, is none."""
     given = () if value is None else value
     words = given if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
