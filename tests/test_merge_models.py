@@ -75,10 +75,10 @@ def test_models_merged_in_any_order_are_the_model_of_all_rows(case: Case) -> Non
     some = [slice(0, 11), slice(11, 40), slice(40, 60)]
     models = [dc.BayesClassifier(case.spec, tune=None).fit(rows_of(X, part), y[part]) for part in some]
     for order in itertools.permutations(models):
-        merge_models = dc.merge(order)
-        assert_same_counts(merge_models.counts_, whole.counts_, case.exact)
-        assert merge_models.shards_ == tuple(sorted(name for model in models for name in model.shards_))
-        np.testing.assert_allclose(merge_models.predict_proba(X), whole.predict_proba(X), rtol=0.0, atol=1e-9)
+        merged = dc.merge(order)
+        assert_same_counts(merged.counts_, whole.counts_, case.exact)
+        assert merged.shards_ == tuple(sorted(name for model in models for name in model.shards_))
+        np.testing.assert_allclose(merged.predict_proba(X), whole.predict_proba(X), rtol=0.0, atol=1e-9)
     first = dc.BayesClassifier(case.spec, tune=None).fit(rows_of(X, some[0]), y[some[0]])
     added = first + first.shard(rows_of(X, some[1]), y[some[1]])
     assert_same_counts(added.counts_, first.partial_fit(rows_of(X, some[1]), y[some[1]]).counts_, exact=True)

@@ -100,5 +100,5 @@ def test_shards_with_different_columns_add() -> None:
         [0, 1, 0, 0, 1, 1],
     )  # fmt: skip
     row = [{"x": 1.0, "y": "q", "z": 1.0}]
-    for merge_models in (a + b, b + a):
-        np.testing.assert_allclose(merge_models.predict_proba(row), both.predict_proba(row), rtol=1e-12)
+    for merged in (a + b, b + a):
+        np.testing.assert_allclose(merged.predict_proba(row), both.predict_proba(row), rtol=1e-12)
