@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deciban import Loss
-from deciban.decisions.policy import decided
+from deciban.decisions.policy import least_risk_decisions
 
 
 def seconds(action: Callable[[], Any]) -> float:
@@ -34,9 +34,9 @@ def main(rows: int) -> None:
     matrix = rng.uniform(0, 10, (10, 10))
     np.fill_diagonal(matrix, 0.0)
     loss = Loss(matrix).for_classes(list(range(10)))
-    found = decided(posterior, loss)
+    found = least_risk_decisions(posterior, loss)
     np.testing.assert_array_equal(found.chosen, (posterior @ matrix.T).argmin(axis=1))
-    ours = seconds(lambda: decided(posterior, loss))
+    ours = seconds(lambda: least_risk_decisions(posterior, loss))
     product = seconds(lambda: posterior @ matrix.T)
     whole = seconds(lambda: (posterior @ matrix.T).argmin(axis=1))
     read = seconds(posterior.sum)

@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # what type checkers take for true: typing takes its time
 if TYPE_CHECKING:
     from typing import Any
 
+    from deciban.classifier import BayesClassifier, load, merge
     from deciban.counts import Counts
     from deciban.decisions.bayes_error import bayes_error
     from deciban.decisions.decide import decide
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from deciban.decisions.ratio import Threshold
     from deciban.decisions.theorem import bayes
     from deciban.errors import DataError, DecibanError, ForgetError, ModelFileError, SchemaError, UsageError
-    from deciban.estimator import BayesClassifier, load, merge
     from deciban.families import (
         Bernoulli,
         Binned,
@@ -82,9 +82,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BayesClassifier": "estimator",
-    "load": "estimator",
-    "merge": "estimator",
+    "BayesClassifier": "classifier",
+    "load": "classifier",
+    "merge": "classifier",
     "scan": "files.locate",
     "EvidenceSelector": "selection",
     "LeaveOneOut": "leave_one_out",

@@ -8,6 +8,7 @@ import numpy as np
 
 from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
+from deciban.decisions.policy import incurred, least_risk_decisions
 from deciban.ranking import Ranking
 from deciban.tables.labels import LabelArray
 from deciban.text_tables import aligned, amount, class_name, counted, whole
@@ -133,9 +134,8 @@ class Evaluation:
         losses = float(weights @ -np.log(chance)) + unknown * LARGEST_LOSS
         cost = constant = None
         if loss is not None:
-            costs = loss.matrix
-            cost = float(weights @ costs[(posterior @ costs.T).argmin(axis=1), labels])
-            constant = costs @ confusion.sum(axis=1)
+            cost = float(weights @ incurred(least_risk_decisions(posterior, loss), labels))
+            constant = loss.matrix @ confusion.sum(axis=1)
         calibration, ranking = Calibration.of(posterior, labels, weights), Ranking(posterior, labels, weights)
         return cls(classes, confusion, losses, calibration, ranking, cost, constant, unknown)
 

@@ -1,4 +1,4 @@
-"""What a fitted classifier knows, and what it must have to know anything."""
+"""What a fitted classifier knows: its settings, its counts, and the model that these support."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -7,12 +7,38 @@ from typing import Any
 
 from deciban.arrays import Floats
 from deciban.counts import Counts
-from deciban.errors import DataError
+from deciban.decisions.priors import check_prior
+from deciban.errors import DataError, UsageError
+from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.model import Model, estimate
-from deciban.schema.schema import ADDED_LATER
+from deciban.schema.infer import ColumnSpec
+from deciban.schema.schema import ADDED_LATER, Schema
 from deciban.tables.cell_formats import CellHabits
-from deciban.tables.table import Table
+from deciban.tables.labels import LabelArray, label_type
 from deciban.tune.tuning import Tuning
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to learn: the parameters of `BayesClassifier`, which documents them."""
+
+    columns: ColumnSpec = None
+    prior: Any = "empirical"
+    classes: Any = None
+    alpha: float = 1.0
+    unseen: Unseen = "ignore"
+    threads: int | None = None
+    tune: Any = "auto"
+
+    def check(self) -> None:
+        """A UsageError that names the first parameter that cannot be."""
+        check_amount("alpha", self.alpha)
+        check_unseen(self.unseen)
+        check_prior(self.prior)
+        if self.tune not in ("auto", None):
+            raise UsageError(f"tune={self.tune!r}: choose 'auto', or None for plain Bayes")
+        if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
+            raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
 
 
 @dataclass(frozen=True)
@@ -44,6 +70,7 @@ class Fitted:
     log_prior: Floats
     tuning: Tuning | None = None
     origin: Origin = Origin()
+    settings: Settings = Settings()
 
     @cached_property
     def model(self) -> Model:
@@ -57,29 +84,37 @@ class Fitted:
         refuse_no_weight(self.counts)
         return estimate(self.counts.for_schema(self.counts.schema.plain), self.log_prior)
 
+    @property
+    def classes(self) -> LabelArray:
+        """The classes, sorted."""
+        return self.counts.classes
+
+    @property
+    def schema(self) -> Schema:
+        """What each column is in the model."""
+        return self.counts.schema if self.tuning is None else self.tuning.schema
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether weights were learned from rows."""
+        return self.tuning is not None and self.tuning.rows > 0
+
+    def column_types(self, target: str | None = None) -> dict[str, str]:
+        """The Arrow type that each named column was learned with; with `target`, that of the labels too."""
+        schema = self.counts.schema
+        types = dict(zip(schema.names or (), schema.types or (), strict=False))
+        return {**types, target: label_type(self.classes)} if target is not None else types
+
+    def place_of(self, label: Any) -> int:
+        """The place of a class among the classes; a UsageError where it is none of them."""
+        labels = self.classes.tolist()
+        if label not in labels:
+            raise UsageError(f"the class {label!r} is none of {labels}")
+        return int(labels.index(label))
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the model, which is made of the rest when it is needed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def refuse_empty(table: Table) -> None:
-    """A table to learn from has rows and columns."""
-    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
-        if count == 0:
-            raise DataError(
-                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
-                f"there is nothing to learn from"
-            )
-
-
-def refuse_nothing_learned(counts: Counts, partly: bool = False) -> None:
-    """Rows to learn from have labels and weights; rows of no weight at all may be a part, which adds nothing."""
-    if counts.class_weight.any() or (partly and not counts.unlabelled):
-        return
-    raise DataError(
-        "no row is left to learn from: every label is missing or every weight is zero; "
-        "give at least one row with a label and a weight"
-    )
 
 
 def refuse_no_weight(counts: Counts) -> None:

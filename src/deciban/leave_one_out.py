@@ -1,6 +1,6 @@
 """Exact leave-one-out: every training row scored by all the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from deciban.decisions.loss import Loss
 from deciban.decisions.priors import log_prior
 from deciban.errors import DataError, UsageError
 from deciban.families.protocols import LeftOut
-from deciban.figures import LEAST_PROBABILITY, Calibration
+from deciban.figures import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.model import Evidence, Model
 from deciban.parallel import map_in_threads, one_blas_thread, row_ranges
 from deciban.posterior import log_normalize
@@ -60,19 +60,29 @@ class LeaveOneOut:
         chance = self.posterior[np.arange(self.labels.size), self.labels]
         return np.asarray(-np.log(np.maximum(chance, LEAST_PROBABILITY)))
 
+    def evaluation(self, loss: Any = None) -> Evaluation:
+        """All figures of these rows, with what decisions of least risk cost if there is a loss."""
+        costs = None if loss is None else Loss.of(loss).for_classes(list(self.classes))
+        found = Evaluation.of(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
+        return replace(found, left_out=True)
+
+    @cached_property
+    def _figures(self) -> Evaluation:
+        return self.evaluation()
+
     @property
     def log_loss(self) -> float:
-        return float(np.average(self.log_losses, weights=self.weights))
+        return self._figures.log_loss
 
     @property
     def accuracy(self) -> float:
-        return float(np.average(self.posterior.argmax(axis=1) == self.labels, weights=self.weights))
+        return self._figures.accuracy
 
     def expected_cost(self, loss: Any) -> float:
         """The mean cost of the least-risk decisions; the loss is whatever `Loss.of` takes, decision first."""
-        matrix = Loss.of(loss).for_classes(list(self.classes)).matrix
-        decisions = (self.posterior @ matrix.T).argmin(axis=1)
-        return float(np.average(matrix[decisions, self.labels], weights=self.weights))
+        cost = self.evaluation(loss).mean_cost
+        assert cost is not None, "there is a loss"
+        return cost
 
     def calibration(self, bins: int = 15) -> Calibration:
         return Calibration.of(self.posterior, self.labels, self.weights, bins)

@@ -1,42 +1,264 @@
-"""Rows scored by a model, batch by batch on threads."""
+"""From rows to posteriors and decisions: scored by one model, batch by batch on threads."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, Integers, with_each
+from deciban.decisions.loss import Loss
+from deciban.decisions.policy import Decisions, least_risk_decisions
+from deciban.decisions.priors import prior_variance
+from deciban.errors import UsageError
+from deciban.files.open import open_rows, open_table
+from deciban.files.stream import Source, Stream
+from deciban.files.write import FileKind, kind_of_file, refuse_inputs, written
+from deciban.fitted import Fitted
+from deciban.intervals import posterior_intervals
 from deciban.model import Model
 from deciban.parallel import map_in_threads, row_ranges, rows_of_a_batch
-from deciban.tables.table import Table
+from deciban.posterior import log_normalize, most_probable
+from deciban.progress import progress
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Frame, Table, with_columns
+from deciban.tables.text_types import as_whole
+from deciban.text_tables import class_name
 
+# Bytes of text that are scored together, about.
 SCORED_TEXT = 2 << 20
 
-
 # Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
-MOST_SCORES = 1 << 18
+SCORES_OF_A_BATCH = 1 << 18
+
+# From the log joint of some rows and the log prior to an array with a line for each row, or to several.
+Finish = Callable[[Floats, Floats], Any]
 
 
-# From the log joint of some rows and the log prior to what is asked for.
-Finish = Callable[[Floats, Floats], npt.NDArray[Any]]
-
-
-def scored(
+def score_table(
     model: Model, table: Table, finish: Finish, full: bool = False, threads: int | None = None, first_row: int = 0
-) -> npt.NDArray[Any]:
-    """finish(log joint, log prior) of all rows of a table that fits the model, batch by batch on threads."""
+) -> Any:
+    """finish(log joint, log prior) of all rows of a table that is aligned with the model's schema.
 
-    most = min(rows_of_a_batch(table, SCORED_TEXT), max(1, MOST_SCORES // model.classes.size))
+    full: the log joint includes the terms that are the same for every class. first_row: the number that errors give the
+    first row.
+    """
+    most = min(rows_of_a_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // model.classes.size))
     if table.rows <= most:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
     nothing = finish(np.empty((0, model.classes.size)), model.log_prior)
-    result = np.empty((table.rows, *nothing.shape[1:]), nothing.dtype)
+    arrays = nothing if isinstance(nothing, tuple) else (nothing,)
+    results = tuple(np.empty((table.rows, *array.shape[1:]), array.dtype) for array in arrays)
 
     def fill(rows: tuple[int, int]) -> None:
-        joint = model.log_joint(table.slice(*rows), first_row + rows[0], full)
-        result[slice(*rows)] = finish(joint, model.log_prior)
+        found = finish(model.log_joint(table.slice(*rows), first_row + rows[0], full), model.log_prior)
+        for result, part in zip(results, found if isinstance(found, tuple) else (found,), strict=True):
+            result[slice(*rows)] = part
 
     deque(map_in_threads(fill, row_ranges(table.rows, most), threads), maxlen=0)
-    return result
+    return results if isinstance(nothing, tuple) else results[0]
+
+
+def score_rows(
+    fitted: Fitted,
+    X: Any,  # noqa: N803 - scikit-learn's name
+    finish: Finish,
+    full: bool = False,
+    model: Model | None = None,
+) -> npt.NDArray[Any]:
+    """finish(log joint, log prior) of all rows, wherever they are, by one and the same model."""
+    model = fitted.model if model is None else model
+
+    def score(table: Table, first_row: int, shown: Table | None = None) -> npt.NDArray[Any]:
+        aligned = model.schema.align(table, first_row)
+        return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
+
+    source = open_rows(X, fitted.column_types(), fitted.origin.habit)
+    if not isinstance(source, Stream):
+        return score(source, 0)
+    return np.concatenate(list(_each_piece(fitted, source, score)))
+
+
+def predict(fitted: Fitted, X: Any) -> LabelArray:  # noqa: N803
+    """The most probable class of each row; ties go to the first class."""
+    model = fitted.model
+    return np.asarray(model.classes[score_rows(fitted, X, most_probable, model=model)])
+
+
+def posteriors(fitted: Fitted, X: Any) -> Floats:  # noqa: N803
+    """The posterior of each row, row by class."""
+    return score_rows(fitted, X, lambda joint, prior: log_normalize(joint, prior)[0])
+
+
+def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:  # noqa: N803
+    """The bounds between which each posterior lies, row by class; see `deciban.intervals`."""
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
+    model = fitted.model
+    counts = fitted.counts.for_schema(model.schema)
+    variance = prior_variance(fitted.settings.prior, counts.class_weight)
+    return posterior_intervals(model, counts, variance, aligned_table(fitted, X), level)
+
+
+def table_of(fitted: Fitted, X: Any) -> Table:  # noqa: N803
+    """All rows in memory, read as the model has learned to."""
+    return open_table(X, fitted.column_types(), fitted.origin.habit)
+
+
+def aligned_table(fitted: Fitted, X: Any) -> Table:  # noqa: N803
+    """All rows in memory, with the columns of the model in their order."""
+    return fitted.model.schema.align(table_of(fitted, X))
+
+
+def as_learned(fitted: Fitted, source: Source) -> Source:
+    """A source whose cells are read as the model has learned to."""
+    habit = fitted.origin.habit
+    return (source if habit is None else source.with_habit(habit)).reading_as(fitted.column_types())
+
+
+def predict_batches(
+    fitted: Fitted,
+    X: Any,  # noqa: N803
+    *,
+    probabilities: bool = False,
+    observe: Callable[[Table], None] | None = None,
+    for_file: FileKind | None = None,
+) -> Iterator[pa.Table]:
+    """Tables of the rows, piece by piece, with the columns `predicted` and `probability` added.
+
+    probabilities: also add the probability of every class. observe: is called with each piece as the model reads it.
+    for_file: what the tables are written to: for "csv" cells of a CSV file stay as they are written there, for "json"
+    its whole numbers are integers; None is typed columns. Memory does not grow with a file.
+    """
+    model = fitted.model
+
+    def predicted(table: Table, first_row: int, shown: Table) -> pa.Table:
+        table = model.schema.as_learned_types(table, first_row)
+        if observe is not None:
+            observe(table)
+        posterior, best = _posterior_and_best(fitted, table, first_row)
+        added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
+        if probabilities:
+            added |= {f"P({class_name(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
+        return with_columns(shown, added)
+
+    yield from _each_piece(fitted, X, predicted, others_as_text=True, for_file=for_file)
+
+
+def predict_to(fitted: Fitted, path: Any, X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
+    """Write the tables of `predict_batches` to a .csv, .jsonl or .parquet file; the number of rows."""
+    source = open_rows(X, fitted.column_types(), fitted.origin.habit)
+    if isinstance(source, Source):
+        refuse_inputs(path, source.inputs)
+    rows = 0
+    with written(path) as write:
+        for table in predict_batches(fitted, source, probabilities=probabilities, for_file=kind_of_file(path)):
+            write(table)
+            rows += table.num_rows
+    return rows
+
+
+def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
+    """The loss for the model's classes; None is zero-one. reject: what it costs to leave a row undecided."""
+    labels = list(fitted.model.classes)
+    given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+    return given if reject is None else given.with_reject(reject)
+
+
+def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
+    """The decisions of least risk for rows in memory; `loss` is for the model's classes."""
+    posterior, best = _posterior_and_best(fitted, table, first_row)
+    decisions = least_risk_decisions(posterior, loss, column_of(table))
+    if not loss.is_zero_one:
+        return decisions
+    second = np.where(decisions.second == best, decisions.chosen, decisions.second)
+    return replace(decisions, chosen=best.astype(np.int32), second=second)  # ties as predict breaks them
+
+
+def decide_batches(
+    fitted: Fitted,
+    X: Any,  # noqa: N803
+    loss: Any = None,
+    *,
+    reject: float | None = None,
+    observe: Callable[[Table], None] | None = None,
+    for_file: FileKind | None = None,
+) -> Iterator[pa.Table]:
+    """Tables of the rows, piece by piece, with the decision, its risk, and the next best decision added.
+
+    observe, for_file: as for `predict_batches`.
+    """
+    wanted = loss_for(fitted, loss, reject)
+    schema = fitted.model.schema
+
+    def decided(table: Table, first_row: int, shown: Table) -> pa.Table:
+        table = schema.as_learned_types(table, first_row)
+        if observe is not None:
+            observe(table)
+        found = decide_table(fitted, table, wanted, first_row)
+        chosen = {"decision": found.decision, "risk": found.risk}
+        return with_columns(shown, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
+
+    others_as_text = not wanted.varies  # costs that vary may be columns
+    yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, for_file=for_file)
+
+
+def column_of(table: Table) -> Callable[[str], Any]:
+    """A function from the name of a column of a table to its cells as numbers."""
+
+    def column(name: str) -> Any:
+        if table.names is None or name not in table.names:
+            raise UsageError(f"the loss names a column {name!r}, which is not in the table; give an array instead")
+        return table.numbers([table.names.index(name)])[:, 0]
+
+    return column
+
+
+def _posterior_and_best(fitted: Fitted, table: Table, first_row: int) -> tuple[Floats, Integers]:
+    """The posterior of each row, and the place of its most probable class."""
+
+    def finish(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
+        return log_normalize(joint, prior)[0], most_probable(joint, prior)
+
+    model = fitted.model
+    aligned = model.schema.align(table, first_row)
+    posterior, best = score_table(model, aligned, finish, False, fitted.settings.threads, first_row)
+    return posterior, best
+
+
+def _each_piece(
+    fitted: Fitted,
+    X: Any,  # noqa: N803
+    action: Callable[[Table, int, Table], Any],
+    others_as_text: bool = False,
+    for_file: FileKind | None = None,
+) -> Iterator[Any]:
+    """action(table, number of its first row, the table as it is shown in such a file) of each piece.
+
+    others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
+    """
+    types = fitted.column_types()
+    source = open_rows(X, types, fitted.origin.habit)
+    if others_as_text and isinstance(source, Source):
+        source = source.as_text([name for name in source.names if name not in types])
+    if not isinstance(source, Stream):
+        yield action(source, 0, source)
+        return
+    with source.naming(), progress("reading", "rows", source.expected) as advance:
+        first_row = 1  # as people count the rows of a file
+        for table, shown in _with_shown(source, for_file):
+            yield action(Frame(table), first_row, Frame(shown))
+            first_row += table.num_rows
+            advance(table.num_rows)
+
+
+def _with_shown(source: Stream, for_file: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Tables of a stream, each with what is shown of it in such a file."""
+    if for_file in ("csv", "tsv") and isinstance(source, Source):
+        yield from source.beside_text()
+        return
+    for table in source.tables():
+        yield table, with_each(table, as_whole) if for_file == "json" and not source.typed else table

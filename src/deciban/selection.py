@@ -9,14 +9,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.arrays import Flags
-from deciban.estimator import BayesClassifier
+from deciban.classifier import BayesClassifier
 
 
 class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Keeps the k columns that together say most of the class, for pipelines; see BayesClassifier.select.
 
     k: how many; None keeps all that lower the leave-one-out log-loss.
-    estimator: the BayesClassifier that judges; None is the default one.
+    estimator: the BayesClassifier that classifiers; None is the default one.
 
     >>> from sklearn.datasets import load_iris
     >>> from deciban import EvidenceSelector
@@ -30,13 +30,13 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.estimator = estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        evaluate_rows = BayesClassifier() if self.estimator is None else clone(self.estimator)
-        evaluate_rows.fit(X, y, sample_weight)
-        most = None if self.k is None else min(int(self.k), evaluate_rows.n_features_in_)
-        self.order_ = evaluate_rows._most_telling(most, X, y, sample_weight)
-        self.n_features_in_ = evaluate_rows.n_features_in_
-        if evaluate_rows.schema_.names is not None:
-            self.feature_names_in_ = evaluate_rows.feature_names_in_
+        classifier = BayesClassifier() if self.estimator is None else clone(self.estimator)
+        classifier.fit(X, y, sample_weight)
+        most = None if self.k is None else min(int(self.k), classifier.n_features_in_)
+        self.order_ = classifier._selected_columns(most, X, y, sample_weight)
+        self.n_features_in_ = classifier.n_features_in_
+        if classifier.schema_.names is not None:
+            self.feature_names_in_ = classifier.feature_names_in_
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -24,18 +24,18 @@ def _numbers(rows: int = 120) -> tuple[Floats, list[str]]:
 
 def tuned_numbers() -> None:
     """Numbers, tuned; decisions; missing cells."""
-    from deciban.classifier import Classifier
+    from deciban.classifier import BayesClassifier
     from deciban.families import Binned, Gaussian, JointGaussian, LogNormal, Pooled
 
     numbers, labels = _numbers()
-    clf = Classifier().fit(numbers, labels)
+    clf = BayesClassifier().fit(numbers, labels)
     str(clf.explain(numbers[:2]))
     clf.decide(numbers, np.ones((3, 3)) - np.eye(3), reject=0.4)
     clf.leave_one_out()
     numbers[::7, 0] = np.nan
     for family in (JointGaussian(), JointGaussian(Pooled(0.1)), Gaussian(), Binned(), LogNormal(outside="ignore")):
         columns = {(0, 1, 2): family} if family.joint else family
-        plain = Classifier(columns, tune=None).fit(numbers, labels)
+        plain = BayesClassifier(columns, tune=None).fit(numbers, labels)
         plain.predict(numbers)
         plain.leave_one_out(numbers, labels)
 
@@ -44,7 +44,7 @@ def tuned_table() -> None:
     """Numbers, categories, flags, counts and missing cells in one table."""
     import pyarrow as pa
 
-    from deciban.classifier import Classifier
+    from deciban.classifier import BayesClassifier
 
     numbers, labels = _numbers(240)
     level = np.array(["x", "y", "z"])[(np.abs(numbers[:, 3]) * 2).astype(int) % 3]
@@ -56,7 +56,7 @@ def tuned_table() -> None:
         "flag": pa.array(numbers[:, 5] > 1.0),
     }
     table = pa.table(columns)
-    clf = Classifier().fit(table, labels)
+    clf = BayesClassifier().fit(table, labels)
     str(clf.explain(table.slice(0, 2)))
     clf.leave_one_out()
     (clf + clf.shard(table.slice(0, 40), labels[:40])).predict(table)
@@ -64,23 +64,23 @@ def tuned_table() -> None:
 
 def texts() -> None:
     """Texts, tuned and of every kind."""
-    from deciban.classifier import Classifier
+    from deciban.classifier import BayesClassifier
     from deciban.datasets import messages
     from deciban.families import Text
 
     table = messages().slice(0, 60)
-    clf = Classifier().fit(table, "label")
+    clf = BayesClassifier().fit(table, "label")
     str(clf.explain(table.slice(0, 2)))
     (clf + clf.shard(table.slice(0, 30), "label")).predict(table)
     for kind in ("multinomial", "bernoulli", "complement"):
-        plain = Classifier({"text": Text(kind=kind)}, tune=None).fit(table, "label")
+        plain = BayesClassifier({"text": Text(kind=kind)}, tune=None).fit(table, "label")
         plain.predict(table)
         plain.leave_one_out(table, "label")
 
 
 def parts_of_texts() -> None:
     """N-grams of words and characters, stop words, bounded vocabularies."""
-    from deciban.classifier import Classifier
+    from deciban.classifier import BayesClassifier
     from deciban.datasets import messages
     from deciban.families import Text
 
@@ -90,7 +90,7 @@ def parts_of_texts() -> None:
         Text(analyzer="char_wb", ngram_range=(2, 3)),
         Text(most_words=50),
     ):
-        Classifier({"text": family}, tune=None).fit(table, "label").predict(table)
+        BayesClassifier({"text": family}, tune=None).fit(table, "label").predict(table)
 
 
 def drop_ins() -> None:
@@ -114,7 +114,7 @@ def drop_ins() -> None:
 
 def files() -> None:
     """Files of text."""
-    from deciban.classifier import Classifier
+    from deciban.classifier import BayesClassifier
     from deciban.datasets import messages
 
     table = messages().slice(0, 40).to_pylist()
@@ -126,7 +126,7 @@ def files() -> None:
         quoted = ('"' + '","'.join(str(cell).replace('"', "'") for cell in row.values()) + '"\n' for row in table)
         cells.write_text(",".join(table[0]) + "\n" + "".join(quoted))
         for path in (lines, cells):
-            Classifier(tune=None).fit(str(path), "label").predict(str(path))
+            BayesClassifier(tune=None).fit(str(path), "label").predict(str(path))
 
 
 JOBS: tuple[Callable[[], None], ...] = (texts, tuned_table, drop_ins, tuned_numbers, parts_of_texts, files)

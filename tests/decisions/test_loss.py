@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from deciban import Loss, mean_cost
+from deciban.scoring import loss_for
 from tests import textbook
 
 X, Y = load_iris(return_X_y=True)
@@ -93,8 +94,8 @@ def test_tables_of_any_library_are_read_the_same_way(tmp_path) -> None:
         {"ben": {"ben": 0, "mal": 100}, "mal": {"ben": 1, "mal": 0}},
     ):
         assert clf.decide([[1.5]], said).decision.tolist() == ["mal"]
-        assert clf._loss(said).matrix.tolist() == [[0, 100], [1, 0]]
-    assert clf._loss(pd.DataFrame(columns))["ben", "mal"] == 100
+        assert loss_for(clf.fitted_, said).matrix.tolist() == [[0, 100], [1, 0]]
+    assert loss_for(clf.fitted_, pd.DataFrame(columns))["ben", "mal"] == 100
 
 
 def test_labels_match_when_they_are_equal_and_by_spelling_only_then() -> None:

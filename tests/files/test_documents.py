@@ -256,7 +256,7 @@ def test_the_name_of_a_file_is_never_learned_and_stays_beside_the_prediction(let
     clf = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
     assert clf.schema_.names == ("text",)
     assert clf.classes_.tolist() == ["ham", "spam"]
-    (table,) = clf.predicted(letters)
+    (table,) = clf.predict_batches(letters)
     assert table.column_names == ["folder", "file", "text", "predicted", "probability"]
     assert clf.score(letters, "folder") == np.mean(np.array(table["folder"]) == np.array(table["predicted"])) == 0.8
     assert clf.predict(letters / "spam").tolist() == table["predicted"].to_pylist()[30:]

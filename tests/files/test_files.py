@@ -63,9 +63,9 @@ def test_learning_anew_forgets_how_columns_were_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("v,w,kind\n" + "x,1,p\ny,2,q\n" * 10)
     (tmp_path / "b.csv").write_text("v,w,kind\n" + "1.5,1,p\n2.5,2,q\n" * 10)
     clf = BayesClassifier(tune=None).fit(scan(tmp_path / "a.csv", ignore=["w"]), "kind")
-    assert clf.column_types() == {"v": "string"}
+    assert clf.fitted_.column_types() == {"v": "string"}
     clf.fit(tmp_path / "b.csv", "kind")
-    assert clf.column_types() == {"v": "double", "w": "int64"}
+    assert clf.fitted_.column_types() == {"v": "double", "w": "int64"}
 
 
 def test_columns_that_were_left_out_stay_out_of_what_is_learned_later(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from deciban.store import layout, model_file
 
 def content(clf: BayesClassifier) -> bytes:
     """What `save` writes."""
-    return model_file.content({**clf.get_params(deep=False), "threads": None}, clf.fitted_)
+    return model_file.content(clf.fitted_)
 
 
 def taken_apart(data: bytes) -> tuple[Any, bytes]:

@@ -25,6 +25,7 @@ from deciban import (
     Pooled,
     Shrunk,
 )
+from deciban.learn import count_examples, open_examples, with_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)
@@ -150,8 +151,8 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
         left = weights.copy()
         left[i] -= 1.0
         rest = BayesClassifier(tune=None).fit(MIXED[:80], Y[:80])
-        others = clf._counted(clf.counts_.schema, clf._opened(MIXED[:80], Y[:80], left))
-        rest.fitted_ = clf._changed(others, clf.fitted_)
+        others = count_examples(clf.counts_.schema, open_examples(clf.fitted_, MIXED[:80], Y[:80], left))
+        rest.fitted_ = with_counts(clf.fitted_, others)
         expected = rest.evidence(MIXED[i : i + 1])
         others = [b for b in range(len(expected.blocks)) if b not in binned]
         np.testing.assert_allclose(

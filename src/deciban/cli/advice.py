@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from deciban.cli.common import complain, few
 
 if TYPE_CHECKING:
-    from deciban.classifier import Classifier
     from deciban.files.stream import Source
+    from deciban.fitted import Fitted
     from deciban.schema.schema import LooksLike
 
 # A table that is a query begins so.
@@ -28,14 +28,14 @@ POINTS_BETWEEN = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
 NUMBERS: tuple["LooksLike", ...] = ("numbers", "units", "thousands")
 
 
-def warn_of_model(clf: "Classifier", table: Sequence[str] = (), typed: bool = False) -> None:
+def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = False) -> None:
     """Say what is strange about classes and columns of a model that has learned this table.
 
     typed: it is no CSV file, for which alone there are options that say how its cells are written.
     """
-    if clf.classes_.size == 1:
-        complain("warning", f"there is only one class, {clf.classes_.tolist()[0]!r}: it will always be predicted")
-    schema = clf.counts_.schema.plain
+    if fitted.classes.size == 1:
+        complain("warning", f"there is only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
+    schema = fitted.counts.schema.plain
     for name in schema.columns_like("identifier"):
         complain("warning", f"column {name!r} looks like an identifier; {option('--ignore', name)} leaves it out")
     if not any(schema.looks_like or ()):

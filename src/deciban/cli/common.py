@@ -15,9 +15,9 @@ from deciban.errors import UsageError
 from deciban.text_tables import aligned, class_name, counted, shortened, width_of
 
 if TYPE_CHECKING:
-    from deciban.classifier import Classifier
     from deciban.files.labelled_stream import LabelledStream
     from deciban.files.stream import Source
+    from deciban.fitted import Fitted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -147,27 +147,28 @@ def pair(text: str, option: str, form: str) -> tuple[str, str]:
     return name, value
 
 
-def loaded(path: str) -> "Classifier":
-    from deciban.classifier import Classifier
+def loaded(path: str) -> "Fitted":
+    from deciban.store.model_file import load
 
-    return Classifier.load(path)
+    return load(path)
 
 
-def labelled(clf: "Classifier", scan: "Source", target: str | None) -> "LabelledStream":
+def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.files.labelled_stream import LabelledStream
+    from deciban.learn import open_examples
 
-    name = target if target is not None else clf.target_
+    name = target if target is not None else fitted.origin.target
     if name is None:
         raise UsageError("the model does not know the name of the column with the labels; give --target")
-    rows = clf._opened(scan, name, clf.fitted_.origin.weight)
+    rows = open_examples(fitted, scan, name, fitted.origin.weight)
     assert isinstance(rows, LabelledStream), "a scan is a stream"
     return rows
 
 
-def columns_of(clf: "Classifier", most: int | None = None, more: str = "") -> str:
+def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str:
     """What each column is: its type in the table, the family it speaks by, and why; at most so many lines."""
-    schema = clf.schema_
+    schema = fitted.schema
     types = dict(zip(schema.names or (), schema.types or (), strict=False))
     lines = [("column", "type", "family", "why")]
     for name, family, why in schema.rows():
@@ -204,28 +205,28 @@ def at_a_word(text: str, most: int) -> str:
     return f"{words}…" if words else shortened(text, most)
 
 
-def missing_columns(clf: "Classifier", scan: "Source") -> None:
+def missing_columns(fitted: "Fitted", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
     there = set(scan.names)
-    if absent := [name for name in clf.schema_.names or () if name not in there]:
+    if absent := [name for name in fitted.schema.names or () if name not in there]:
         complain("warning", f"{scan.name} has no {few(absent)}: taken as missing, which is no evidence")
 
 
-def new_columns(clf: "Classifier", rows: "LabelledStream", name: str, what: str) -> None:
+def new_columns(fitted: "Fitted", rows: "LabelledStream", name: str, what: str) -> None:
     """Say which columns of a table are new to the model, and what becomes of them."""
-    known = set(clf.schema_.names or ())
+    known = set(fitted.schema.names or ())
     if fresh := [column for column in rows.names if column not in known]:
         complain("warning", f"{name} has {few(fresh)}, new to the model: {what}")
 
 
-def new_classes(clf: "Classifier", shard: "Classifier", name: str, remedy: str = "") -> None:
+def new_classes(fitted: "Fitted", shard: "Fitted", name: str, remedy: str = "") -> None:
     """Say which classes of rows to be learned the model has not had before, and whether that may be a slip."""
     from difflib import get_close_matches
 
-    old = set(clf.classes_.tolist())
+    old = set(fitted.classes.tolist())
     known = {str(label).strip().casefold(): label for label in old}
     fresh = []
-    for label, weight in zip(shard.classes_.tolist(), shard.counts_.class_weight.tolist(), strict=True):
+    for label, weight in zip(shard.classes.tolist(), shard.counts.class_weight.tolist(), strict=True):
         if label not in old:
             near = get_close_matches(str(label).strip().casefold(), known, 1)
             hint = f", perhaps {known[near[0]]!r}" if near and isinstance(label, str) else ""

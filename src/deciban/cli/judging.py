@@ -28,9 +28,9 @@ from deciban.cli.wording import in_options
 from deciban.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:
-    from deciban.classifier import Classifier
     from deciban.figures import Evaluation
     from deciban.files.labelled_stream import LabelledStream
+    from deciban.fitted import Fitted
 
 
 @click.command(epilog="""\b
@@ -73,6 +73,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
     from deciban.cli.scoring import about_costs, costs
     from deciban.evaluate import evaluate_folds, evaluate_left_out
+    from deciban.fitted import Settings
 
     first_is_model = _is_model(sources[0])
     from_scratch = not first_is_model or options["folds"] is not None or options["hold_out"] is not None
@@ -82,12 +83,12 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         raise click.UsageError("--leave-one-out is for a model and the rows that it has learned; see --folds")
     if first_is_model and (options["plain"] or options["weight"] is not None):
         raise click.UsageError("--plain and --weight are for a table without a model, which knows its own")
-    clf = loaded(sources[0]) if first_is_model else _unfitted(options["plain"])
-    loss = costs(options["costs"], clf if first_is_model and not from_scratch else None)
+    fitted = loaded(sources[0]) if first_is_model else None
+    loss = costs(options["costs"], None if from_scratch else fitted)
     scan = opened(sources[1:] if first_is_model else sources, options)
-    if first_is_model:
-        rows = labelled(clf, scan, target)
-        missing_columns(clf, scan)
+    if fitted is not None:
+        rows = labelled(fitted, scan, target)
+        missing_columns(fitted, scan)
     else:
         from deciban.files.labelled_stream import LabelledStream
 
@@ -96,16 +97,17 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
             raise click.UsageError("give --target, the column with the classes")
         rows = LabelledStream.of(scan, target, options["weight"])
     as_new = None
-    if from_scratch:
+    if from_scratch or fitted is None:
         share = options["hold_out"]
         folds = max(2, round(1 / share)) if share is not None else options["folds"] or 5
         how = f"a hold-out of 1/{folds}" if share is not None else f"{folds} folds"
         with about_costs(options["costs"]):
-            found = evaluate_folds(clf, rows, folds, loss, only=1 if share is not None else None)
+            settings = Settings(tune=None if options["plain"] else "auto") if fitted is None else fitted.settings
+            found = evaluate_folds(settings, rows, folds, loss, only=1 if share is not None else None)
     elif options["leave_one_out"]:
-        how, found = _left_out(clf), evaluate_left_out(clf, rows, loss)
+        how, found = _left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:
-        how, found, as_new = _judged(clf, rows, loss)
+        how, found, as_new = _judged(fitted, rows, loss)
     if as_json:
         learned = {} if as_new is None else {"as_if_new": as_new.as_dict()}
         return say_json({"how": how, **found.as_dict(), **learned})
@@ -118,27 +120,26 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     return None
 
 
-def _judged(clf: "Classifier", rows: "LabelledStream", loss: Any) -> tuple[str, "Evaluation", "Evaluation | None"]:
+def _judged(fitted: "Fitted", rows: "LabelledStream", loss: Any) -> tuple[str, "Evaluation", "Evaluation | None"]:
     """How rows were judged and what was found; if the model has learned them, also what that would be as new rows."""
     from deciban.cli.scoring import unknown_cells
     from deciban.errors import DataError
     from deciban.evaluate import evaluate_and_recognise, evaluate_left_out
 
-    with unknown_cells(clf) as observe:
-        found, learned = evaluate_and_recognise(clf, rows, loss, observe)
+    with unknown_cells(fitted) as observe:
+        found, learned = evaluate_and_recognise(fitted, rows, loss, observe)
     if not learned:
         return "rows that are taken as new", found, None
     try:
-        left_out = evaluate_left_out(clf, rows, loss)
+        left_out = evaluate_left_out(fitted, rows, loss)
     except DataError:  # some of what was learned has faded since
         complain("warning", "the model has learned these rows: the figures flatter it; --folds judges by other rows")
         return "rows that the model has learned, taken as new", found, None
-    return f"rows that the model has learned, each left out in turn: {_left_out(clf)}", left_out, found
+    return f"rows that the model has learned, each left out in turn: {_left_out(fitted)}", left_out, found
 
 
-def _left_out(clf: "Classifier") -> str:
-    tuned = clf.tuning_ is not None and clf.tuning_.rows
-    return "leave-one-out, exact" + (" (given the tuning)" if tuned else "")
+def _left_out(fitted: "Fitted") -> str:
+    return "leave-one-out, exact" + (" (given the tuning)" if fitted.is_tuned else "")
 
 
 def _is_model(path: str) -> bool:
@@ -152,12 +153,6 @@ def _is_model(path: str) -> bool:
         return path.endswith(".dcb")
 
 
-def _unfitted(plain: bool) -> "Classifier":
-    from deciban.classifier import Classifier
-
-    return Classifier(tune=None if plain else "auto")
-
-
 @click.command(epilog="""\b
 Example:
   deciban diagnose wine.dcb wine.csv
@@ -169,10 +164,12 @@ Example:
 @common
 def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
     """Say where the assumptions of MODEL fail on the rows it has learned, what that costs, and the remedy."""
-    clf = loaded(model)
-    rows = labelled(clf, opened(table, options), target)
+    from deciban.evaluate import diagnose_rows
+
+    fitted = loaded(model)
+    rows = labelled(fitted, opened(table, options), target)
     with rows.naming():
-        found = clf.diagnose(rows.stream, rows.target, rows.weight)
+        found = diagnose_rows(fitted, rows)
     if as_json:
         before, after = found.before, found.after
         return say_json(
@@ -201,38 +198,42 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
     import os
 
     from deciban.cli.learning import rows_of
+    from deciban.explain.estimates import Estimates
+    from deciban.store.model_file import shards_of
 
-    clf = loaded(model)
+    fitted = loaded(model)
     if as_json:
-        found = {"estimates": clf.estimates().to_arrow().to_pylist()} if estimates else {}
-        return say_json({"model": model, "bytes": os.path.getsize(model), **contents(clf), **found})
-    heading(f"{model}: {rows_of(clf)}")
-    shards = ", ".join(shard[:12] for shard in clf.shards_[:4]) + (", …" if len(clf.shards_) > 4 else "")
-    say(f"{os.path.getsize(model):,} bytes; sets of rows: {len(clf.shards_)} ({shards})")
-    say(f"labels: {clf.target_ or 'given apart'}")
+        found = {"estimates": Estimates.of(fitted.model).to_arrow().to_pylist()} if estimates else {}
+        return say_json({"model": model, "bytes": os.path.getsize(model), **contents(fitted), **found})
+    heading(f"{model}: {rows_of(fitted)}")
+    shards = shards_of(fitted)
+    shown = ", ".join(shard[:12] for shard in shards[:4]) + (", …" if len(shards) > 4 else "")
+    say(f"{os.path.getsize(model):,} bytes; sets of rows: {len(shards)} ({shown})")
+    say(f"labels: {fitted.origin.target or 'given apart'}")
     say()
-    counts = clf.counts_
-    shown = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
-    say(aligned([("class", "rows"), *((class_name(label), amount(weight)) for label, weight in shown[:20])]))
-    if len(shown) > 20:
-        say(f"… ({len(shown) - 20} more)")
+    counts = fitted.counts
+    rows = list(zip(counts.classes.tolist(), counts.class_weight.tolist(), strict=True))
+    say(aligned([("class", "rows"), *((class_name(label), amount(weight)) for label, weight in rows[:20])]))
+    if len(rows) > 20:
+        say(f"… ({len(rows) - 20} more)")
     say()
-    say(columns_of(clf))
-    if clf.tuning_ is not None:
+    say(columns_of(fitted))
+    if fitted.tuning is not None:
         say()
-        say(tuning_summary(clf) + (f"; the counts have changed since: {RETUNE}" if clf.tuning_.stale else ""))
-        say(clf.tuning_.weights_table)
+        say(tuning_summary(fitted) + (f"; the counts have changed since: {RETUNE}" if fitted.tuning.stale else ""))
+        say(fitted.tuning.weights_table)
     if estimates:
         say()
-        say(clf.estimates())
+        say(Estimates.of(fitted.model))
     return None
 
 
-def contents(clf: "Classifier") -> dict[str, Any]:
+def contents(fitted: "Fitted") -> dict[str, Any]:
     """What a classifier has learned, for programs."""
+    from deciban.store.model_file import shards_of
     from deciban.version import __version__
 
-    counts, tuning = clf.counts_, clf.tuning_
+    counts, tuning = fitted.counts, fitted.tuning
     names = [counts.schema.column_name(column) for column in range(counts.schema.width)]
     types = dict(zip(names, counts.schema.types or (), strict=False))
     weights = None if tuning is None else dict(zip(tuning.schema.block_names, tuning.weights.tolist(), strict=True))
@@ -240,18 +241,18 @@ def contents(clf: "Classifier") -> dict[str, Any]:
         "deciban": __version__,
         "rows": counts.rows,
         "unlabelled": counts.unlabelled,
-        "target": clf.target_,
+        "target": fitted.origin.target,
         "classes": dict(
             zip(map(class_name, counts.classes.tolist()), map(whole, counts.class_weight.tolist()), strict=True)
         ),
         "columns": [
             {"column": name, "type": types.get(name), "family": family, "why": why}
-            for name, family, why in clf.schema_.rows()
+            for name, family, why in fitted.schema.rows()
         ],
         "tuned_rows": None if tuning is None else tuning.rows,
         "stale": None if tuning is None else tuning.stale,
         "left_out_accuracy": None if tuning is None else tuning.accuracy,
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
-        "shards": list(clf.shards_),
+        "shards": list(shards_of(fitted)),
     }

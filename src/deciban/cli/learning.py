@@ -36,7 +36,7 @@ from deciban.cli.tuned import RETUNE, tuning_summary
 from deciban.text_tables import counted
 
 if TYPE_CHECKING:
-    from deciban.classifier import Classifier
+    from deciban.fitted import Fitted
 
 OUTPUT = click.option(
     "--output", "-o", metavar="FILE", shell_complete=files, help="The model file to write, such as wine.dcb."
@@ -102,37 +102,38 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
         check_output(output, table)
     else:
         check_model_output(output, table, "give another name, or --force to replace it")
-    from deciban.classifier import Classifier
+    from deciban import learn as engine
+    from deciban.fitted import Settings
+    from deciban.store.model_file import save
 
     families_of(options["family"])
-    clf = Classifier(
+    settings = Settings(
         prior=prior_of(options["prior"]),
         alpha=options["alpha"],
         unseen=options["unseen"],
         threads=options["threads"],
         tune=None if options["plain"] else "auto",
     )
-    clf._check_parameters()  # before a table is opened, which may be long or come by standard input
+    settings.check()  # before a table is opened, which may be long or come by standard input
     scan = opened(table, options, output)
-    clf.columns = families_of(
-        options["family"], [name for name in scan.names if name not in (target, options["weight"])]
-    )
-    clf.fit(scan, target, options["weight"])
-    clf.save(output)
+    columns = [name for name in scan.names if name not in (target, options["weight"])]
+    settings = replace(settings, columns=families_of(options["family"], columns))
+    fitted = engine.fit(settings, scan, target, options["weight"])
+    save(output, fitted)
     tell_markers(scan, target)
-    warn_of_model(clf, table, scan.typed)
+    warn_of_model(fitted, table, scan.typed)
     if as_json:
         from deciban.cli.judging import contents
 
-        return say_json({"model": output, **contents(clf)})
-    heading(f"{output}: {rows_of(clf)}")
-    say(columns_of(clf, most=12, more=f"deciban inspect {output}"))
+        return say_json({"model": output, **contents(fitted)})
+    heading(f"{output}: {rows_of(fitted)}")
+    say(columns_of(fitted, most=12, more=f"deciban inspect {output}"))
     say()
-    tuning = clf.tuning_
+    tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":
         say(replace(tuning, accuracy=None).summary)  # that is with the shares of the classes in the table
     else:
-        say(tuning_summary(clf))
+        say(tuning_summary(fitted))
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
         say(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *table])}")
     return None
@@ -154,22 +155,22 @@ Examples:
 def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
     with _changing(model, output, table):
-        from deciban.classifier import Classifier
-        from deciban.merge_models import merge_models
+        from deciban import learn as engine
+        from deciban.store.model_file import save
 
-        clf = loaded(model)
+        fitted = loaded(model)
         scan = opened(table, options, output or model)
-        rows = labelled(clf, scan, options["target"])
-        missing_columns(clf, scan)
+        rows = labelled(fitted, scan, options["target"])
+        missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
-        new_columns(clf, rows, scan.name, "learned too; --ignore leaves a column out")
-        shard = clf.shard(scan, rows.target, rows.weight)
-        learned = merge_models([clf, shard], Classifier, force=options["force"], names=[model, scan.name])
+        new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
+        shard = engine.shard(fitted, scan, rows.target, rows.weight)
+        learned = engine.merge([fitted, shard], [model, scan.name], options["force"])
         if options["retune"]:
-            learned.retune(rows.stream, rows.target, rows.weight)
-        learned.save(output or model)
-    new_classes(clf, shard, scan.name, "; `deciban forget` takes the rows back")
-    _tell(output or model, learned, f"{counted(shard.counts_.rows, 'row')} learned", as_json)
+            learned = engine.retune(learned, rows.stream, rows.target, rows.weight)
+        save(output or model, learned)
+    new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
+    _tell(output or model, learned, f"{counted(shard.counts.rows, 'row')} learned", as_json)
 
 
 @click.command(epilog="""\b
@@ -185,14 +186,17 @@ Example:
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
     with _changing(model, output, table):
-        clf = loaded(model)
-        before = clf.counts_.rows
+        from deciban import learn as engine
+        from deciban.store.model_file import save
+
+        fitted = loaded(model)
+        before = fitted.counts.rows
         scan = opened(table, options, output or model)
-        rows = labelled(clf, scan, options["target"])
-        new_columns(clf, rows, scan.name, "left out")
-        clf.forget(rows.stream, rows.target, rows.weight)
-        clf.save(output or model)
-    _tell(output or model, clf, f"{counted(before - clf.counts_.rows, 'row')} forgotten", as_json)
+        rows = labelled(fitted, scan, options["target"])
+        new_columns(fitted, rows, scan.name, "left out")
+        fitted = engine.forget(fitted, rows.stream, rows.target, rows.weight)
+        save(output or model, fitted)
+    _tell(output or model, fitted, f"{counted(before - fitted.counts.rows, 'row')} forgotten", as_json)
 
 
 @click.command(epilog="""\b
@@ -206,15 +210,15 @@ Example:
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
     check_model_output(output, models)
-    from deciban.classifier import Classifier
-    from deciban.merge_models import merge_models
+    from deciban import learn as engine
+    from deciban.store.model_file import save
 
     parts = [loaded(model) for model in models]
-    clf = merge_models(parts, Classifier, force=force, names=models)
-    clf.save(output)
+    fitted = engine.merge(parts, models, force)
+    save(output, fitted)
     for name, part in zip(models[1:], parts[1:], strict=True):
         new_classes(parts[0], part, name)
-    _tell(output, clf, f"{counted(len(models), 'model')} merged", as_json)
+    _tell(output, fitted, f"{counted(len(models), 'model')} merged", as_json)
 
 
 @contextmanager
@@ -231,21 +235,21 @@ def _changing(model: str, output: str | None, table: tuple[str, ...]) -> Iterato
         yield
 
 
-def rows_of(clf: "Classifier") -> str:
-    counts = clf.counts_
+def rows_of(fitted: "Fitted") -> str:
+    counts = fitted.counts
     parts = [counted(counts.rows, "row"), counted(counts.classes.size, "class"), counted(counts.schema.width, "column")]
     if counts.unlabelled:
         parts.append(f"{counted(counts.unlabelled, 'row')} without a label left out")
     return ", ".join(parts)
 
 
-def _tell(path: str, clf: "Classifier", what: str, as_json: bool) -> None:
-    warn_of_model(clf)
+def _tell(path: str, fitted: "Fitted", what: str, as_json: bool) -> None:
+    warn_of_model(fitted)
     if as_json:
         from deciban.cli.judging import contents
 
-        return say_json({"model": path, **contents(clf)})
-    heading(f"{path}: {what}; now {rows_of(clf)}")
-    if clf.tuning_ is not None and clf.tuning_.stale and clf.tuning_.rows:
+        return say_json({"model": path, **contents(fitted)})
+    heading(f"{path}: {what}; now {rows_of(fitted)}")
+    if fitted.tuning is not None and fitted.tuning.stale and fitted.tuning.rows:
         say(f"the weights of the evidence are those of before; {RETUNE}")
     return None

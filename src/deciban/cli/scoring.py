@@ -33,9 +33,9 @@ from deciban.text_tables import class_name, counted, digits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from deciban.classifier import Classifier
     from deciban.decisions.loss import Loss
     from deciban.files.write import FileKind
+    from deciban.fitted import Fitted
     from deciban.tables.table import Table
 
 OUTPUT = click.option("--output", "-o", metavar="FILE", shell_complete=files, help="A .csv, .jsonl or .parquet file; "
@@ -61,12 +61,14 @@ Examples:
 def predict(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Write the rows of TABLE with their most probable class and its probability."""
     check_table_output(output, (model, *table))
-    clf = loaded(model)
+    from deciban.scoring import predict_batches
+
+    fitted = loaded(model)
     scan = opened(table, options, output)
-    missing_columns(clf, scan)
+    missing_columns(fitted, scan)
     kind = _kind(output, as_json)
-    with unknown_cells(clf) as observe:
-        tables = clf.predicted(scan, probabilities=options["probabilities"], observe=observe, for_file=kind)
+    with unknown_cells(fitted) as observe:
+        tables = predict_batches(fitted, scan, probabilities=options["probabilities"], observe=observe, for_file=kind)
         _write(output, tables, scan.names, as_json, options)
 
 
@@ -97,31 +99,33 @@ costs.csv names the true classes in its first line and the decisions in its firs
 def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
-    clf = loaded(model)
-    loss = costs(options["costs"], clf, of_columns=True)
+    from deciban.scoring import decide_batches
+
+    fitted = loaded(model)
+    loss = costs(options["costs"], fitted, of_columns=True)
     scan = opened(table, options, output)
-    missing_columns(clf, scan)
+    missing_columns(fitted, scan)
     if loss is not None:
         _refuse_cost(options["costs"], loss, "neither a number nor a column of the table", scan.names)
     kind = _kind(output, as_json)
-    with unknown_cells(clf) as observe:
-        tables = clf.decided(scan, loss, reject=options["reject"], observe=observe, for_file=kind)
+    with unknown_cells(fitted) as observe:
+        tables = decide_batches(fitted, scan, loss, reject=options["reject"], observe=observe, for_file=kind)
         _write(output, tables, scan.names, as_json, options)
 
 
 @contextmanager
-def unknown_cells(clf: "Classifier") -> Iterator[Callable[["Table"], None]]:
+def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     """Afterwards, say how many of the cells were missing or held values never seen."""
     from deciban.unknown_cells import UnknownCells
 
-    found = UnknownCells(clf.model_)
+    found = UnknownCells(fitted.model)
     yield found.add
     if str(found):
         flush()
         complain("note", f"{found}, which is no evidence")
 
 
-def costs(path: str | None, clf: "Classifier | None" = None, *, of_columns: bool = False) -> Any:
+def costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool = False) -> Any:
     """The costs in a file: they fit the classes of the model, if there is one; they may be names `of_columns`."""
     from deciban.decisions.loss import Loss
 
@@ -133,7 +137,7 @@ def costs(path: str | None, clf: "Classifier | None" = None, *, of_columns: bool
         loss = Loss.from_csv(path)
         if not of_columns:
             _refuse_cost(path, loss, "no number")
-        return loss if clf is None else loss.for_classes(list(clf.classes_))
+        return loss if fitted is None else loss.for_classes(list(fitted.classes))
 
 
 def _refuse_cost(path: str, loss: "Loss", what: str, columns: Sequence[str] = ()) -> None:
@@ -235,16 +239,19 @@ Examples:
 @common
 def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int, as_json: bool, **options: Any) -> None:
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
-    clf = loaded(model)
+    from deciban.explain.steps import Steps
+    from deciban.scoring import aligned_table, as_learned
+
+    fitted = loaded(model)
     scan = opened(table, options)
-    missing_columns(clf, scan)
-    typed = clf._source(scan)
+    missing_columns(fitted, scan)
+    typed = as_learned(fitted, scan)
     shown = typed.at([number - 1 for number in row]) if row else typed.head(rows + 1)
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
     with scan.naming():
-        found = clf.explain(shown.slice(0, len(wanted)))
+        found = Steps.of(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))))
     if as_json:
         return say_json(
             [
@@ -277,9 +284,11 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
     """Show the words by which the texts of each class are known, the most telling first."""
     from dataclasses import asdict
 
-    clf = loaded(model)
-    chosen = clf.classes_.tolist() if label is None else [_class(clf, label)]
-    found = {class_name(one): clf.top_words(one, count, column) for one in chosen}
+    from deciban.explain.words import top_words_of
+
+    fitted = loaded(model)
+    chosen = fitted.classes.tolist() if label is None else [_class(fitted, label)]
+    found = {class_name(one): top_words_of(fitted.plain, fitted.place_of(one), count, column) for one in chosen}
     if as_json:
         return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
     for k, (one, some) in enumerate(found.items()):
@@ -290,9 +299,9 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
     return None
 
 
-def _class(clf: "Classifier", label: str | None) -> Any:
+def _class(fitted: "Fitted", label: str | None) -> Any:
     """The class that is written so on the command line."""
-    labels = clf.classes_.tolist()
+    labels = fitted.classes.tolist()
     if label is None:
         return None
     names = [class_name(one) for one in labels]
@@ -328,9 +337,11 @@ def sample(
     check_table_output(output, (model,))
     import pyarrow as pa
 
-    clf = loaded(model)
-    drawn, labels = clf.sample(rows, random_state=seed, label=_class(clf, label), length=length)
+    from deciban.simulate import sample_rows
+
+    fitted = loaded(model)
+    drawn, labels = sample_rows(fitted, rows, seed, _class(fitted, label), length)
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
-    table = drawn.append_column(clf.target_ or "class", pa.array(labels.tolist()))
+    table = drawn.append_column(fitted.origin.target or "class", pa.array(labels.tolist()))
     _write(output, [table], table.column_names, as_json, {"keep": None, "raw": raw, "as_read": ()})

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from deciban.text_tables import class_name
 
 if TYPE_CHECKING:
-    from deciban.classifier import Classifier
+    from deciban.fitted import Fitted
 
 RETUNE = "`deciban learn --retune`, with more rows, or a new fit learns the weights anew"
 
 
-def tuning_summary(clf: "Classifier") -> str:
+def tuning_summary(fitted: "Fitted") -> str:
     """On how many rows it was tuned, how good it is on rows left out, and how good the commonest class alone is."""
-    tuning, counts = clf.tuning_, clf.counts_
+    tuning, counts = fitted.tuning, fitted.counts
     if tuning is None:
         return "plain Bayes"
     if tuning.accuracy is None or tuning.log_loss is None or not counts.class_weight.any():

@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import Decisions, decided
+from deciban.decisions.policy import Decisions, least_risk_decisions
 from deciban.errors import DataError, UsageError
 from deciban.files.open import open_table
 from deciban.tables.table import Table
@@ -62,7 +62,7 @@ def decide(
             raise UsageError(f"the loss names the costs {name!r}; give them: costs={{{name!r}: …}}")
         return table.numbers([table.names.index(name)])[:, 0]
 
-    return decided(shares, loss_for_classes, column)
+    return least_risk_decisions(shares, loss_for_classes, column)
 
 
 def _unnamed(table: Table, classes: Any, of_loss: Any) -> tuple[list[Any], list[int]]:

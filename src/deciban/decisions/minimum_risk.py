@@ -11,9 +11,9 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from deciban.arrays import Floats
+from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import Decisions, costs_of, decided, incurred
+from deciban.decisions.policy import Decisions, costs_of, incurred, least_risk_decisions
 from deciban.errors import DataError, UsageError
 from deciban.files.open import open_table
 from deciban.tables.labels import encode_labels
@@ -76,7 +76,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
     def decide(self, X: Any, costs: Any = None) -> Decisions:  # noqa: N803
         """The decisions with their risks."""
         check_is_fitted(self)
-        return decided(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
+        return least_risk_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
 
     def predict(self, X: Any, costs: Any = None) -> Any:  # noqa: N803
         """The decision of least expected cost for each row."""
@@ -129,15 +129,14 @@ def cost_scorer(loss: Any) -> Any:
     return make_scorer(mean_cost, greater_is_better=False, loss=Loss.of(loss))
 
 
-def _places(y: Any, classes: Any, rows: int) -> Any:
-    """The places of the labels among the classes, which may stand in any order."""
+def _places(y: Any, classes: Any, rows: int) -> Codes:
+    """The places of the labels among the classes; a label that is missing or unknown is refused."""
     labels = encode_labels(y, rows)
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    found = [place.get(label, -1) for label in labels.classes.tolist()]
-    if -1 in found or (labels.codes < 0).any():
-        unknown = labels.classes.tolist()[found.index(-1)] if -1 in found else None
-        raise DataError(f"the label {unknown!r} is none of the classes {classes.tolist()}")
-    return np.array(found, dtype=np.int64)[labels.codes]
+    places = labels.places_among(classes)
+    if (places < 0).any():
+        refused = labels.label(int(places.argmin()))  # an unknown label rather than a missing one
+        raise DataError(f"the label {refused!r} is none of the classes {classes.tolist()}")
+    return places
 
 
 def _finder(loss: Loss, costs: Any, rows: Any = None) -> Callable[[str], Any]:

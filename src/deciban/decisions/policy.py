@@ -89,7 +89,7 @@ class Decisions:
         return aligned(lines)
 
 
-def decided(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
+def least_risk_decisions(posterior: Floats, loss: Loss, column: Callable[[str], Any] | None = None) -> Decisions:
     """The decisions of least risk; `loss` fits the classes, `column` finds the columns that its costs name."""
     costs = costs_of(loss, len(posterior), column)
     best, second = (np.empty(len(posterior), dtype=np.int32) for _ in range(2))

@@ -19,11 +19,12 @@ from deciban.decisions.priors import log_prior
 from deciban.dropin.covariance import Within, own_normals
 from deciban.errors import DataError, UsageError
 from deciban.families import Family
-from deciban.fitted import Fitted, refuse_empty, refuse_no_weight, refuse_nothing_learned
+from deciban.fitted import Fitted, refuse_no_weight
+from deciban.learn import refuse_empty, refuse_nothing_learned
 from deciban.model import Model, estimate
 from deciban.posterior import log_normalize, most_probable, posteriors
 from deciban.schema.schema import ColumnGroup, Schema
-from deciban.scoring import scored
+from deciban.scoring import score_table
 from deciban.tables.convert import as_table
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, check_weights, encode_labels
@@ -218,7 +219,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise
         if before is not None:
             counts = replace(before, schema=schema) + counts
-        refuse_nothing_learned(counts, partly=not whole)
+        refuse_nothing_learned(counts, partial=not whole)
         dtype = table.array.dtype if isinstance(table, Matrix) else table.cells.data.dtype
         kind = dtype if dtype == np.float32 else np.dtype(np.float64)
         self.learned_ = self._knowing(counts, rows if whole else None, kind, not whole)
@@ -272,7 +273,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         if table.width != model.schema.width:
             raise self._other_width(table.width, model.schema.width)
         try:
-            return scored(model, table, finish)
+            return score_table(model, table, finish)
         except DataError:
             self._explain_refusal(table)
             raise

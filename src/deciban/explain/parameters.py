@@ -1,32 +1,10 @@
-"""What a model has to learn, and the risk it believes in."""
+"""How many numbers a model has to learn."""
 
 from dataclasses import dataclass
 from math import floor, log10, prod
 
 from deciban.counts import Counts
-from deciban.decisions.loss import Loss
 from deciban.model import Model
-
-
-@dataclass(frozen=True, repr=False)
-class PlugIn:
-    """The risk of the best rule if plain Bayes were true, with its interval, and the leave-one-out risk beside it.
-
-    `left_out` is None where the training rows are not known.
-    """
-
-    risk: float
-    interval: tuple[float, float]
-    left_out: float | None
-    loss: Loss
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        found = f"by the model's own lights {self.risk:.4f} (between {max(low, 0.0):.4f} and {high:.4f})"
-        return found + ("" if self.left_out is None else f"; leave-one-out {self.left_out:.4f}")
 
 
 @dataclass(frozen=True)

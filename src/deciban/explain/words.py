@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats, decoded_cells
+from deciban.errors import UsageError
 from deciban.families.text.likelihood import TextColumn, TextLikelihood, shown
 from deciban.families.text.tokens import prepared
 from deciban.model import Model
@@ -186,6 +187,23 @@ class TopWords(list[TopWord]):
         lines = [("word", "decibans", "in class", "elsewhere")]
         lines += [(w.word, f"{w.decibans:+.1f}", amount(w.count), amount(w.elsewhere)) for w in self]
         return aligned(lines, right=[1, 2, 3])
+
+
+def top_words_of(model: Model, label: int, most: int, column: str | None = None) -> TopWords:
+    """The words by which texts of a class are known, in a column of texts; `column` names it if there are several."""
+    if not isinstance(most, int | np.integer) or most < 0:
+        raise UsageError(f"top_words(n={most!r}): give a whole number that is at least 0")
+    texts = {
+        model.schema.column_name(place): text
+        for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
+        for place, text in zip(group.columns, getattr(likelihood, "texts", ()), strict=False)
+    }
+    if not texts or (column is not None and column not in texts):
+        problem = "no column is Text()" if column is None else f"column {column!r} is not Text()"
+        raise UsageError(f"top_words: {problem}; see schema_")
+    if column is None and len(texts) > 1:
+        raise UsageError(f"top_words: several columns are Text(): {', '.join(texts)}; name one in column=")
+    return top_words(texts[column] if column is not None else next(iter(texts.values())), label, most)
 
 
 def top_words(column: TextColumn, label: int, most: int) -> TopWords:

@@ -15,7 +15,7 @@ from deciban.counts import Counts
 from deciban.decisions.priors import prior_of
 from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.files.write import replacing
-from deciban.fitted import Fitted
+from deciban.fitted import Fitted, Settings
 from deciban.statistics import Moments, Scatter, Statistic, Vocabulary, Words
 from deciban.store import layout
 from deciban.store.checks import check
@@ -35,28 +35,30 @@ ODD_HALF = (3.0 - 5.0**0.5) / 2.0
 KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
 
 
-def save(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: Fitted) -> None:
+def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
     """Write a classifier to a file; whatever goes wrong, the file that was there before is left whole."""
     try:
-        data = content(parameters, fitted)
+        data = content(fitted)
     except UnicodeDecodeError:
         raise UsageError("a model file cannot hold text that is not UTF-8; correct the column and fit anew") from None
     with replacing(path) as file:
         file.write(data)
 
 
-def content(parameters: dict[str, Any], fitted: Fitted) -> bytes:
+def content(fitted: Fitted) -> bytes:
     """The bytes of the file: the same for the same classifier."""
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
-    for key, value in zip(KEYS[2:], ({**parameters}, fitted.counts, fitted.tuning, origin), strict=True):
+    parameters = {name: getattr(fitted.settings, name) for name in sorted(vars(fitted.settings))}
+    parts = {**parameters, "threads": None}, fitted.counts, fitted.tuning, origin  # the next machine has other cores
+    for key, value in zip(KEYS[2:], parts, strict=True):
         header[key] = pack(value, arrays)
     return layout.packed(header, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
-    """The parameters of a classifier and what it knows; a ModelFileError where the file is not one or is damaged."""
+def load(path: str | os.PathLike[str]) -> Fitted:
+    """What a classifier knows; a ModelFileError where the file is no model or is damaged."""
     header, rest = layout.read(path)
     try:
         if not isinstance(header, dict) or tuple(header)[:1] != KEYS[:1]:
@@ -74,7 +76,9 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
         arrays.finish()
         if not isinstance(parameters, dict) or not isinstance(counts, Counts):
             raise ValueError("it has no counts")
-        fitted = Fitted(counts, prior_of(parameters.get("prior"), counts), tuning, origin)
+        settings = Settings(**parameters)
+        settings.check()
+        fitted = Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
         check(fitted)
     except ModelFileError:
         raise
@@ -83,7 +87,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Fitted]:
         raise ModelFileError(
             f"{path}: the file cannot be a model of deciban: {reason}; restore it from a copy"
         ) from problem
-    return parameters, fitted
+    return fitted
 
 
 def shards_of(fitted: Fitted) -> tuple[str, ...]:

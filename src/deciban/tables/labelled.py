@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, Integers
 from deciban.errors import SchemaError, UsageError
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.labels import Labels, check_weights, encode_labels
@@ -94,9 +94,13 @@ class LabelledTable:
         """The rows that have a weight; all of them where none has."""
         if self.weights is None or (self.weights > 0.0).all() or not self.weights.any():
             return self
-        rows = np.flatnonzero(self.weights > 0.0)
+        return self.take(np.flatnonzero(self.weights > 0.0))
+
+    def take(self, rows: Integers) -> "LabelledTable":
+        """Some of the rows."""
         labels = Labels(self.labels.classes, self.labels.codes[rows])
-        return LabelledTable(self.table.take(rows), labels, self.weights[rows], self.first_row)
+        weights = None if self.weights is None else self.weights[rows]
+        return LabelledTable(self.table.take(rows), labels, weights, self.first_row)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -128,9 +132,7 @@ class LabelledTable:
         if self.table.rows <= most:
             return self, self
         rows = drawn(self.table.rows, most)
-        weights = None if self.weights is None else self.weights[rows]
-        labels = Labels(self.labels.classes, self.labels.codes[rows])
-        return LabelledTable(self.table.take(rows), labels, weights), self
+        return self.take(rows), self
 
     def peek(self) -> tuple["LabelledTable", "LabelledTable"]:
         return self, self

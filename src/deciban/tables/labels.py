@@ -17,6 +17,9 @@ LabelArray = npt.NDArray[Any]
 # More repetitions of a row than this are no longer told apart by a double.
 MOST_REPETITIONS = 1e15
 
+# The place of a label that is missing, and of one that is none of the classes it is looked for among.
+MISSING_LABEL, UNKNOWN_LABEL = -1, -2
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -24,6 +27,22 @@ class Labels:
 
     classes: LabelArray
     codes: Codes
+
+    def places_among(self, classes: LabelArray) -> Codes:
+        """Each row's place among other classes, which may stand in any order: MISSING_LABEL where the row has no label,
+        UNKNOWN_LABEL where its label is none of them."""
+        mine, theirs = self.classes, classes
+        if mine.dtype.kind in "Mm" and theirs.dtype.kind in "Mm":  # the same time in two units is one label
+            both = np.promote_types(mine.dtype, theirs.dtype)
+            mine, theirs = mine.astype(both), theirs.astype(both)
+        place = {label: k for k, label in enumerate(theirs.tolist())}
+        places = [place.get(label, UNKNOWN_LABEL) for label in mine.tolist()]
+        return np.array([*places, MISSING_LABEL], dtype=np.int32)[self.codes]
+
+    def label(self, row: int) -> Any:
+        """The label of a row, as Python has it; None where it is missing."""
+        code = self.codes[row]
+        return None if code == MISSING_LABEL else self.classes[code : code + 1].tolist()[0]
 
 
 def encode_labels(labels: Any, rows: int) -> Labels:

@@ -15,7 +15,7 @@ from deciban.families.protocols import LeftOut
 from deciban.parallel import map_in_threads
 from deciban.posterior import log_normalize
 from deciban.progress import Advance
-from deciban.tables.labels import LabelArray
+from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import drawn
 from deciban.tables.table import SparseMatrix, Table, is_numeric
 
@@ -54,9 +54,9 @@ class Rows:
 
     def among(self, classes: LabelArray, counts: Counts) -> "Rows":
         """The same rows with the classes of the counts, whose empirical prior they take."""
-        place = np.searchsorted(counts.classes, classes).astype(np.int32)
+        labels = Labels(classes, self.labels).places_among(counts.classes)
         share = counts.class_weight / max(counts.class_weight.sum(), 1e-300)
-        return replace(self, labels=place[self.labels], log_prior=log(share))
+        return replace(self, labels=labels, log_prior=log(share))
 
     @property
     def total(self) -> float:

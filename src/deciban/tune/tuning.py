@@ -4,7 +4,7 @@ Rows are scored by what is counted without them, so that a choice is judged by r
 depend on any of it: a choice says which statistics are kept beside those of plain Bayes, and how all are heard.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from deciban.model import Model, estimate
 from deciban.parallel import one_blas_thread
 from deciban.progress import progress
 from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
-from deciban.tables.labels import Labels
+from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.table import Table
 from deciban.text_tables import aligned, counted
 from deciban.tune.blocks import MOST_PAIRS, choose_joint_gaussians, choose_pairs
@@ -143,43 +143,57 @@ class Tuning:
         return aligned((name, f"{weight:.3f}") for name, weight in weights)
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """What tuning suggests from a sample of rows, before all rows are counted.
+
+    schema: what is to be counted. rows, classes: the sample, and the classes that its labels are places of. tuning:
+    what was found on the sample; None where nothing was, or where all blocks are to share one weight. note: why.
+    """
+
+    schema: Schema
+    rows: Rows
+    classes: LabelArray
+    tuning: Tuning | None = None
+    shared_weight: bool = False
+    note: str = ""
+
+
 @one_blas_thread()
-def tuned(
-    table: Table,
-    labels: Labels,
-    weights: Floats | None,
-    base: Schema,
-    count: Callable[[Schema], Counts],
-    threads: int | None = None,
-) -> tuple[Counts, Tuning]:
-    """The counts of a table and how they are to be heard; `count` counts all of it under a schema."""
+def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, threads: int | None = None) -> Proposal:
+    """The groups of columns to count and to score, chosen on these rows, each scored without itself."""
     rows = Rows.of(table, labels.codes, weights, labels.classes.size, most_rows(base, labels.classes.size))
-    blocks = len(base.block_names)
-    present = rows.of_classes_present()
+    present, blocks = rows.of_classes_present(), len(base.block_names)
+    plain = Proposal(base, rows, labels.classes)
     if present.classes < 2 or rows.total < FEWEST_ROWS:
         few = "one class" if present.classes == 1 else counted(rows.total, "row")
-        return _untuned(count(base), f"plain Bayes: {few} cannot be tuned on")
+        return replace(plain, note=f"plain Bayes: {few} cannot be tuned on")
     if blocks > MOST_BLOCKS:
-        counts = count(base)
-        start = replace(Tuning.plain(counts), schema=base, note=f"one weight for all {blocks} blocks")
-        return counts, with_shared_weight(start, rows.among(labels.classes, counts), counts, learned=True)
+        return replace(plain, shared_weight=True, note=f"one weight for all {blocks} blocks")
     try:
         with progress("tuning", "candidates") as advance:
-            found = choose(replace(present, advance=advance, threads=threads), base)
+            tuning = choose(replace(present, advance=advance, threads=threads), base)
     except (BadCell, np.linalg.LinAlgError) as problem:
-        return _untuned(count(base), f"plain Bayes: tuning met {problem}")
-    counts = count(with_groups(base, found.schema.groups))
-    if rows.labels.size == counts.rows and present.classes == counts.classes.size:
-        return counts, found  # the rows it was found on are all there are
-    return counts, reweigh(found, counts, rows.among(labels.classes, counts))
-
-
-def _untuned(counts: Counts, note: str) -> tuple[Counts, Tuning]:
-    return counts, replace(Tuning.plain(counts), note=note)
+        return replace(plain, note=f"plain Bayes: tuning met {problem}")
+    return replace(plain, schema=with_groups(base, tuning.schema.groups), tuning=tuning)
 
 
 @one_blas_thread()
-def retune(
+def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
+    """What was proposed, with weights that the counts of all rows support."""
+    rows = proposal.rows.among(proposal.classes, counts)
+    if proposal.shared_weight:
+        start = replace(Tuning.plain(counts), schema=proposal.schema, note=proposal.note)
+        return with_shared_weight(start, rows, counts, learned=True)
+    if proposal.tuning is None:
+        return replace(Tuning.plain(counts), note=proposal.note)
+    if rows.labels.size == counts.rows and proposal.tuning.bias.size == counts.classes.size:
+        return proposal.tuning  # the rows it was found on are all there are
+    return with_learned_weights(proposal.tuning, counts, rows)
+
+
+@one_blas_thread()
+def relearn_weights(
     tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
 ) -> Tuning:
     """The same parts with weights learned anew from these rows."""
@@ -193,10 +207,10 @@ def retune(
         )
     if len(tuning.schema.block_names) > MOST_BLOCKS:
         return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned)
-    return reweigh(tuning, counts, rows, learned)
+    return with_learned_weights(tuning, counts, rows, learned)
 
 
-def reweigh(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
+def with_learned_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """The same parts with the weights that these rows support, which are among those counted if they were `learned`."""
     scored = counts.for_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)

@@ -309,6 +309,10 @@ class TextLikelihood:
 
     columns: tuple[TextColumn, ...]
 
+    @property
+    def texts(self) -> tuple[TextColumn, ...]:
+        return self.columns
+
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         for j, texts in enumerate(cells):
             self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)

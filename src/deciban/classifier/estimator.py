@@ -1,0 +1,378 @@
+"""`BayesClassifier`: the classifier as an estimator of scikit-learn."""
+
+import os
+from collections.abc import Iterator
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+
+from deciban import learn, scoring
+from deciban.arrays import Floats
+from deciban.classifier.deciding import Deciding
+from deciban.classifier.evaluating import Evaluating
+from deciban.classifier.inspecting import Inspecting
+from deciban.classifier.state import SETTINGS
+from deciban.classifier.updating import Updating
+from deciban.errors import DataError
+from deciban.explain.steps import Steps
+from deciban.families.checks import Unseen
+from deciban.files.write import FileKind
+from deciban.fitted import Fitted
+from deciban.posterior import log_normalize
+from deciban.schema.infer import ColumnSpec
+from deciban.store import model_file
+from deciban.tables.labels import LabelArray
+
+
+class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Bayes classifier for tables of numbers, categories, flags, counts and texts, with missing cells.
+
+    Each column is modelled within each class by a family (normal, categorical, Bernoulli, Poisson, text, ...) that is
+    inferred from its cells or given; the classes are then as probable as Bayes' theorem says. By default the model is
+    tuned: rows that are left out choose the family of each column, which columns are modelled together, and how much
+    the evidence of each block weighs, so that the probabilities can be believed. ``tune=None`` is textbook naive Bayes.
+    Every prediction is an exact sum of evidence, and everything learned is counts, which can be added and subtracted.
+
+    Parameters
+    ----------
+    columns : family, mapping or None, default=None
+        What the columns are. A family such as ``Gaussian()`` for every column, or a mapping from the name (or number)
+        of a column, or a tuple of columns that form one joint block, to its family. What it leaves out is inferred.
+    prior : str, mapping, sequence, Empirical or Uniform, default="empirical"
+        The prior probability of each class: ``"empirical"`` (its share of the rows), ``"smoothed"`` (one row more in
+        each class), ``"uniform"``, ``Empirical(alpha)``, ``Uniform()``, or probabilities: a mapping from class, or a
+        sequence in the order of `classes_`.
+    classes : array-like, default=None
+        All the labels there may be; any other is then an error. None accepts new ones at any time.
+    alpha : float, default=1.0
+        What is added to every count of inferred discrete columns: 0 is maximum likelihood, 1 is Laplace smoothing.
+    unseen : {"ignore", "smooth", "error"}, default="ignore"
+        What a value that was never learned is worth in inferred discrete columns: no evidence, that of a count of 0, or
+        an error.
+    threads : int or None, default=None
+        How many threads count and score; None uses every core. The result does not depend on it.
+    tune : {"auto"} or None, default="auto"
+        Whether rows that are left out choose families, joint blocks and evidence weights; None is plain Bayes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted, of the type that the labels came in.
+    schema_ : Schema
+        What each column is taken for, and why; print it.
+    counts_ : Counts
+        All that was counted: a value that can be added, subtracted and scaled.
+    model_ : Model
+        The prior and the likelihoods that the counts support.
+    tuning_ : Tuning or None
+        What was tuned, and how; None for plain Bayes. Print it.
+    fitted_ : Fitted
+        All of the above as one value, which is replaced as a whole.
+    shards_ : tuple of str
+        Names of the sets of rows that were learned, the same for the same rows.
+    target_ : str or None
+        The name of the column that held the labels.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names; only where they have names.
+
+    See Also
+    --------
+    load : Load a classifier from a model file.
+    merge : Add up classifiers that were trained apart.
+    deciban.dropin : scikit-learn's naive Bayes classifiers and discriminants by name.
+    MinimumRisk : Decisions at least cost by any classifier.
+
+    Notes
+    -----
+    The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
+    `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
+    `diagnose`, `evaluate_folds` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
+    and `sample` show what is inside.
+
+    Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting. Columns of the table
+    that are not named are known by position.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> days = [{"outlook": "sunny", "wind": "weak"}, {"outlook": "rain", "wind": "strong"},
+    ...         {"outlook": "rain", "wind": "weak"}, {"outlook": "overcast", "wind": "weak"}]
+    >>> clf = BayesClassifier().fit(days, ["no", "no", "yes", "yes"])
+    >>> clf.predict([{"outlook": "overcast", "wind": None}]).tolist()
+    ['yes']
+    >>> print(clf.schema_)
+    column   family         why
+    outlook  Categorical()  text, 3 distinct in 4 rows
+    wind     Categorical()  text, 2 distinct in 4 rows
+    """
+
+    def __init__(
+        self,
+        columns: ColumnSpec = None,
+        *,
+        prior: Any = "empirical",
+        classes: Any = None,
+        alpha: float = 1.0,
+        unseen: Unseen = "ignore",
+        threads: int | None = None,
+        tune: Literal["auto"] | None = "auto",
+    ) -> None:
+        self.columns = columns
+        self.prior = prior
+        self.classes = classes
+        self.alpha = alpha
+        self.unseen = unseen
+        self.threads = threads
+        self.tune = tune
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn rows; whatever was learned before is replaced.
+
+        Parameters
+        ----------
+        X : table
+            The rows: a pandas, polars or Arrow table, a DuckDB relation, a NumPy array, a SciPy sparse matrix, a dict
+            of columns, a list of dicts or of lists, or a list of texts; or rows that need not fit into memory: the name
+            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, or what `deciban.scan`
+            returns.
+        y : array-like or str
+            The label of each row, or the name of the column of X that holds the labels. Rows whose label is missing are
+            left out and counted in ``counts_.unlabelled``.
+        sample_weight : array-like or str, default=None
+            How often each row counts (0 is a row that is not there, 2 is the row twice), or the name of the column of X
+            that says so.
+
+        Returns
+        -------
+        self : BayesClassifier
+
+        Raises
+        ------
+        DataError
+            If a cell, a label or a weight cannot be used: the message has its place, the cause and the remedy. The
+            classifier stays as it was.
+        UsageError
+            If a parameter cannot be used.
+
+        See Also
+        --------
+        partial_fit : Learn more rows.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
+        ['no', 'yes']
+        """
+        fitted = learn.fit(self._settings(), X, y, sample_weight)
+        return self._become(fitted, training=(X, y, sample_weight))  # not copied
+
+    def predict(self, X: Any) -> LabelArray:  # noqa: N803
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : table
+            Rows in any form that `fit` takes. Columns with names are found by name, others by position; a column that
+            is not there is missing.
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            Classes; ties go to the first of `classes_`.
+
+        See Also
+        --------
+        predict_proba : The probability of each class.
+        decide : Decisions at least cost.
+        """
+        return scoring.predict(self._fitted(), X)
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The posterior probability of each class.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+            In the order of `classes_`; the prior for a row to which every class gives probability 0.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> BayesClassifier().fit(weather(), "play").predict_proba([{"outlook": "overcast"}]).round(3).tolist()
+        [[0.143, 0.857]]
+        """
+        return scoring.posteriors(self._fitted(), X)
+
+    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
+        """The logarithm of the posterior.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+        """
+        return scoring.score_rows(
+            self._fitted(), X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
+        )
+
+    def predict_batches(
+        self,
+        X: Any,  # noqa: N803
+        *,
+        probabilities: bool = False,
+        for_file: FileKind | None = None,
+    ) -> Iterator[pa.Table]:
+        """Predict rows that need not fit into memory, piece by piece.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+        probabilities : bool, default=False
+            Whether to add the probability of every class.
+        for_file : {"csv", "tsv", "json", "parquet"}, default=None
+            What the tables are to be written to: for "csv" cells of a CSV file stay as they are written there, for
+            "json" its whole numbers are integers; None is typed columns.
+
+        Yields
+        ------
+        pyarrow.Table
+            Some rows with the columns ``predicted`` and ``probability`` added.
+        """
+        yield from scoring.predict_batches(self._fitted(), X, probabilities=probabilities, for_file=for_file)
+
+    def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
+        """Write rows with their predictions to a file, which is whole or not there.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A name that ends with .csv, .jsonl or .parquet (or .csv.gz).
+        X : table
+            Rows, as for `predict`; they need not fit into memory.
+        probabilities : bool, default=False
+            Whether to add the probability of every class.
+
+        Returns
+        -------
+        int
+            The number of rows.
+        """
+        return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+        """The accuracy: the share of labelled rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `fit`.
+        y : array-like or str
+            Their true classes, or the name of the column that holds them.
+        sample_weight : array-like or str, default=None
+            Their weights, or the name of the column that holds them.
+
+        Returns
+        -------
+        float
+
+        See Also
+        --------
+        evaluate : All other figures.
+        """
+        fitted = self._fitted()
+        right = total = 0.0
+        for piece in learn.open_examples(fitted, X, y, sample_weight).pieces():
+            known = piece.labels.codes >= 0
+            weights = np.ones(known.size) if piece.weights is None else piece.weights
+            hits = scoring.predict(fitted, piece.table)[known] == piece.labels.classes[piece.labels.codes[known]]
+            right += float(weights[known] @ hits)
+            total += float(weights[known].sum())
+        if not total > 0.0:
+            raise DataError("no row has a label and a weight; give at least one to compare with")
+        return right / total
+
+    def explain(self, X: Any) -> Steps:  # noqa: N803
+        """Why each row is classified as it is: the calculation in steps, and the evidence in decibans.
+
+        Parameters
+        ----------
+        X : table
+            A few rows, as for `predict`.
+
+        Returns
+        -------
+        Steps
+            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)`` or ``steps(row)``.
+
+        See Also
+        --------
+        evidence : The same as arrays.
+        """
+        fitted = self._fitted()
+        return Steps.of(fitted.model, scoring.aligned_table(fitted, X))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that was learned to a model file (.dcb): data only, no code; `deciban.load` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that is there is replaced when all is written.
+        """
+        model_file.save(path, self._current())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The classifier that was saved to a model file; see `deciban.load`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A model file.
+
+        Returns
+        -------
+        BayesClassifier
+        """
+        return cls.from_fitted(model_file.load(path))
+
+    @classmethod
+    def from_fitted(cls, fitted: Fitted) -> Self:
+        """The classifier that knows what `fitted` knows, with its settings as parameters.
+
+        Parameters
+        ----------
+        fitted : Fitted
+            As in the attribute `fitted_`.
+
+        Returns
+        -------
+        BayesClassifier
+        """
+        return cls(**{name: getattr(fitted.settings, name) for name in SETTINGS})._become(fitted)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,190 @@
+"""What is inside a fitted classifier: evidence, estimates, forms; and rows drawn from it."""
+
+from typing import Any
+
+from deciban import scoring
+from deciban.arrays import Floats
+from deciban.classifier.state import FittedState
+from deciban.explain.estimates import Estimates
+from deciban.explain.parameters import ParameterCount
+from deciban.explain.words import TopWords, top_words_of
+from deciban.forms import Form, form_of
+from deciban.model import Evidence
+from deciban.posterior import log_normalize
+from deciban.simulate import sample_rows
+from deciban.tables.labels import LabelArray
+
+
+class Inspecting(FittedState):
+    """Methods that show what was learned and how a posterior comes about."""
+
+    def evidence(self, X: Any) -> Evidence:  # noqa: N803 - scikit-learn's name
+        """What each block of columns says for each class of each row: the terms that add up to the log joint.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        Evidence
+            ``values`` is row by block by class; ``log_joint`` = ``log_prior`` + ``bias`` + sum of weight times value.
+
+        See Also
+        --------
+        explain : The same as text.
+        """
+        fitted = self._fitted()
+        return fitted.model.evidence(scoring.aligned_table(fitted, X))
+
+    def log_joint(self, X: Any) -> Floats:  # noqa: N803
+        """log P(row, class), before it is normalised.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+        """
+        return scoring.score_rows(self._fitted(), X, lambda joint, prior: joint, full=True)
+
+    def log_density(self, X: Any) -> Floats:  # noqa: N803
+        """log P(row), by plain Bayes: very low for a row unlike all that was learned.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            -inf for a row that no class can produce.
+        """
+        fitted = self._fitted()
+        return scoring.score_rows(
+            fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
+        )
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:  # noqa: N803
+        """The bounds between which each posterior lies, given how few rows it was learned from.
+
+        By the delta method on the log-odds of each class against all others. A prior that was given has no error, a
+        counted one has. Weights that were tuned are held fixed, and that the model may be of the wrong kind is not in
+        it.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+        level : float, default=0.95
+            The probability with which a posterior lies between its bounds.
+
+        Returns
+        -------
+        low, high : ndarray of shape (rows, classes)
+        """
+        return scoring.intervals(self._fitted(), X, level)
+
+    def estimates(self, *, plain: bool = False) -> Estimates:
+        """What was estimated of each column: means and variances, P(value | class), rates.
+
+        Parameters
+        ----------
+        plain : bool, default=False
+            Whether to show the model that tuning started from, which has each column once by its own family, and from
+            which `sample` and `log_density` come. Otherwise the model that predicts, each block with its weight.
+
+        Returns
+        -------
+        Estimates
+            A mapping from the name of a column (of a joint block: "a+b") to arrays by parameter, in the order of
+            `classes_`: ``clf.estimates()["age"]["mean"]``. ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it;
+            print it.
+        """
+        fitted = self._fitted()
+        return Estimates.of(fitted.plain if plain else fitted.model)
+
+    def top_words(self, label: Any, n: int = 20, column: str | None = None) -> TopWords:
+        """The words by which texts of a class are known, the most informative first.
+
+        Parameters
+        ----------
+        label : label
+            The class.
+        n : int, default=20
+            How many words.
+        column : str, default=None
+            The column of texts, if there are several.
+
+        Returns
+        -------
+        TopWords
+            A list of words with their evidence in decibans and their counts; print it.
+        """
+        fitted = self._fitted()
+        return top_words_of(fitted.plain, fitted.place_of(label), n, column)
+
+    def sample(
+        self, rows: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
+    ) -> tuple[Any, LabelArray]:
+        """Draw rows from plain Bayes: a class by the prior, then each column by its family.
+
+        Parameters
+        ----------
+        rows : int, default=1
+            How many rows.
+        random_state : int, RandomState, Generator or None, default=None
+            The seed, or where random numbers come from.
+        label : label, default=None
+            The class of all rows; None draws it.
+        length : int, default=None
+            The number of words of each text; None draws it.
+
+        Returns
+        -------
+        X : pyarrow.Table or ndarray
+            The rows; an array where the columns are numbers without names.
+        y : ndarray of shape (rows,)
+            Their classes.
+        """
+        return sample_rows(self._fitted(), rows, random_state, label, length)
+
+    def linear_form(self) -> Form:
+        """The model as weights times features, with an offset for each class.
+
+        Returns
+        -------
+        Form
+            ``score[class] = weights · features + offset``; with hyperplanes between classes.
+
+        Raises
+        ------
+        UsageError
+            If the model is not linear; the message says which column and why.
+        """
+        return form_of(self._fitted().model, quadratic=False)
+
+    def quadratic_form(self) -> Form:
+        """The same with a quadratic term for each class, for models with a variance for each class.
+
+        Returns
+        -------
+        Form
+        """
+        return form_of(self._fitted().model, quadratic=True)
+
+    def parameter_count(self) -> ParameterCount:
+        """How many numbers the naive, this and the full joint model have to learn.
+
+        Returns
+        -------
+        ParameterCount
+            ``naive``, ``model`` and ``full``; print it.
+        """
+        fitted = self._fitted()
+        return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)

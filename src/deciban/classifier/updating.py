@@ -1,0 +1,171 @@
+"""Learning more, forgetting, adding: what changes a fitted classifier."""
+
+import copy
+from typing import Any, Self
+
+from deciban import learn
+from deciban.classifier.state import FittedState
+from deciban.fitted import Fitted
+
+
+class Updating(FittedState):
+    """Methods that learn more rows, forget rows, and add classifiers that were trained apart."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn more rows: together with what was learned before, just what `fit` would have counted.
+
+        New classes, new values and new named columns are welcome. What was tuned is kept, and is stale until `retune`.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `fit`.
+        y : array-like or str
+            Their labels, or the name of the column that holds them.
+        classes : array-like, default=None
+            All the labels there may be; any other is then an error. None takes those of the constructor.
+        sample_weight : array-like or str, default=None
+            How often each row counts, or the name of the column that says so.
+
+        Returns
+        -------
+        self : BayesClassifier
+
+        Raises
+        ------
+        DataError
+            If a cell or a label cannot be used; nothing is learned then.
+
+        See Also
+        --------
+        forget : Unlearn rows.
+        shard : Count rows elsewhere, to be added.
+        """
+        if self.__sklearn_is_fitted__():
+            return self._become(learn.learn_more(self._current(), X, y, sample_weight, classes))
+        return self._become(learn.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True))
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances.
+
+        Parameters
+        ----------
+        X : table
+            The rows, with every column that was learned (an empty one, if they were learned without it), or all the
+            rows of one of the shards.
+        y : array-like or str
+            Their labels, or the name of the column that holds them.
+        sample_weight : array-like or str, default=None
+            The weights with which they were learned.
+
+        Returns
+        -------
+        self : BayesClassifier
+
+        Raises
+        ------
+        ForgetError
+            If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
+        """
+        return self._become(learn.forget(self._current(), X, y, sample_weight))
+
+    def decay(self, factor: float) -> Self:
+        """Let all that was learned so far weigh `factor` times as much.
+
+        Parameters
+        ----------
+        factor : float
+            Between 0 and 1 to let the past fade.
+
+        Returns
+        -------
+        self : BayesClassifier
+        """
+        current = self._current()
+        return self._become(learn.with_counts(current, current.counts * factor))
+
+    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:  # noqa: N803
+        """Learn the weight of each block anew.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `fit`.
+        y : array-like or str
+            Their labels, or the name of the column that holds them.
+        sample_weight : array-like or str, default=None
+            Their weights, or the name of the column that holds them.
+        learned : bool, default=True
+            Whether the classifier has learned these rows, so that each is scored without itself.
+
+        Returns
+        -------
+        self : BayesClassifier
+        """
+        self.fitted_ = learn.retune(self._current(), X, y, sample_weight, learned=learned)
+        return self
+
+    def shard(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Count rows as this classifier counts them: a classifier to be sent and added.
+
+        ``clf + clf.shard(X, y)`` has learned what ``clf.partial_fit(X, y)`` learns.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `fit`.
+        y : array-like or str
+            Their labels, or the name of the column that holds them.
+        sample_weight : array-like or str, default=None
+            Their weights, or the name of the column that holds them.
+
+        Returns
+        -------
+        BayesClassifier
+            A classifier that has learned these rows alone.
+        """
+        return self._copy(learn.shard(self._current(), X, y, sample_weight))
+
+    def with_prior(self, prior: Any) -> Self:
+        """The same classifier with another prior; the likelihoods stay as they are.
+
+        Parameters
+        ----------
+        prior : str, mapping or sequence
+            As for the constructor, or what `estimate_prior` returns.
+
+        Returns
+        -------
+        BayesClassifier
+            A new classifier.
+        """
+        changed = self._copy(learn.with_prior(self._current(), prior))
+        changed._training = self._training_rows()
+        return changed
+
+    def __add__(self, other: object) -> Self:
+        """A classifier that has learned the rows of both; one that has learned rows of no weight alone adds nothing."""
+        if not isinstance(other, FittedState):
+            return NotImplemented
+        both = learn.add(self._current(), other._current())
+        for whole in (self, other):
+            if both is whole.fitted_:
+                return copy.copy(whole)  # type: ignore[return-value]  # the other has learned nothing
+        return self._copy(both)
+
+    def __radd__(self, other: object) -> Self:
+        """0 + classifier, so that sum() adds classifiers up."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: object) -> Self:
+        """A classifier that has not learned the rows of the other."""
+        if not isinstance(other, FittedState):
+            return NotImplemented
+        left = learn.subtract(self._current(), other._current())
+        return copy.copy(self) if left is self.fitted_ else self._copy(left)
+
+    def _copy(self, fitted: Fitted) -> Self:
+        """A classifier of the same kind that has learned this."""
+        changed = copy.copy(self)
+        vars(changed)["prior"] = fitted.settings.prior  # of a shard it may be another one
+        return changed._become(fitted)

@@ -1,0 +1,89 @@
+"""Rows drawn from plain Bayes, and the risk that it would have if it were true."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.decisions.bayes_error import mean_with_interval
+from deciban.decisions.loss import Loss
+from deciban.errors import UsageError
+from deciban.fitted import Fitted
+from deciban.posterior import log_normalize
+from deciban.scoring import score_table
+from deciban.tables.convert import as_table
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import from_numbers
+
+
+def sample_rows(
+    fitted: Fitted, rows: int = 1, random_state: Any = None, label: Any = None, length: int | None = None
+) -> tuple[Any, LabelArray]:
+    """Rows drawn from plain Bayes and their classes: an Arrow table, or an array where the columns are numbers.
+
+    label: the class of all rows. length: the number of words of each text.
+    """
+    for name, value in (("rows", rows), ("length", length)):
+        if value is not None and (not isinstance(value, int | np.integer) or value < 0):
+            raise UsageError(f"sample({name}={value!r}): give a whole number that is at least 0")
+    model = fitted.plain
+    if length is not None and not any(getattr(likelihood, "texts", ()) for likelihood in model.likelihoods):
+        raise UsageError(f"sample(length={length!r}): no column is Text(), which alone has words; leave it out")
+    place = None if label is None else fitted.place_of(label)
+    columns, labels = model.sample(int(rows), generator(random_state), place, length)
+    names = [model.schema.column_name(column) for column in range(model.schema.width)]
+    types = model.schema.types or ("",) * len(names)
+    if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
+        matrix = np.stack(columns, axis=1)
+        return matrix > 0.5 if set(types) == {"bool"} else matrix, model.classes[labels]
+    cells = [
+        from_numbers(column, kind)
+        if isinstance(column, np.ndarray) and (column.dtype.kind == "f" or kind == "bool")
+        else pa.array(column)
+        for column, kind in zip(columns, types, strict=True)
+    ]
+    return pa.table(cells, names=names), model.classes[labels]
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """What scikit-learn calls random_state (None, a seed, a RandomState or a Generator) as a Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng(np.random.randint(0, 2**31 - 1))
+    if not isinstance(random_state, np.random.RandomState):
+        random_state = np.random.RandomState(random_state)
+    return np.random.default_rng(random_state.randint(0, 2**31 - 1))
+
+
+@dataclass(frozen=True, repr=False)
+class PlugInRisk:
+    """The risk of the best rule if plain Bayes were true, with its interval, and the leave-one-out risk beside it.
+
+    `left_out` is None where the training rows are not known.
+    """
+
+    risk: float
+    interval: tuple[float, float]
+    left_out: float | None
+    loss: Loss
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        found = f"by the model's own lights {self.risk:.4f} (between {max(low, 0.0):.4f} and {high:.4f})"
+        return found + ("" if self.left_out is None else f"; leave-one-out {self.left_out:.4f}")
+
+
+def simulated_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> tuple[float, tuple[float, float]]:
+    """The mean risk of the best decisions on rows drawn from plain Bayes, and its 95 % interval."""
+    if not isinstance(rows, int | np.integer) or rows < 100:
+        raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
+    drawn, _ = sample_rows(fitted, rows, random_state)
+    plain = fitted.plain
+    table = plain.schema.align(as_table(drawn))
+    posterior = score_table(plain, table, lambda joint, prior: log_normalize(joint, prior)[0], False)
+    return mean_with_interval((posterior @ loss.matrix.T).min(axis=1))
