@@ -104,7 +104,7 @@ UNEVEN = (0.5, 0.3, 0.2)
 WORLDS = [
     _normal_world("gaussian", dc.Gaussian(), (1.0, 2.0), (0.3, 2.5, -2.0)),
     _normal_world("gaussian-small", dc.Gaussian(), (1.0, 2.0), (0.3, 2.5), rows=100),
-    _normal_world("gaussian-counted-prior", dc.Gaussian(), (1.0, 2.0), (0.3, 2.5), prior="empirical", shares=(0.7, 0.3)),
+    _normal_world("gaussian-counts", dc.Gaussian(), (1.0, 2.0), (0.3, 2.5), prior="empirical", shares=(0.7, 0.3)),
     _normal_world("three", dc.Gaussian(), (1.0, 2.0, 1.5), (0.3, 2.5), rows=600, prior="empirical", shares=UNEVEN),
     _normal_world("pooled", dc.Gaussian(dc.Pooled()), (1.0, 1.0), (-3.0, 0.3, 4.0)),
     _normal_world("pooled-three", dc.Gaussian(dc.Pooled()), (1.0, 1.0, 1.0), (-3.0, 1.2), rows=600),
@@ -125,7 +125,7 @@ WORLDS = [
         _numbers(0.0, 1.0, 6.0),
         stats.poisson([2.0, 4.0]).logpmf(_numbers(0.0, 1.0, 6.0)),
     ),
-    _level_world("bernoulli", dc.Bernoulli(), [[0.8, 0.2], [0.5, 0.5]], lambda codes: codes[:, None].astype(np.float64)),
+    _level_world("bernoulli", dc.Bernoulli(), [[0.8, 0.2], [0.5, 0.5]], lambda codes: codes[:, None].astype(float)),
     _level_world("categorical", dc.Categorical(), [[0.3, 0.3, 0.4], [0.2, 0.6, 0.2]], lambda codes: [pa.array(codes)]),
     _level_world(
         "categorical-three",
@@ -318,9 +318,10 @@ def test_certain_and_impossible_rows_have_intervals_too() -> None:
 FAMILIES_OF_COUNTS = dc.Poisson, dc.Multinomial, dc.Complement, dc.Bernoulli, dc.Categorical, dc.JointTable
 
 FAR = [
-    dc.Gaussian(), dc.Gaussian(dc.Pooled()), dc.Gaussian(dc.Shrunk(0.3)), dc.JointGaussian(), dc.JointGaussian(dc.Pooled()),
-    dc.JointGaussian(dc.Shrunk(0.3)), dc.LogNormal(), dc.LogNormal(dc.Pooled()), dc.Gamma(), dc.Poisson(), dc.Binned(), dc.Multinomial(),
-    dc.Complement(), dc.Complement(norm=True), dc.Bernoulli(), dc.Categorical(unseen="smooth"), dc.JointTable(unseen="smooth"),
+    dc.Gaussian(), dc.Gaussian(dc.Pooled()), dc.Gaussian(dc.Shrunk(0.3)), dc.JointGaussian(),
+    dc.JointGaussian(dc.Pooled()), dc.JointGaussian(dc.Shrunk(0.3)), dc.LogNormal(), dc.LogNormal(dc.Pooled()),
+    dc.Gamma(), dc.Poisson(), dc.Binned(), dc.Multinomial(), dc.Complement(), dc.Complement(norm=True),
+    dc.Bernoulli(), dc.Categorical(unseen="smooth"), dc.JointTable(unseen="smooth"),
 ]  # fmt: skip
 
 SCALES = 10.0 ** np.array([-300, -160, -20, 0, 4, 8, 10, 20, 24, 26, 40, 60, 76, 78, 100, 150, 154, 160, 200, 300])

@@ -45,8 +45,9 @@ def test_any_coarser_binning_can_be_estimated() -> None:
 
 @pytest.mark.parametrize(
     "family",
-    [dc.Gaussian(), dc.Gaussian(variance=dc.Pooled()), dc.LogNormal(), dc.Gamma(), dc.JointGaussian(), dc.JointGaussian(dc.Pooled()), dc.Poisson(),
-     dc.Bernoulli(alpha=0, threshold=6), dc.Categorical(alpha=0), dc.Multinomial(alpha=0), dc.Binned(alpha=0), dc.JointTable(alpha=0)],
+    [dc.Gaussian(), dc.Gaussian(variance=dc.Pooled()), dc.LogNormal(), dc.Gamma(), dc.JointGaussian(),
+     dc.JointGaussian(dc.Pooled()), dc.Poisson(), dc.Bernoulli(alpha=0, threshold=6), dc.Categorical(alpha=0),
+     dc.Multinomial(alpha=0), dc.Binned(alpha=0), dc.JointTable(alpha=0)],
     ids=str,
 )  # fmt: skip
 def test_a_class_without_rows_takes_the_distribution_of_all_rows(family) -> None:
