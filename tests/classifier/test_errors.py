@@ -60,7 +60,10 @@ def with_cell(value: float) -> np.ndarray:
             lambda: BayesClassifier({"age": dc.Gaussian(), ("age", "town"): dc.JointGaussian()}).fit(FRAME, Y),
             ["'age' twice", "one block"],
         ),
-        (lambda: BayesClassifier({"town": dc.Gaussian()}).fit(FRAME, Y), ["'town', row 0", "'x'", "Categorical()"]),
+        (
+            lambda: BayesClassifier({"town": dc.Gaussian()}).fit(FRAME, Y),
+            ["column 'town', row 0", "'x'", "Categorical()"],
+        ),
         (lambda: BayesClassifier(dc.Bernoulli()).fit(X, Y), ["column 'x1', row 0", "2.0", "0 or 1", "threshold="]),
         (lambda: BayesClassifier(dc.Poisson()).fit(X + 0.5, Y), ["row 0", "1.5", "0, 1, 2", "Gamma()"]),
         (lambda: BayesClassifier(dc.Multinomial()).fit(with_cell(-1.0), Y), ["column 'x1', row 1", "-1.0", "negative"]),
