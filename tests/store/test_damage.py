@@ -6,7 +6,6 @@ import pickle
 import resource
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -86,45 +85,36 @@ import resource, sys, time
 from deciban import ModelFileError, load
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for path in sys.argv[1:]:
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         load(path)
     except ModelFileError as problem:
-        print(time.perf_counter() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+        megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        print(time.process_time() - start, megabytes, problem)
 """
 
 
-def test_two_gigabytes_of_zeros_are_refused_at_once(tmp_path: Path) -> None:
-    """Whatever length they say their header has."""
+def test_large_files_are_refused_at_once(tmp_path: Path) -> None:
+    """Within a second and 200 MB, in a process of its own: two gigabytes of zeros, whatever length they say their
+    header has, and a header of millions of lists, of which all is read, as its checksum is right, but nothing made.
+    """
     size = 2 << 30
-    paths = []
-    for length in (0, size - 48, size - 56, 1 << 20):
-        path = tmp_path / f"zeros-{length}.dcb"
+    paths = [tmp_path / f"zeros-{length}.dcb" for length in (0, size - 48, size - 56, 1 << 20)]
+    for path in paths:
         with open(path, "wb") as file:
-            file.write(b"deciban\n" + length.to_bytes(8, "little"))
+            file.write(b"deciban\n" + int(path.stem.split("-")[1]).to_bytes(8, "little"))
             file.truncate(size)
-        paths.append(str(path))
-    assert_refused_at_once(paths)
-
-
-def test_a_header_of_millions_of_lists_is_refused_at_once(tmp_path: Path) -> None:
-    """Its checksum is right, so all of it is read, but nothing is made of it."""
-    text = b'{"format":1,"deciban":"0.1.0","parameters":[' + b"[]," * 10_000_000 + b"[]]}"
-    path = written(tmp_path, put_together(text), "lists.dcb")
-    with pytest.raises(dc.ModelFileError, match="more lists"):
-        dc.load(path)
-    assert_refused_at_once([str(path)])
-
-
-def assert_refused_at_once(paths: list[str]) -> None:
-    """Within a second and 200 MB, in a process of its own."""
+    lists = b'{"format":1,"deciban":"0.1.0","parameters":[' + b"[]," * 10_000_000 + b"[]]}"
+    paths.append(written(tmp_path, put_together(lists), "lists.dcb"))
     done = subprocess.run([sys.executable, "-c", LOADER, *paths], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert len(lines) == len(paths)
-    for line in lines:
-        seconds, megabytes = map(float, line.split())
-        assert seconds < 1.0
-        assert megabytes < 200.0
+    for path, line in zip(paths, lines, strict=True):
+        seconds, megabytes, message = line.split(maxsplit=2)
+        assert float(seconds) < 1.0
+        assert float(megabytes) < 200.0
+        assert message.startswith(str(path))
+    assert "more lists" in lines[-1]
 
 
 def test_messages_are_one_line_that_names_the_file(tmp_path: Path) -> None:
@@ -133,11 +123,10 @@ def test_messages_are_one_line_that_names_the_file(tmp_path: Path) -> None:
     bad = [b"", data[:-1], data[:100], put_together([], arrays), put_together({**header, "format": 2}, arrays)]
     bad += [put_together({**header, "counts": "x\n" * 1000}, arrays), put_together({**header, "y" * 10_000: 1}, arrays)]
     bad.append(put_together(changed(header, ("counts", "classes"), {"is": "z\n" * 5000}), arrays))
-    for a, b in pairwise(bad):
-        for one in (a, b):
-            with pytest.raises(dc.ModelFileError) as caught:
-                dc.load(written(tmp_path, one))
-            text = str(caught.value)
-            assert text.startswith(str(tmp_path / "crafted.dcb"))
-            assert "\n" not in text
-            assert len(text) < 400 + len(str(tmp_path))
+    for one in bad:
+        with pytest.raises(dc.ModelFileError) as caught:
+            dc.load(written(tmp_path, one))
+        text = str(caught.value)
+        assert text.startswith(str(tmp_path / "crafted.dcb"))
+        assert "\n" not in text
+        assert len(text) < 400 + len(str(tmp_path))

@@ -49,7 +49,7 @@ def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
             for model in reversed(models):
                 model.save(path)
 
-    for _ in range(100):
+    for _ in range(50):
         child = in_child(save_for_ever)
         time.sleep(chance.uniform(0.002, 0.02))
         os.kill(child, signal.SIGKILL)
