@@ -200,7 +200,7 @@ def test_labels_of_every_type_are_kept(kind: str, tune: Any, tmp_path: Path) -> 
         ({"a": 0, "b": 1, "c": 0.0}, pd.Series(["a", "b", "c"])),
         ([0.0, 0.25, 0.25, 0.5], pa.array(["a", "b", "c", "e"])),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value) if isinstance(value, set | frozenset) else value),
 )
 def test_priors_and_declared_classes_are_kept(prior: Any, classes: Any, tmp_path: Path) -> None:
     X = np.random.default_rng(2).normal(size=(30, 3))
