@@ -299,7 +299,7 @@ def test_rows_in_pieces_have_the_same_intervals(monkeypatch: pytest.MonkeyPatch)
     x = np.random.default_rng(0).normal(size=(50, 2))
     clf = textbook(dc.Gaussian()).fit(x, np.arange(50) % 3)
     whole = clf.predict_interval(x)
-    monkeypatch.setattr("deciban.intervals.MOST_CELLS", 70)
+    monkeypatch.setattr("deciban.intervals.INTERVAL_NUMBERS", 70)
     np.testing.assert_array_equal(clf.predict_interval(x), whole)
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deciban import BayesClassifier, scan
-from deciban import progress as module
+from deciban import BayesClassifier, progress as module, scan
 from deciban.evaluate import evaluate_folds, evaluate_left_out
 from deciban.files.labelled_stream import LabelledStream
 from deciban.progress import described, progress, stages
@@ -91,5 +90,5 @@ def test_evaluating_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_pat
     evaluate_folds(clf, rows, 2)
     assert "fold 2 of 2, judging" in stream.getvalue()
     clf.fit(rows.stream, "k")
-    evaluate_left_out(clf, rows)
+    evaluate_left_out(clf.fitted_, rows)
     assert "leaving out" in stream.getvalue()

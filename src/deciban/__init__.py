@@ -6,115 +6,85 @@ TYPE_CHECKING = False  # what type checkers take for true: typing takes its time
 if TYPE_CHECKING:
     from typing import Any
 
-    from deciban.classifier import BayesClassifier, load, merge
-    from deciban.counts import Counts
-    from deciban.decisions.bayes_error import bayes_error
-    from deciban.decisions.decide import decide
-    from deciban.decisions.loss import Loss
-    from deciban.decisions.minimum_risk import MinimumRisk, cost_scorer, mean_cost
-    from deciban.decisions.priors import Empirical, Uniform
-    from deciban.decisions.ratio import Threshold
-    from deciban.decisions.theorem import bayes
-    from deciban.errors import DataError, DecibanError, ForgetError, ModelFileError, SchemaError, UsageError
-    from deciban.families import (
-        Bernoulli,
-        Binned,
-        Categorical,
-        Complement,
-        Gamma,
-        Gaussian,
-        JointGaussian,
-        JointTable,
-        LogNormal,
-        Multinomial,
-        PerClass,
-        Poisson,
-        Pooled,
-        Shrunk,
-        Text,
+    from deciban.classifier import BayesClassifier as BayesClassifier, load as load, merge as merge
+    from deciban.counts import Counts as Counts
+    from deciban.decisions.bayes_error import bayes_error as bayes_error
+    from deciban.decisions.decide import decide as decide
+    from deciban.decisions.loss import Loss as Loss
+    from deciban.decisions.minimum_risk import (
+        MinimumRisk as MinimumRisk,
+        cost_scorer as cost_scorer,
+        mean_cost as mean_cost,
     )
-    from deciban.files.locate import scan
-    from deciban.leave_one_out import LeaveOneOut
-    from deciban.model import Evidence, Model
-    from deciban.selection import EvidenceSelector
+    from deciban.decisions.priors import Empirical as Empirical, Uniform as Uniform
+    from deciban.decisions.ratio import Threshold as Threshold
+    from deciban.decisions.theorem import bayes as bayes
+    from deciban.errors import (
+        DataError as DataError,
+        DecibanError as DecibanError,
+        ForgetError as ForgetError,
+        ModelFileError as ModelFileError,
+        SchemaError as SchemaError,
+        UsageError as UsageError,
+    )
+    from deciban.families import (
+        Bernoulli as Bernoulli,
+        Binned as Binned,
+        Categorical as Categorical,
+        Complement as Complement,
+        Gamma as Gamma,
+        Gaussian as Gaussian,
+        JointGaussian as JointGaussian,
+        JointTable as JointTable,
+        LogNormal as LogNormal,
+        Multinomial as Multinomial,
+        PerClass as PerClass,
+        Poisson as Poisson,
+        Pooled as Pooled,
+        Shrunk as Shrunk,
+        Text as Text,
+    )
+    from deciban.figures import Evaluation as Evaluation
+    from deciban.files.locate import scan as scan
+    from deciban.leave_one_out import LeaveOneOut as LeaveOneOut
+    from deciban.model import Evidence as Evidence, Model as Model
+    from deciban.selection import EvidenceSelector as EvidenceSelector
 
-__all__ = [
-    "BayesClassifier",
-    "Bernoulli",
-    "Binned",
-    "Categorical",
-    "Complement",
-    "Counts",
-    "DataError",
-    "DecibanError",
-    "Empirical",
-    "Evidence",
-    "EvidenceSelector",
-    "ForgetError",
-    "Gamma",
-    "Gaussian",
-    "JointGaussian",
-    "JointTable",
-    "LeaveOneOut",
-    "LogNormal",
-    "Loss",
-    "MinimumRisk",
-    "Model",
-    "ModelFileError",
-    "Multinomial",
-    "PerClass",
-    "Poisson",
-    "Pooled",
-    "SchemaError",
-    "Shrunk",
-    "Text",
-    "Threshold",
-    "Uniform",
-    "UsageError",
-    "bayes",
-    "bayes_error",
-    "cost_scorer",
-    "decide",
-    "load",
-    "mean_cost",
-    "merge",
-    "scan",
-]
-
-_HOMES = {
-    "BayesClassifier": "classifier",
-    "load": "classifier",
-    "merge": "classifier",
-    "scan": "files.locate",
-    "EvidenceSelector": "selection",
-    "LeaveOneOut": "leave_one_out",
-    "Empirical": "decisions.priors",
-    "Loss": "decisions.loss",
-    "MinimumRisk": "decisions.minimum_risk",
-    "Threshold": "decisions.ratio",
-    "bayes": "decisions.theorem",
-    "bayes_error": "decisions.bayes_error",
-    "cost_scorer": "decisions.minimum_risk",
-    "decide": "decisions.decide",
-    "mean_cost": "decisions.minimum_risk",
-    "Uniform": "decisions.priors",
-    "Counts": "counts",
-    "Evidence": "model",
-    "Model": "model",
-    **dict.fromkeys(
-        ("DataError", "DecibanError", "ForgetError", "ModelFileError", "SchemaError", "UsageError"), "errors"
+# Where each public name lives. It is imported on first use: scikit-learn and Arrow take a second that not every program
+# needs.
+_NAMES = {
+    "classifier": ("BayesClassifier", "load", "merge"),
+    "counts": ("Counts",),
+    "decisions.bayes_error": ("bayes_error",),
+    "decisions.decide": ("decide",),
+    "decisions.loss": ("Loss",),
+    "decisions.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
+    "decisions.priors": ("Empirical", "Uniform"),
+    "decisions.ratio": ("Threshold",),
+    "decisions.theorem": ("bayes",),
+    "errors": ("DataError", "DecibanError", "ForgetError", "ModelFileError", "SchemaError", "UsageError"),
+    "families": (
+        *("Bernoulli", "Binned", "Categorical", "Complement", "Gamma", "Gaussian", "JointGaussian", "JointTable"),
+        *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
+    "figures": ("Evaluation",),
+    "files.locate": ("scan",),
+    "leave_one_out": ("LeaveOneOut",),
+    "model": ("Evidence", "Model"),
+    "selection": ("EvidenceSelector",),
 }
+_HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> "Any":
-    """Names are imported on first use: scikit-learn and Arrow take a second that not every program needs."""
-    if name not in __all__:
+    if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'families')}"), name)
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return [*__all__, "__version__"]

@@ -43,7 +43,7 @@ def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
 
 def _batches(pieces: Iterable[LabelledTable], schema: Schema, halved: bool = False) -> Iterator[Batch]:
     for piece in pieces:
-        table, labels, weights = schema.align(piece.table, piece.first_row), piece.labels, piece.weights
+        table, labels, weights = schema.table_as_learned(piece.table, piece.first_row), piece.labels, piece.weights
         for start, stop in row_ranges(table.rows, rows_of_a_batch(table, BATCH_TEXT, halved)):
             part = _ONES[: stop - start] if weights is None else weights[start:stop]
             first = piece.first_row + start

@@ -9,6 +9,7 @@ import numpy as np
 from deciban.arrays import Floats, Integers
 from deciban.errors import BadCell, DataError, ForgetError, UsageError
 from deciban.schema.schema import Schema
+from deciban.schema.union import union_schemas
 from deciban.statistics import Statistic
 from deciban.statistics.base import remaining
 from deciban.tables.labels import LabelArray
@@ -18,9 +19,47 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Counts:
-    """All that was learned: a value that can be saved, sent, added, subtracted and scaled.
+    """All that was learned: a frozen value that can be saved, sent, added, subtracted and scaled.
 
-    Classes are sorted, and only those with a positive weight are kept, unless they were `declared` beforehand.
+    `a + b` are the counts of the rows of both (merge), `a - b` those without the rows of b (forget), and `a * 0.9`
+    those of rows of a smaller weight (decay). Smoothing, floors and priors are not in it: they enter when a model is
+    estimated. Classes are sorted, and only those with a positive weight are kept, unless they were declared.
+    `BayesClassifier.counts_` has the counts of a fitted classifier.
+
+    Parameters
+    ----------
+    schema : Schema
+        What each column is, in column groups of one family.
+    classes : ndarray of shape (n_classes,)
+        The labels of the classes, sorted.
+    class_weight : ndarray of shape (n_classes,)
+        The weight of the rows of each class.
+    statistics : tuple
+        The statistic of each column group, in the order of `schema.groups`.
+    rows : int, default=0
+        How many rows were counted.
+    unlabelled : int, default=0
+        How many rows were skipped because their label is missing.
+    declared : bool, default=False
+        Whether the classes were declared, so that any other label is an error.
+
+    See Also
+    --------
+    Model : What is estimated from counts.
+    merge : Add up models that were trained apart.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> spring, autumn = (
+    ...     BayesClassifier(tune=None).fit(part, "play").counts_ for part in (weather().slice(0, 7), weather().slice(7))
+    ... )
+    >>> year = spring + autumn
+    >>> year.rows, year.classes.tolist(), year.class_weight.tolist()
+    (14, ['no', 'yes'], [5.0, 9.0])
+    >>> (year - autumn).class_weight.tolist(), (0.5 * year).class_weight.tolist()
+    ([3.0, 4.0], [2.5, 4.5])
     """
 
     schema: Schema
@@ -33,7 +72,19 @@ class Counts:
 
     @classmethod
     def empty(cls, schema: Schema, declared: LabelArray | None = None) -> "Counts":
-        """The counts of no rows at all; with `declared`, no other classes will be accepted."""
+        """The counts of no rows at all.
+
+        Parameters
+        ----------
+        schema : Schema
+            What each column is.
+        declared : ndarray, default=None
+            The classes, if no others are to be accepted. None: any.
+
+        Returns
+        -------
+        Counts
+        """
         classes = np.zeros(0, dtype=np.int64) if declared is None else np.unique(declared)
         statistics = tuple(group.family.empty(classes.size, len(group.columns)) for group in schema.groups)
         return cls(schema, classes, np.zeros(classes.size), statistics, declared=declared is not None)
@@ -45,17 +96,27 @@ class Counts:
         mine, theirs = self._aligned(other)
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
-        merge_models = tuple(guard(p, a.merge, b) for p, (a, b) in pairs)
+        merged = tuple(guard(p, a.merge, b) for p, (a, b) in pairs)
         return replace(
             mine,
             class_weight=mine.class_weight + theirs.class_weight,
-            statistics=merge_models,
+            statistics=merged,
             rows=self.rows + other.rows,
             unlabelled=self.unlabelled + other.unlabelled,
         )
 
     def adds_nothing_to(self, other: "Counts") -> bool:
-        """Whether no row here has a weight, and no class is declared that `other` does not have."""
+        """Whether no row here has a weight, and no class is declared that other counts do not have.
+
+        Parameters
+        ----------
+        other : Counts
+            The counts to which these would be added.
+
+        Returns
+        -------
+        bool
+        """
         if self.class_weight.any():
             return False
         return not self.declared or set(self.classes.tolist()) <= set(other.classes.tolist())
@@ -93,7 +154,17 @@ class Counts:
     __rmul__ = __mul__
 
     def declaring(self, classes: LabelArray) -> "Counts":
-        """The same counts with just these classes allowed; those counted already must be among them."""
+        """The same counts with just these classes allowed.
+
+        Parameters
+        ----------
+        classes : ndarray
+            The classes; those that were counted must be among them.
+
+        Returns
+        -------
+        Counts
+        """
         given = np.unique(classes)
         unknown = self.classes[~np.isin(self.classes, given)].tolist()
         if unknown or (self.declared and given.size != self.classes.size):
@@ -103,7 +174,12 @@ class Counts:
         return replace(self._with_classes(given if self.classes.size < given.size else self.classes), declared=True)
 
     def without_empty_classes(self) -> "Counts":
-        """Without the classes that no row has, unless they were declared."""
+        """The same counts without the classes that no row has, unless they were declared.
+
+        Returns
+        -------
+        Counts
+        """
         kept = self.class_weight > 0.0
         if self.declared or kept.all():
             return self
@@ -112,7 +188,17 @@ class Counts:
         return replace(self, classes=self.classes[kept], class_weight=self.class_weight[kept], statistics=statistics)
 
     def extended_to(self, schema: Schema) -> "Counts":
-        """The same counts under a schema with more columns: in these, every row had missing cells."""
+        """The same counts under a schema with more columns: in these, every row had missing cells.
+
+        Parameters
+        ----------
+        schema : Schema
+            A schema that has all columns of this one.
+
+        Returns
+        -------
+        Counts
+        """
         if schema is self.schema or schema == self.schema:
             return self
         place = column_places(self.schema, schema)
@@ -132,12 +218,22 @@ class Counts:
         return replace(self, schema=schema, statistics=tuple(statistics))
 
     def for_schema(self, schema: Schema) -> "Counts":
-        """The statistics that the parts of another schema of the same columns need."""
+        """The same counts with the statistics that another schema of the same columns needs.
+
+        Parameters
+        ----------
+        schema : Schema
+            A schema whose column groups were all counted.
+
+        Returns
+        -------
+        Counts
+        """
         if schema is self.schema:
             return self
         statistics = []
         for group in schema.groups:
-            found = self.schema.find(group)
+            found = self.schema.group_counting(group)
             assert found is not None, f"{group.family} was not counted"
             host, positions = found
             statistic = self.statistics[host]
@@ -147,7 +243,7 @@ class Counts:
 
     def _aligned(self, other: "Counts") -> tuple["Counts", "Counts"]:
         """Both under the schema and the classes of the two together."""
-        schema = self.schema.union(other.schema)
+        schema = union_schemas(self.schema, other.schema)
         classes = union_classes(self, other)
         declared = self.declared or other.declared
         mine = replace(self.extended_to(schema)._with_classes(classes), declared=declared)
@@ -182,7 +278,7 @@ def union_classes(mine: Counts, theirs: Counts) -> LabelArray:
         )
     if a.size and b.size and {a.dtype.kind, b.dtype.kind} == {"i", "u"}:  # NumPy would make floats of them
         if max(int(a.max()), int(b.max())) >= 1 << 63:
-            raise DataError("the labels hold integers beyond 2**63 beside negative-capable ones; give all one type")
+            raise DataError("some labels are integers beyond 2**63 and others may be negative; give all one type")
         a, b = a.astype(np.int64), b.astype(np.int64)
     both = np.unique(np.concatenate([a, b])) if a.size and b.size else (a if a.size else b)
     for one in (mine, theirs):
@@ -204,7 +300,7 @@ def _kind(classes: LabelArray) -> str:
 
 @dataclass(frozen=True)
 class Guard:
-    """Runs what may meet a cell that cannot be used, and then names its column and row."""
+    """Runs an action that may meet a cell that cannot be used, and then names the column and row of that cell."""
 
     schema: Schema
     first_row: int = 0

@@ -1,32 +1,103 @@
-"""One family of errors: each names the cause, the place and the remedy."""
+"""One family of errors: each message names the cause, the place and the remedy."""
 
 
 class DecibanError(Exception):
-    """Anything deciban refuses to do; catch this to catch them all."""
+    """The base class of all errors that deciban raises on purpose; catch this to catch them all.
+
+    See Also
+    --------
+    UsageError : A parameter or a call that cannot be right.
+    DataError : Data that cannot be used.
+    ModelFileError : A model file that cannot be loaded.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, DecibanError
+    >>> try:
+    ...     BayesClassifier().fit([[1.0], [2.0]], ["a"])
+    ... except DecibanError as error:
+    ...     print(type(error).__name__)
+    DataError
+    """
 
 
 class UsageError(DecibanError, ValueError):
-    """A parameter or a call that cannot be meant as it stands."""
+    """A parameter or a call that cannot be right, whatever the data are. It is a ValueError too.
+
+    Examples
+    --------
+    >>> from deciban import Gaussian
+    >>> Gaussian(floor=-1)
+    Traceback (most recent call last):
+        ...
+    deciban.errors.UsageError: floor=-1: give a finite number that is at least 0
+    """
 
 
 class LossError(UsageError):
-    """Costs that cannot be meant as they stand, or do not fit the classes."""
+    """Costs that cannot be right, or that do not fit the classes."""
 
 
 class DataError(DecibanError, ValueError):
-    """Data that cannot be used; the message says where, why and what to do."""
+    """Data that cannot be used: the message names the column and row, the cause and the remedy. A ValueError too.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, DataError, Poisson
+    >>> try:
+    ...     BayesClassifier({"calls": Poisson()}).fit({"calls": [1, 2, -3]}, ["a", "b", "b"])
+    ... except DataError as error:
+    ...     print(error)
+    column 'calls', row 2: found -3.0, expected a count 0, 1, 2, ...; use Gamma() or Gaussian() for this column
+    """
 
 
 class SchemaError(DataError):
-    """Two tables, or a table and a model, whose columns do not fit together."""
+    """Two tables, or a table and a model, whose columns do not fit together. A DataError and a ValueError too.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, SchemaError
+    >>> numbers = BayesClassifier(tune=None).fit({"size": [1.5, 2.5]}, ["a", "b"])
+    >>> words = BayesClassifier(tune=None).fit({"size": ["S", "L"]}, ["a", "b"])
+    >>> try:
+    ...     numbers + words
+    ... except SchemaError as error:
+    ...     print(error)
+    column 'size' is Gaussian() in one and Categorical() in the other; fit both with the same columns=
+    """
 
 
 class ForgetError(DataError):
-    """Rows that cannot be taken away because they cannot have been counted."""
+    """Rows that cannot be forgotten because they cannot have been learned. A DataError and a ValueError too.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, ForgetError
+    >>> clf = BayesClassifier(tune=None).fit({"outlook": ["sunny", "rain"]}, ["no", "yes"])
+    >>> try:
+    ...     clf.forget({"outlook": ["sunny"]}, ["yes"])
+    ... except ForgetError as error:
+    ...     print(error)
+    these rows cannot be forgotten: more is taken away than was counted; give just the rows that the model has learned
+    """
 
 
 class ModelFileError(DecibanError, ValueError):
-    """A file that is not a model, is damaged, or was written by a newer version."""
+    """A file that is no model, is damaged, or was written by a newer version. It is a ValueError too.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from deciban import ModelFileError, load
+    >>> with tempfile.NamedTemporaryFile(suffix=".dcb") as file:
+    ...     _ = file.write(b"something else") + file.seek(0)
+    ...     try:
+    ...         load(file.name)
+    ...     except ModelFileError as error:
+    ...         print("refused")
+    refused
+    """
 
 
 class BadCell(Exception):  # noqa: N818 - never leaves the package: a DataError is made of it where names are known

@@ -105,7 +105,7 @@ def learned_rows(fitted: Fitted, rows: Rows, few: bool = False) -> tuple[Table, 
     """
     held = rows.sample()[0] if few and isinstance(rows, LabelledStream) else rows.whole()
     weights = np.ones(held.table.rows) if held.weights is None else held.weights
-    return fitted.counts.schema.align(held.table), places_of(fitted, held.labels, held.weights), weights
+    return fitted.counts.schema.table_as_learned(held.table), places_of(fitted, held.labels, held.weights), weights
 
 
 def diagnose_rows(fitted: Fitted, rows: Rows) -> Diagnosis:
@@ -160,7 +160,7 @@ def _summed(
             places = piece.labels.places_among(model.classes)
             kept = np.flatnonzero((places >= 0) & (weights > 0.0))
             unknown = float(weights[places == UNKNOWN_LABEL].sum())
-            table = model.schema.as_learned_types(piece.table, piece.first_row)
+            table = model.schema.cells_as_learned(piece.table, piece.first_row)
             part = replace(piece, table=table, weights=weights).take(kept)
             found = posterior(part) if kept.size else np.zeros((0, model.classes.size))
             one = Evaluation.of(found, places[kept], weights[kept], model.classes, unknown, costs)

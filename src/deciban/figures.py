@@ -106,11 +106,45 @@ MOST_CLASSES = 40
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was said of some rows against what is true. `confusion` is truth by prediction, in the order of `classes`.
+    """How good posteriors and decisions are on rows whose class is known; print it.
 
-    `unknown` is the weight of rows whose class the model does not know: wrong, with probability 0.
-    `left_out`: the rows were learned, and each was left out in its turn.
-    `constant_costs` is what each decision would cost in total, were it made of every row.
+    The same figures for rows held out, for folds and for rows that were learned and are left out one by one. Those of
+    two sets of rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.evaluate_folds` and
+    `LeaveOneOut.evaluation` make them.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    confusion : ndarray of shape (n_classes, n_classes)
+        The weight of rows by true class and predicted class.
+    losses : float
+        The sum of -log P(true class), each times the weight of its row.
+    calibration : Calibration
+        How often the predicted class was right, by how probable it was said to be.
+    ranking : Ranking
+        What the area under the ROC curve is computed from.
+    cost : float or None
+        What the least-risk decisions cost in total; None without a loss.
+    constant_costs : ndarray or None, default=None
+        What each decision would cost in total, were it made of every row.
+    unknown : float, default=0.0
+        The weight of rows whose class the model does not know: wrong, with probability 0.
+    left_out : bool, default=False
+        Whether the rows were learned, and each was left out in its turn.
+
+    See Also
+    --------
+    LeaveOneOut : Posteriors of rows that were learned, each without itself.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from deciban import BayesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = BayesClassifier(tune=None).evaluate_folds(X, y, folds=3)
+    >>> round(found.accuracy, 2), found.baseline["accuracy"] < 0.4
+    (0.95, True)
     """
 
     classes: LabelArray
@@ -127,7 +161,27 @@ class Evaluation:
     def of(
         cls, posterior: Floats, labels: Codes, weights: Floats, classes: LabelArray, unknown: float, loss: Loss | None
     ) -> "Evaluation":
-        """labels: the place of the true class of each row among `classes`."""
+        """The figures of rows with these posteriors.
+
+        Parameters
+        ----------
+        posterior : ndarray of shape (rows, n_classes)
+            What was said of each row.
+        labels : ndarray of shape (rows,)
+            The place of the true class of each row among the classes.
+        weights : ndarray of shape (rows,)
+            How often each row counts.
+        classes : ndarray of shape (n_classes,)
+            The classes.
+        unknown : float
+            The weight of further rows whose class is none of these.
+        loss : Loss or None
+            What decisions cost.
+
+        Returns
+        -------
+        Evaluation
+        """
         size, best = classes.size, posterior.argmax(axis=1)
         confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
         chance = np.maximum(posterior[np.arange(best.size), labels], LEAST_PROBABILITY)
@@ -166,14 +220,17 @@ class Evaluation:
 
     @property
     def weight(self) -> float:
+        """The weight of all rows."""
         return float(self.confusion.sum()) + self.unknown
 
     @property
     def accuracy(self) -> float:
+        """The share of rows whose class was predicted."""
         return float(np.trace(self.confusion)) / self.weight
 
     @property
     def log_loss(self) -> float:
+        """The mean of -log P(true class), in nats."""
         return self.losses / self.weight
 
     @property
@@ -232,7 +289,13 @@ class Evaluation:
         return [(labels[truth], labels[said], float(wrong[truth, said])) for truth, said in pairs]
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures, for programs."""
+        """The figures, for programs.
+
+        Returns
+        -------
+        dict
+            Of numbers, lists and dicts, as JSON has them.
+        """
         figures = {
             "rows": whole(self.weight),
             "accuracy": self.accuracy,

@@ -131,7 +131,7 @@ def form_of(model: Model, quadratic: bool) -> Form:
     """The form of a model, linear unless `quadratic`; a UsageError that says why where there is none."""
     terms: list[Terms] = []
     for p, group in enumerate(model.schema.groups):
-        weights = model.weights[model.schema.slots[p]]
+        weights = model.weights[model.schema.block_slots[p]]
         for term in _terms(model, group, model.likelihoods[p], weights):
             if term.quadratic is not None and not quadratic:
                 raise UsageError(
@@ -156,7 +156,7 @@ def form_of(model: Model, quadratic: bool) -> Form:
             if term.quadratic is not None:
                 curved[:, start:stop, start:stop] = term.quadratic
             start = stop
-    return Form(model.classes, names, weights, offset, curved, prior, tuple(terms), model.schema.align)
+    return Form(model.classes, names, weights, offset, curved, prior, tuple(terms), model.schema.table_as_learned)
 
 
 def _terms(model: Model, group: ColumnGroup, likelihood: Any, weights: Floats) -> Sequence[Terms]:

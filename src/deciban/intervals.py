@@ -1,8 +1,8 @@
-"""Between which bounds posteriors lie, given that they were learned from a sample.
+"""Confidence intervals of posteriors: the bounds between which they lie, given that they were learned from a sample.
 
 By the delta method: the log joint of each class has an error for everything that was estimated (its own means and
 shares, the variances that classes have in common, the prior if it was counted), and the errors of the classes together
-say how far the log-odds of each class against all others may be off. Weights of evidence are held fixed.
+give the variance of the log-odds of each class against all others. Evidence weights are held fixed.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from deciban.model import Model
 from deciban.posterior import posteriors
 from deciban.tables.table import Table
 
-# Rows are looked at in pieces of so many, and of so many cells row by class.
-MOST_ROWS = 1 << 14
-MOST_CELLS = 1 << 22
+# Rows are taken in batches of at most so many, and of at most so many numbers row by class.
+INTERVAL_ROWS = 1 << 14
+INTERVAL_NUMBERS = 1 << 22
 
 # What rounding leaves of the sum of variances and covariances that cancel, as a share of them.
-ROUNDING = 1e-14
+CANCELLED_SHARE = 1e-14
 
 
 def posterior_intervals(
@@ -37,7 +37,7 @@ def posterior_intervals(
     low, high = np.ones((table.rows, classes)), np.ones((table.rows, classes))
     if classes == 1:
         return low, high
-    step = max(1, min(MOST_ROWS, MOST_CELLS // classes))
+    step = max(1, min(INTERVAL_ROWS, INTERVAL_NUMBERS // classes))
     width = float(scipy.special.ndtri(0.5 + level / 2.0))
     for first in range(0, table.rows, step):
         some = slice(first, min(first + step, table.rows))
@@ -66,7 +66,7 @@ def add_errors(model: Model, counts: Counts, table: Table, first_row: int, out: 
     guard = Guard(model.schema, first_row)
     for p, (group, statistic) in enumerate(zip(model.schema.groups, counts.statistics, strict=True)):
         cells = guard(p, group.family.read, table, group.columns)
-        weight = model.weights[model.schema.slots[p]]
+        weight = model.weights[model.schema.block_slots[p]]
         guard(p, group.family.add_covariance, model.likelihoods[p], statistic, cells, weight, out)
 
 
@@ -75,8 +75,8 @@ class LogOdds:
     """The log-odds of each class against all others, row by class, and how they follow the log joints.
 
     With the log joint of class k, whose posterior is p[k], the log-odds of c grow by (1[c = k] - p[k]) / (1 - p[c]).
-    Of the most probable class 1 - p may be lost to rounding: there the others are added up, and `slope` tells by
-    which share each of them counts.
+    Of the most probable class 1 - p may be lost to rounding: there the others are added up, and `slope` is the share
+    by which each of them counts.
     """
 
     value: Floats
@@ -119,5 +119,5 @@ class LogOdds:
         size = (deviation + (deviation * posterior).sum(axis=1, keepdims=True)) / rest
         variance[rows, self.best] = (covariance.times(1) * slope).sum(axis=1)
         size[rows, self.best] = (deviation * np.abs(slope)).sum(axis=1)
-        variance = np.maximum(variance, ROUNDING * size**2)
+        variance = np.maximum(variance, CANCELLED_SHARE * size**2)
         return np.where(np.isnan(variance), np.inf, variance)

@@ -88,7 +88,9 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
         warnings.warn(warning, stacklevel=4)
     proposal = None
     if settings.tune is not None:
-        proposal = propose(schema.align(sample.table), sample.labels, sample.weights, schema, settings.threads)
+        proposal = propose(
+            schema.table_as_learned(sample.table), sample.labels, sample.weights, schema, settings.threads
+        )
         schema = proposal.schema
     start = Counts.empty(schema)
     start = start if declared is None else start.declaring(_declared(declared))
@@ -153,7 +155,7 @@ def retune(
     rows, _ = open_examples(fitted, X, y, sample_weight).sample()
     labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
     tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
-    table = fitted.counts.schema.align(rows.table)
+    table = fitted.counts.schema.table_as_learned(rows.table)
     return replace(fitted, tuning=relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned))
 
 

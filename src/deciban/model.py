@@ -1,4 +1,4 @@
-"""Counts, the Model they support, and the Evidence it finds."""
+"""The Model that is estimated from counts, and the Evidence it gives."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,42 @@ from deciban.tables.table import Table
 
 @dataclass(frozen=True)
 class Model:
-    """A prior and the likelihoods of the parts, with a weight for each block and a bias for each class."""
+    """A prior and a likelihood for each column group, with a weight for each block and a bias for each class.
+
+    log joint = log prior + bias + sum over blocks of weight * evidence. Plain Bayes has weights of 1 and biases of 0.
+    `BayesClassifier.model_` has the model of a fitted classifier, whose methods take tables in any form.
+
+    Parameters
+    ----------
+    schema : Schema
+        The column groups of the model; their blocks are `schema.block_names`.
+    classes : ndarray of shape (n_classes,)
+        The labels of the classes, sorted.
+    log_prior : ndarray of shape (n_classes,)
+        The log prior of each class.
+    bias : ndarray of shape (n_classes,)
+        What is added to the log joint of each class.
+    weights : ndarray of shape (n_blocks,)
+        The evidence weight of each block.
+    likelihoods : tuple
+        The likelihood of each column group, in the order of `schema.groups`.
+
+    See Also
+    --------
+    Counts : What a model is estimated from.
+    Evidence : What each block contributes to the log joint.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> model = BayesClassifier(tune=None).fit(weather(), "play").model_
+    >>> model.schema.block_names, model.weights.tolist(), model.bias.tolist()
+    (('outlook', 'temperature', 'humidity', 'wind'), [1.0, 1.0, 1.0, 1.0], [0.0, 0.0])
+    >>> import numpy as np
+    >>> np.exp(model.log_prior).round(3).tolist()
+    [0.357, 0.643]
+    """
 
     schema: Schema
     classes: LabelArray
@@ -30,10 +65,24 @@ class Model:
     likelihoods: tuple[Likelihood, ...]
 
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
-        """log P(row, class), unnormalised; without `full`, up to a term that is the same for every class."""
+        """log P(row, class), unnormalised.
+
+        Parameters
+        ----------
+        table : Table
+            Rows with the columns of the schema, in its order.
+        first_row : int, default=0
+            The number of the first row, for messages.
+        full : bool, default=True
+            Whether a term is added that is the same for every class, such as the number of orders of words.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
         out = np.empty((table.rows, 1, self.classes.size))
         out[:] = self._start
-        self._score(table, first_row, self._part_weights, self.schema.together, full, out)
+        self._score(table, first_row, self._part_weights, self.schema.shared_slots, full, out)
         return out[:, 0]
 
     @cached_property
@@ -42,22 +91,50 @@ class Model:
 
     @cached_property
     def _part_weights(self) -> tuple[Floats, ...]:
-        return tuple(self.weights[slot] for slot in self.schema.slots)
+        return tuple(self.weights[slot] for slot in self.schema.block_slots)
 
     def evidence(self, table: Table, first_row: int = 0) -> "Evidence":
-        """What each block says for each class, kept apart."""
+        """The evidence of each block for each class, kept apart.
+
+        Parameters
+        ----------
+        table : Table
+            Rows with the columns of the schema, in its order.
+        first_row : int, default=0
+            The number of the first row, for messages.
+
+        Returns
+        -------
+        Evidence
+        """
         out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
-        ones = tuple(np.ones(slot.size) for slot in self.schema.slots)
-        self._score(table, first_row, ones, self.schema.slots, True, out)
+        ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
+        self._score(table, first_row, ones, self.schema.block_slots, True, out)
         return Evidence(self.schema.block_names, self.classes, out, self.weights, self.bias, self.log_prior)
 
     def left_out_evidence_of(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
-        """What each block says of rows that were counted, had each not been counted: row by block by class."""
+        """The leave-one-out evidence of rows that were counted: of each row as if it had not been counted.
+
+        Parameters
+        ----------
+        counts : Counts
+            What the model was estimated from.
+        table : Table
+            The rows, with the columns of the schema, in its order.
+        rows : LeftOut
+            The class of each row, and the weight of it that is taken out.
+        first_row : int, default=0
+            The number of the first row, for messages.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_blocks, n_classes)
+        """
         out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
         guard = Guard(self.schema, first_row)
         for p, (group, statistic) in enumerate(zip(self.schema.groups, counts.statistics, strict=True)):
             cells = guard(p, group.family.read, table, group.columns)
-            guard(p, group.family.score_left_out, statistic, cells, rows, self.schema.slots[p], out)
+            guard(p, group.family.score_left_out, statistic, cells, rows, self.schema.block_slots[p], out)
         return out
 
     def _score(
@@ -69,7 +146,7 @@ class Model:
         full: bool,
         out: Floats,
     ) -> None:
-        """Add the weighted evidence of every part to `out`. The one place where anything is scored."""
+        """Add the weighted evidence of every column group to `out`. The one place where anything is scored."""
         for p, group in enumerate(self.schema.groups):
             likelihood = self.likelihoods[p]
             try:
@@ -83,9 +160,25 @@ class Model:
     def sample(
         self, rows: int, rng: np.random.Generator, label: int | None = None, length: int | None = None
     ) -> tuple[list[Sampled], Integers]:
-        """Columns of drawn cells, in the order of the schema, and the class of each row, which may be given.
+        """Rows drawn from the model: a class from the prior, then each column group from its family.
 
-        length: the number of words of each text.
+        Parameters
+        ----------
+        rows : int
+            How many rows.
+        rng : numpy.random.Generator
+            Where the random numbers come from.
+        label : int, default=None
+            The position of the class of all rows. None: drawn from the prior.
+        length : int, default=None
+            The number of words of each text. None: drawn from the lengths that were learned.
+
+        Returns
+        -------
+        columns : list of array
+            The cells of each column, in the order of the schema.
+        labels : ndarray of shape (n_rows,)
+            The position of the class of each row in `classes`.
         """
         prior = np.exp(self.log_prior)
         labels = rng.choice(self.classes.size, size=rows, p=prior / prior.sum())
@@ -105,7 +198,48 @@ class Model:
 class Evidence:
     """log P(block | class) of each row, block and class, and what it is added to.
 
-    log joint = log prior + bias + sum over blocks of weight * value.
+    log joint = log prior + bias + sum over blocks of weight * value. `BayesClassifier.evidence` gives it.
+
+    Parameters
+    ----------
+    blocks : tuple of str
+        The names of the blocks: of a column, or of the columns of a joint block, as "a+b".
+    classes : ndarray of shape (n_classes,)
+        The labels of the classes.
+    values : ndarray of shape (n_rows, n_blocks, n_classes)
+        The evidence of each block for each class: its log likelihood, in nats.
+    weights : ndarray of shape (n_blocks,)
+        The evidence weight of each block; 1 in plain Bayes.
+    bias : ndarray of shape (n_classes,)
+        What is added to the log joint of each class; 0 in plain Bayes.
+    log_prior : ndarray of shape (n_classes,)
+        The log prior of each class.
+
+    Attributes
+    ----------
+    weighted : ndarray of shape (n_rows, n_blocks, n_classes)
+        weight * value.
+    log_joint, log_posterior : ndarray of shape (n_rows, n_classes)
+        The sum, and the same normalised.
+    impossible : ndarray of shape (n_rows,)
+        The rows to which every class gives probability 0.
+
+    See Also
+    --------
+    BayesClassifier.explain : The same as a printed calculation, in decibans.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> evidence = BayesClassifier(alpha=0, tune=None).fit(weather(), "play").evidence([{"outlook": "sunny"}])
+    >>> evidence.blocks, evidence.classes.tolist()
+    (('outlook', 'temperature', 'humidity', 'wind'), ['no', 'yes'])
+    >>> import numpy as np
+    >>> np.exp(evidence.values[0, 0]).round(3).tolist()                   # P(sunny | no), P(sunny | yes)
+    [0.6, 0.222]
+    >>> np.exp(evidence.log_posterior).round(3).tolist()
+    [[0.6, 0.4]]
     """
 
     blocks: tuple[str, ...]
@@ -117,12 +251,13 @@ class Evidence:
 
     @property
     def weighted(self) -> Floats:
-        """weight * value, 0 where the weight is 0."""
+        """weight * value of each row, block and class; 0 where the weight is 0."""
         weights = self.weights[None, :, None]
         return np.multiply(weights, self.values, out=np.zeros_like(self.values), where=weights > 0.0)
 
     @property
     def log_joint(self) -> Floats:
+        """log prior + bias + the sum of the weighted evidence, of each row and class."""
         joint: Floats = np.broadcast_to(self.log_prior + self.bias, self.values.shape[::2]).copy()
         for b in np.flatnonzero(self.weights):
             joint += self.weights[b] * self.values[:, b]
@@ -130,11 +265,12 @@ class Evidence:
 
     @property
     def log_posterior(self) -> Floats:
+        """The logarithm of the posterior of each row and class."""
         return log_normalize(self.log_joint, self.log_prior, logarithm=True)[0]
 
     @property
     def impossible(self) -> Flags:
-        """The rows to which every class gives probability 0: their posterior is the prior."""
+        """Whether every class gives a row probability 0: then its posterior is the prior."""
         return np.asarray(self.log_joint.max(axis=1) == -np.inf)
 
 

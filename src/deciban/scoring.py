@@ -73,7 +73,7 @@ def score_rows(
     model = fitted.model if model is None else model
 
     def score(table: Table, first_row: int, shown: Table | None = None) -> npt.NDArray[Any]:
-        aligned = model.schema.align(table, first_row)
+        aligned = model.schema.table_as_learned(table, first_row)
         return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
 
     source = open_rows(X, fitted.column_types(), fitted.origin.habit)
@@ -110,7 +110,7 @@ def table_of(fitted: Fitted, X: Any) -> Table:  # noqa: N803
 
 def aligned_table(fitted: Fitted, X: Any) -> Table:  # noqa: N803
     """All rows in memory, with the columns of the model in their order."""
-    return fitted.model.schema.align(table_of(fitted, X))
+    return fitted.model.schema.table_as_learned(table_of(fitted, X))
 
 
 def as_learned(fitted: Fitted, source: Source) -> Source:
@@ -136,7 +136,7 @@ def predict_batches(
     model = fitted.model
 
     def predicted(table: Table, first_row: int, shown: Table) -> pa.Table:
-        table = model.schema.as_learned_types(table, first_row)
+        table = model.schema.cells_as_learned(table, first_row)
         if observe is not None:
             observe(table)
         posterior, best = _posterior_and_best(fitted, table, first_row)
@@ -195,7 +195,7 @@ def decide_batches(
     schema = fitted.model.schema
 
     def decided(table: Table, first_row: int, shown: Table) -> pa.Table:
-        table = schema.as_learned_types(table, first_row)
+        table = schema.cells_as_learned(table, first_row)
         if observe is not None:
             observe(table)
         found = decide_table(fitted, table, wanted, first_row)
@@ -224,7 +224,7 @@ def _posterior_and_best(fitted: Fitted, table: Table, first_row: int) -> tuple[F
         return log_normalize(joint, prior)[0], most_probable(joint, prior)
 
     model = fitted.model
-    aligned = model.schema.align(table, first_row)
+    aligned = model.schema.table_as_learned(table, first_row)
     posterior, best = score_table(model, aligned, finish, False, fitted.settings.threads, first_row)
     return posterior, best
 

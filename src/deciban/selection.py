@@ -13,16 +13,39 @@ from deciban.classifier import BayesClassifier
 
 
 class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Keeps the k columns that together say most of the class, for pipelines; see BayesClassifier.select.
+    """Keeps the k columns whose evidence together predicts the class best: feature selection for pipelines.
 
-    k: how many; None keeps all that lower the leave-one-out log-loss.
-    estimator: the BayesClassifier that classifiers; None is the default one.
+    Columns are added one by one: each time the one that lowers the leave-one-out log-loss most, given those that were
+    chosen before. `BayesClassifier.select` names the columns of a fitted model.
 
+    Parameters
+    ----------
+    k : int, default=None
+        How many columns to keep. None keeps all that lower the leave-one-out log-loss by more than chance would.
+    estimator : BayesClassifier, default=None
+        The classifier whose evidence is used; it is cloned. None is `BayesClassifier()`.
+
+    Attributes
+    ----------
+    order_ : list of int
+        The positions of the columns that are kept, in the order in which they were chosen.
+    n_features_in_ : int
+        The number of columns in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where they have any.
+
+    See Also
+    --------
+    BayesClassifier.select : The same for a fitted classifier.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from deciban import EvidenceSelector
     >>> X, y = load_iris(return_X_y=True)
-    >>> EvidenceSelector(k=2).fit_transform(X, y).shape
-    (150, 2)
+    >>> selector = EvidenceSelector(k=2).fit(X, y)
+    >>> selector.transform(X).shape, selector.get_support().tolist()
+    ((150, 2), [False, False, True, True])
     """
 
     def __init__(self, k: int | None = None, *, estimator: Any = None) -> None:
@@ -30,6 +53,22 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.estimator = estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Choose the columns.
+
+        Parameters
+        ----------
+        X : array-like or table
+            The rows.
+        y : array-like of shape (n_rows,)
+            Their classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            The weight of each row. None: 1.
+
+        Returns
+        -------
+        EvidenceSelector
+            The fitted selector itself.
+        """
         classifier = BayesClassifier() if self.estimator is None else clone(self.estimator)
         classifier.fit(X, y, sample_weight)
         most = None if self.k is None else min(int(self.k), classifier.n_features_in_)

@@ -8,13 +8,14 @@ import pyarrow as pa
 
 from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
+from deciban.decisions.policy import least_risk_decisions
 from deciban.errors import UsageError
 from deciban.fitted import Fitted
 from deciban.posterior import log_normalize
 from deciban.scoring import score_table
+from deciban.tables.cell_numbers import from_numbers
 from deciban.tables.convert import as_table
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import from_numbers
 
 
 def sample_rows(
@@ -84,6 +85,6 @@ def simulated_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> 
         raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
     drawn, _ = sample_rows(fitted, rows, random_state)
     plain = fitted.plain
-    table = plain.schema.align(as_table(drawn))
+    table = plain.schema.table_as_learned(as_table(drawn))
     posterior = score_table(plain, table, lambda joint, prior: log_normalize(joint, prior)[0], False)
-    return mean_with_interval((posterior @ loss.matrix.T).min(axis=1))
+    return mean_with_interval(least_risk_decisions(posterior, loss).risk)

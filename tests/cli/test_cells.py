@@ -8,6 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
+from deciban.schema.looks_like import MeantAs
 from tests.cli.conftest import HEADER, Deciban, table
 
 TEXT = table()
@@ -78,9 +79,10 @@ def test_what_a_column_looks_like_is_kept_with_the_model(deciban: Deciban) -> No
     assert deciban("fit", "b.csv", "-t", "kind", "-o", "b.dcb", "--plain").err == ""
     assert deciban("merge", "b.dcb", "a.dcb", "-o", "both.dcb").err == warned
     schema = load("both.dcb").counts_.schema
-    assert schema.columns_like("identifier") == ["number", "name"]
-    assert schema.columns_like("numbers") == ["amount"]
-    assert schema.looks_like == ("", "identifier", "identifier", "numbers")
+    identifier = MeantAs("identifier")
+    assert schema.columns_like("identifier") == {"number": identifier, "name": identifier}
+    assert schema.columns_like("numbers") == {"amount": MeantAs("numbers", "x")}
+    assert schema.looks_like == (None, identifier, identifier, MeantAs("numbers", "x"))
 
 
 def test_codes_with_leading_zeros_stay_text(deciban: Deciban) -> None:

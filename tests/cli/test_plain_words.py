@@ -10,6 +10,7 @@ from deciban import BayesClassifier
 from deciban.cli.common import columns_table
 from deciban.explain.steps import cut_label
 from deciban.families import Gaussian, JointGaussian
+from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
 
 from .conftest import Answer, Deciban
@@ -121,10 +122,10 @@ def test_blocks_of_the_same_columns_are_told_apart_where_lines_are_cut() -> None
 
 def test_blocks_of_many_columns_have_names_of_their_own() -> None:
     blocks = (tuple(range(9)), (0, 1, *range(3, 9)))
-    every = (ColumnGroup(JointGaussian(), columns, ("",) * len(columns), auxiliary=True) for columns in blocks)
-    schema = Schema(tuple("abcdefghi"), 9, (ColumnGroup(Gaussian(), tuple(range(9)), ("",) * 9), *every))
+    every = (ColumnGroup(JointGaussian(), columns, (GIVEN,) * len(columns), auxiliary=True) for columns in blocks)
+    schema = Schema(tuple("abcdefghi"), 9, (ColumnGroup(Gaussian(), tuple(range(9)), (GIVEN,) * 9), *every))
     assert len(set(schema.block_names)) == len(schema.block_names) == 11
-    assert len({name for name, _, _ in schema.rows()}) == 11
+    assert len({name for name, _, _ in schema.descriptions()}) == 11
 
 
 def test_the_calculation_keeps_to_its_hundred_characters(deciban: Deciban) -> None:

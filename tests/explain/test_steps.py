@@ -15,6 +15,7 @@ from deciban.counts import Counts
 from deciban.datasets import messages, weather
 from deciban.explain.steps import Steps
 from deciban.model import estimate
+from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.table import Frame
 from deciban.text_tables import width_of
@@ -77,7 +78,7 @@ def test_a_column_that_speaks_twice_is_told_by_its_family() -> None:
     base = textbook(JointGaussian()).fit(table, Y)
     schema = base.counts_.schema
     part = schema.groups[0]
-    more = (part, ColumnGroup(JointTable(cuts=((0.0,), (0.0,))), (0, 1), ("", ""), auxiliary=True))
+    more = (part, ColumnGroup(JointTable(cuts=((0.0,), (0.0,))), (0, 1), (GIVEN, GIVEN), auxiliary=True))
     wide = replace(schema, groups=(*more, replace(more[1], family=JointTable(alpha=0.5, cuts=((0.0,), (0.0,))))))
     counts = Counts.empty(wide, np.array([0, 1]))
     cells = [p.family.read(Frame(table), p.columns) for p in wide.groups]

@@ -23,7 +23,7 @@ def test_the_weights_of_blocks_reach_the_kernels() -> None:
     )
     spec = {"c": dc.Categorical(alpha=0), "g": dc.Gaussian(), ("n", "m"): dc.Multinomial()}
     fitted = textbook(spec).fit(table, [0, 1, 0, 1]).model_
-    rows = fitted.schema.align(open_table(table))
+    rows = fitted.schema.table_as_learned(open_table(table))
     for weights in ([0.0, 1.0, 0.5], [0.3, 0.0, 2.0], [1.0, 0.7, 0.0]):
         model = replace(fitted, bias=np.array([0.1, -0.2]), weights=np.array(weights))
         np.testing.assert_allclose(model.log_joint(rows), model.evidence(rows).log_joint, rtol=1e-12)

@@ -784,7 +784,7 @@ def test_models_of_the_same_texts_have_the_same_name() -> None:
 def test_texts_without_spaces_are_heard_by_their_characters() -> None:
     said = ["我今天很高兴见到你们大家", "这家餐厅的菜非常难吃啊", "今日はとても良い天気ですね", "ผมชอบอาหารไทยมากๆครับ"]
     clf = BayesClassifier(tune=None).fit({"said": said, "code": ["北京", "上海", "北京", "上海"]}, ["a", "b", "a", "b"])
-    families = {column: family for column, family, _ in clf.schema_.rows()}
+    families = {column: family for column, family, _ in clf.schema_.descriptions()}
     assert families["said"] == "Text(analyzer='char', ngram_range=(1, 2))"
     assert families["code"] == "Categorical()"
     assert clf.predict([{"said": "很高兴见到你"}]).tolist() == ["a"]

@@ -16,13 +16,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from deciban import BayesClassifier, Text, scan
 from deciban.errors import DataError, DecibanError, UsageError
-from deciban.files import direct_readers as quick
-from deciban.files import locate as sources
+from deciban.files import direct_readers as quick, locate as sources
 from deciban.files.duckdb_errors import translated_errors
 from deciban.files.scan import Scan
 from deciban.kernels.csv_cells import copy_cells, find_cells

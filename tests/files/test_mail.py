@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from deciban.files.mail import Mail, mail_kind, messages, read_mail
 from deciban.files.plain_text import decoded, text_of_html

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from deciban import Counts
 from deciban.counting import Batch, _Tree, count
@@ -154,7 +153,7 @@ def test_forgetting_leaves_the_model_of_the_others(case: Case, seed: int) -> Non
     a, b = counted(schema, rows_of(X, slice(0, 30)), y[:30]), counted(schema, rows_of(X, slice(30, 60)), y[30:])
     left = (a + b) - b
     assert left.classes.tolist() == a.classes.tolist()
-    rows = schema.align(open_table(X))
+    rows = schema.table_as_learned(open_table(X))
     np.testing.assert_allclose(model(left).log_joint(rows), model(a).log_joint(rows), rtol=1e-9, atol=1e-9)
 
 
@@ -173,7 +172,7 @@ def test_a_row_alone_scores_as_in_a_batch_to_the_bit(case: Case, seed: int) -> N
     X, y, _ = table(case, seed)
     schema = schema_of(case, X)
     fitted = model(counted(schema, X, y))
-    rows = schema.align(open_table(X))
+    rows = schema.table_as_learned(open_table(X))
     together = fitted.log_joint(rows)
     for i in range(0, 60, 7):
         np.testing.assert_array_equal(fitted.log_joint(rows.slice(i, i + 1))[0], together[i])
@@ -186,7 +185,7 @@ def test_evidence_adds_up(case: Case, seed: int) -> None:
     X, y, _ = table(case, seed)
     schema = schema_of(case, X)
     fitted = model(counted(schema, X, y))
-    rows = schema.align(open_table(X))
+    rows = schema.table_as_learned(open_table(X))
     evidence = fitted.evidence(rows)
     np.testing.assert_allclose(evidence.log_joint, fitted.log_joint(rows), rtol=1e-12, atol=1e-12)
     assert np.isfinite(np.exp(evidence.log_posterior)).all()
@@ -199,14 +198,14 @@ def test_permuting_columns_permutes_evidence(case: Case, seed: int) -> None:
     X, y, rng = table(case, seed)
     schema = schema_of(case, X)
     order = rng.permutation(schema.width)
-    evidence = model(counted(schema, X, y)).evidence(schema.align(open_table(X)))
+    evidence = model(counted(schema, X, y)).evidence(schema.table_as_learned(open_table(X)))
     if schema.names is None:
         permuted = X[:, order]
         other = schema_of(case, permuted)
     else:
         permuted = X.select([schema.names[k] for k in order])
         other = schema_of(case, permuted)
-    moved = model(counted(other, permuted, y)).evidence(other.align(open_table(permuted)))
+    moved = model(counted(other, permuted, y)).evidence(other.table_as_learned(open_table(permuted)))
     expected = evidence.values if evidence.values.shape[1] == 1 else evidence.values[:, order]
     np.testing.assert_allclose(moved.values, expected, rtol=1e-9, atol=1e-9)
 

@@ -64,11 +64,11 @@ def test_evidence_left_out_is_that_of_a_fit_without_the_row(case: Case, lonely: 
     prior = np.zeros(counts.classes.size)
     model = estimate(counts, prior)
     codes = np.searchsorted(counts.classes, y).astype(np.int32)
-    found = model.left_out_evidence_of(counts, schema.align(open_table(X)), LeftOut(codes, weights))
+    found = model.left_out_evidence_of(counts, schema.table_as_learned(open_table(X)), LeftOut(codes, weights))
     for i in range(1, n):
         others = np.arange(n) != i
         rest = counted(schema, rows_of(X, others), y[others], weights[others])
         likelihoods = (_with_edges_of(model, rest),) if case.name == "binned" else None
         without = estimate(rest, prior, likelihoods)
-        expected = without.evidence(schema.align(open_table(rows_of(X, [i])))).values[0]
+        expected = without.evidence(schema.table_as_learned(open_table(rows_of(X, [i])))).values[0]
         np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-9, err_msg=f"row {i} of class {y[i]}")

@@ -9,11 +9,8 @@ import pytest
 from sklearn.datasets import load_diabetes, load_digits
 
 from deciban import BayesClassifier, DataError
-from deciban.files.open import open_table
-from deciban.schema.infer import Defaults, infer_schema
 from deciban.tables.label_warnings import too_many
 from deciban.tables.labels import Labels
-from deciban.tables.row_sampling import drawn
 from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
 
 
@@ -51,21 +48,6 @@ def test_the_rows_of_a_few_classes_are_not_looked_at_once_more(monkeypatch: pyte
     monkeypatch.delattr(np, "unique")
     codes = np.array([*range(20), -1, 3], dtype=np.int32)
     assert too_many(Labels(np.arange(25), codes)).startswith("the target has 20 classes in 21 rows: it looks like a n")
-
-
-@pytest.mark.parametrize("first", [0, 7_000_001])
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_numbered_rows_are_identifiers_however_many_there_are(first: int, shuffled: bool) -> None:
-    rows = 200_000
-    numbers = first + np.arange(rows)
-    if shuffled:
-        np.random.default_rng(0).shuffle(numbers)
-    amounts = np.random.default_rng(1).integers(0, rows, rows)
-    wide = np.random.default_rng(2).integers(0, 100 * rows, rows)
-    some = drawn(rows, 1 << 14)
-    table = open_table({"id": numbers[some], "amount": amounts[some], "wide": wide[some]})
-    schema = infer_schema(table, None, Defaults(), rows=rows)
-    assert schema.columns_like("identifier") == ["id"]
 
 
 def test_numbered_rows_of_a_long_file_are_warned_of(deciban: Deciban) -> None:  # noqa: F811

@@ -1,8 +1,12 @@
-"""From labels to the places of classes."""
+"""Labels in every form, and their places among classes."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
+from deciban import BayesClassifier
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, encode_labels
 
 
@@ -38,3 +42,52 @@ def test_equal_labels_of_two_types_are_one_class(given, classes, places):
 def test_the_label_of_a_row_is_what_python_has(given):
     labels = encode_labels(given, 2)
     assert labels.label(1) == (given.tolist() if isinstance(given, np.ndarray) else given)[1]
+
+
+LABELS = ["a", "b", "a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series(LABELS),
+        pd.Series(LABELS, dtype="category"),
+        pl.Series(LABELS),
+        pa.array(LABELS),
+        pa.chunked_array([LABELS[:2], LABELS[2:]]),
+        pa.array(LABELS).dictionary_encode(),
+        np.array(LABELS),
+        np.array(LABELS, dtype=object),
+        tuple(LABELS),
+    ],
+    ids=lambda labels: type(labels).__module__ + "." + type(labels).__name__,
+)
+def test_every_form_of_labels(labels) -> None:
+    found = encode_labels(labels, 6)
+    assert found.classes.tolist() == ["a", "b"]
+    assert found.codes.tolist() == [0, 1, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([3, None, 1], [1, 3]),
+        (pd.Series([3, pd.NA, 1], dtype="Int64"), [1, 3]),
+        (pa.array([True, None, False]), [False, True]),
+        (pl.Series([3, None, 1]), [1, 3]),
+        ([2.0, float("nan"), 1.0], [1.0, 2.0]),
+        (["z", None, "a"], ["a", "z"]),
+    ],
+    ids=str,
+)
+def test_missing_labels(labels, classes) -> None:
+    found = encode_labels(labels, 3)
+    assert found.classes.tolist() == classes
+    assert found.codes.tolist() == [1, -1, 0]
+
+
+def test_missing_labels_in_a_column() -> None:
+    table = pl.DataFrame({"x": [1.0, 2.0, 3.0, 9.0], "y": [0, None, 0, 1]})
+    clf = BayesClassifier().fit(table, "y")
+    assert clf.classes_.tolist() == [0, 1]
+    assert clf.counts_.unlabelled == 1

@@ -14,6 +14,7 @@ import deciban
 from deciban import BayesClassifier, Gaussian
 from deciban.files.scan import Reading, Scan
 from deciban.files.write import to_stream
+from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.store.model_file import identity
 from deciban.tables.table import Frame, with_columns
@@ -39,7 +40,7 @@ def resolve_types(table: pa.Table) -> None:
 
 
 def named_blocks(table: pa.Table) -> None:
-    part = ColumnGroup(Gaussian(), tuple(range(table.num_columns)), ("given",) * table.num_columns)
+    part = ColumnGroup(Gaussian(), tuple(range(table.num_columns)), (GIVEN,) * table.num_columns)
     assert Schema(tuple(table.column_names), table.num_columns, (part,)).block_names[1] == "n1"
 
 

@@ -132,7 +132,7 @@ def test_columns_get_the_family_that_fits_them() -> None:
 def test_families_that_were_given_are_kept() -> None:
     spec = {"height": Gaussian(), ("colour", "member"): JointTable(), "visits": Categorical(alpha=2.0)}
     clf = BayesClassifier(spec).fit(MIXED, Y)
-    shown = {name: family for name, family, _ in clf.schema_.rows()}
+    shown = {name: family for name, family, _ in clf.schema_.descriptions()}
     assert shown["height"] == "Gaussian()"
     assert shown["visits"] == "Categorical(alpha=2.0)"
     assert shown["colour"].startswith("JointTable()")
@@ -166,7 +166,7 @@ def test_leave_one_out_is_refitting_without_the_row(weighted: bool) -> None:
 
 
 def _family(clf: BayesClassifier, block: int):
-    return clf.model_.schema.groups[clf.model_.schema.locate(block)[0]].family
+    return clf.model_.schema.groups[clf.model_.schema.group_of_block(block)[0]].family
 
 
 def test_leave_one_out_figures() -> None:

@@ -53,7 +53,7 @@ class Evaluating(FittedState):
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = BayesClassifier(tune=None).fit(X[::2], y[::2])
         >>> round(clf.evaluate(X[1::2], y[1::2]).accuracy, 3)
-        0.947
+        0.96
         """
         fitted = self._fitted()
         return evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss)
@@ -96,7 +96,7 @@ class Evaluating(FittedState):
         >>> from deciban import BayesClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> round(BayesClassifier(tune=None).evaluate_folds(X, y).accuracy, 2)
-        0.95
+        0.96
         """
         if not isinstance(folds, int | np.integer) or folds < 2:
             raise UsageError(f"folds={folds!r}: give a whole number that is at least 2")

@@ -10,26 +10,21 @@ from deciban.cli.common import complain, few
 if TYPE_CHECKING:
     from deciban.files.stream import Source
     from deciban.fitted import Fitted
-    from deciban.schema.schema import LooksLike
-
-# A table that is a query begins so.
-SQL = "sql:"
-
-WORD_AMONG_NUMBERS = r"but for cells like ('.*'|\".*\")$"
+    from deciban.schema.looks_like import LooksLike, MeantAs
 
 # How SQL reads the numbers and dates in texts.
-NUMBER = "try_cast({} as double)"
-FIRST_NUMBER = "try_cast(regexp_extract(replace({}, ',', ''), '[-+]?[0-9]*[.]?[0-9]+') as double)"
-FIRST_NUMBER_WITH_COMMA = "try_cast(regexp_extract(replace({}, ',', '.'), '[-+]?[0-9]*[.]?[0-9]+') as double)"
-DECIMAL_COMMA = "try_cast(replace({}, ',', '.') as double)"
-POINTS_BETWEEN = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
+AS_NUMBER = "try_cast({} as double)"
+AS_FIRST_NUMBER = "try_cast(regexp_extract(replace({}, ',', ''), '[-+]?[0-9]*[.]?[0-9]+') as double)"
+AS_FIRST_NUMBER_WITH_COMMA = "try_cast(regexp_extract(replace({}, ',', '.'), '[-+]?[0-9]*[.]?[0-9]+') as double)"
+AS_DECIMAL_COMMA = "try_cast(replace({}, ',', '.') as double)"
+WITHOUT_POINTS = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
 
-# Columns of text that are probably meant as numbers.
-NUMBERS: tuple["LooksLike", ...] = ("numbers", "units", "thousands")
+# What columns of text may be meant as, in the order in which it is said.
+TEXTS_MEANT_AS: tuple["LooksLike", ...] = ("numbers", "units", "thousands", "dates")
 
 
 def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = False) -> None:
-    """Say what is strange about classes and columns of a model that has learned this table.
+    """Warn of classes and columns of a model that are probably not meant as it has learned them from this table.
 
     typed: it is no CSV file, for which alone there are options that say how its cells are written.
     """
@@ -40,13 +35,13 @@ def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = Fal
         complain("warning", f"column {name!r} looks like an identifier; {option('--ignore', name)} leaves it out")
     if not any(schema.looks_like or ()):
         return
-    reasons = {name: why for name, _, why in schema.rows()}
+    reasons = {name: reason for name, _, reason in schema.descriptions()}
     expressions = {}
-    for looks in (*NUMBERS, "dates"):
-        for name in schema.columns_like(looks):
-            remedy = _remedy(name, reasons[name], typed)
-            if not remedy:
-                expressions[name] = _expression(reasons[name])
+    for kind in TEXTS_MEANT_AS:
+        for name, meant in schema.columns_like(kind).items():
+            remedy = _remedy(name, meant, typed)
+            if not remedy and (expression := _expression(meant)):
+                expressions[name] = expression
             complain("warning", f"column {name!r} is {reasons[name]}, and taken for categories{remedy}")
     if expressions:
         complain("warning", f"read {few(list(expressions))} as meant by {_query(expressions, table)}")
@@ -64,34 +59,29 @@ def option(flag: str, value: str) -> str:
     return f"{flag} {shlex.quote(value)}"
 
 
-def _remedy(name: str, why: str, typed: bool) -> str:
+def _remedy(name: str, meant: "MeantAs", typed: bool) -> str:
     """The option that reads a column as it is meant; nothing where there is none."""
-    written = re.search(r", (numbers with thousands|dates) written (.*)$", why)
-    word = re.search(WORD_AMONG_NUMBERS, why)
-    if why.endswith(", numbers written as text"):
+    if meant.kind == "numbers" and meant.detail is None and not meant.decimal_comma:
         return f"; {option('--type', f'{name}=number')} reads them as numbers"
-    if typed or not (written or word):
+    if typed or meant.detail is None or meant.kind == "units":
         return ""
-    if word:
-        return f"; {option('--missing', word[1][1:-1])} takes such cells as missing"
-    assert written, "one of both is there"
-    if written[1] == "dates":
-        return f"; {option('--date-format', written[2])} reads them"
-    return f"; {option('--thousands', written[2][1:-1])} reads them"
+    if meant.kind == "numbers":
+        return f"; {option('--missing', meant.detail)} takes such cells as missing"
+    return f"; {option('--date-format' if meant.kind == 'dates' else '--thousands', meant.detail)} reads them"
 
 
-def _expression(why: str) -> str:
-    """How SQL reads a column that is such text."""
-    if why.endswith(", numbers with decimal commas"):
-        return DECIMAL_COMMA
-    if re.search(WORD_AMONG_NUMBERS, why):
-        return NUMBER
-    if form := re.search(r", dates written (.*)$", why):
-        return f"try_strptime({{}}, '{form[1]}')"
-    if sign := re.search(r", numbers with thousands written (.*)$", why):
-        apart = sign[1][1:-1].replace("'", "''")
-        return POINTS_BETWEEN if apart == "." else f"try_cast(replace({{}}, '{apart}', '') as double)"
-    return FIRST_NUMBER_WITH_COMMA if re.search(r"\d,\d{1,2}(?!\d)", why) else FIRST_NUMBER
+def _expression(meant: "MeantAs") -> str:
+    """How SQL reads a column of text that is meant as numbers or dates; nothing where their form is not known."""
+    if meant.kind == "numbers":
+        return AS_DECIMAL_COMMA if meant.decimal_comma else AS_NUMBER
+    if meant.kind == "units":
+        return AS_FIRST_NUMBER_WITH_COMMA if meant.decimal_comma else AS_FIRST_NUMBER
+    if meant.detail is None:
+        return ""
+    if meant.kind == "dates":
+        return f"try_strptime({{}}, '{meant.detail}')"
+    sign = meant.detail.replace("'", "''")
+    return WITHOUT_POINTS if sign == "." else f"try_cast(replace({{}}, '{sign}', '') as double)"
 
 
 def _column(name: str) -> str:
@@ -105,6 +95,8 @@ def _column(name: str) -> str:
 
 def _query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
     """A table to give instead, in which these columns are numbers or dates."""
+    from deciban.files.locate import SQL
+
     made = []
     for name, expression in expressions.items():
         column = _column(name)

@@ -171,7 +171,7 @@ def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str
     schema = fitted.schema
     types = dict(zip(schema.names or (), schema.types or (), strict=False))
     lines = [("column", "type", "family", "why")]
-    for name, family, why in schema.rows():
+    for name, family, why in schema.descriptions():
         lines.append((shortened(name, 32), types.get(name, ""), family, why))
     shown = lines if most is None or len(lines) <= most + 1 else lines[: most + 1]
     rest = "" if len(shown) == len(lines) else f"\n… ({len(lines) - len(shown)} more: {more})"

@@ -123,7 +123,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     tell_markers(scan, target)
     warn_of_model(fitted, table, scan.typed)
     if as_json:
-        from deciban.cli.judging import contents
+        from deciban.cli.evaluating import contents
 
         return say_json({"model": output, **contents(fitted)})
     heading(f"{output}: {rows_of(fitted)}")
@@ -246,7 +246,7 @@ def rows_of(fitted: "Fitted") -> str:
 def _tell(path: str, fitted: "Fitted", what: str, as_json: bool) -> None:
     warn_of_model(fitted)
     if as_json:
-        from deciban.cli.judging import contents
+        from deciban.cli.evaluating import contents
 
         return say_json({"model": path, **contents(fitted)})
     heading(f"{path}: {what}; now {rows_of(fitted)}")

@@ -5,12 +5,22 @@ from importlib.resources import as_file, files
 import pyarrow as pa
 from pyarrow import csv
 
+__all__ = ["headlines", "messages", "reviews", "weather"]
+
 
 def weather() -> pa.Table:
-    """Fourteen days: outlook, temperature, humidity, wind, and whether tennis was played.
+    """Fourteen days, and whether tennis was played on each.
 
-    >>> weather().num_rows
-    14
+    Returns
+    -------
+    pyarrow.Table
+        14 rows of text: outlook, temperature, humidity, wind, play (the class, yes or no).
+
+    Examples
+    --------
+    >>> from deciban.datasets import weather
+    >>> weather().slice(0, 1).to_pylist()
+    [{'outlook': 'sunny', 'temperature': 'hot', 'humidity': 'high', 'wind': 'weak', 'play': 'no'}]
     """
     return _table("weather.csv")
 
@@ -18,6 +28,14 @@ def weather() -> pa.Table:
 def messages() -> pa.Table:
     """Text messages, each spam or ham.
 
+    Returns
+    -------
+    pyarrow.Table
+        48 rows: label (the class, spam or ham) and text.
+
+    Examples
+    --------
+    >>> from deciban.datasets import messages
     >>> messages().slice(1, 1).to_pylist()
     [{'label': 'spam', 'text': 'WINNER! You have been selected for a free prize of 1000 pounds, call now to claim'}]
     """
@@ -25,10 +43,18 @@ def messages() -> pa.Table:
 
 
 def reviews() -> pa.Table:
-    """What people say of films, books, meals and things, and whether that is good or bad.
+    """Reviews of films, books, meals and things, each good or bad.
 
-    >>> reviews().column_names
-    ['verdict', 'text']
+    Returns
+    -------
+    pyarrow.Table
+        240 rows: verdict (the class, good or bad) and text.
+
+    Examples
+    --------
+    >>> from deciban.datasets import reviews
+    >>> reviews().num_rows, reviews().column_names
+    (240, ['verdict', 'text'])
     """
     return _table("reviews.csv")
 
@@ -36,6 +62,14 @@ def reviews() -> pa.Table:
 def headlines() -> pa.Table:
     """Headlines of news, each from one of four sections.
 
+    Returns
+    -------
+    pyarrow.Table
+        48 rows: section (the class) and text.
+
+    Examples
+    --------
+    >>> from deciban.datasets import headlines
     >>> sorted(set(headlines()["section"].to_pylist()))
     ['business', 'politics', 'science', 'sport']
     """

@@ -26,15 +26,45 @@ def decide(
 ) -> Decisions:
     """The decision of least expected loss for each row of posteriors, with its risk and the next best one.
 
-    posterior: an array of rows by classes, such as `predict_proba` gives; a table (pandas, polars, Arrow, a dict of
-        columns) whose columns are named by the classes, or P(class) as in what `predict` writes; or one mapping from
-        class to probability, such as `bayes` gives.
-    loss: whatever `Loss.of` takes, decision first, truth second; None is zero-one.
-    classes: the labels of the columns of an array, in their order (such as `clf.classes_`), or which columns of a table
-        are meant. Without, the columns of an array are 0, 1, ..., and of a table those that the loss names, or all.
-    reject: what it costs to leave a row undecided.
-    costs: where the loss names columns, an array of costs for each name; without, the columns of the table.
+    Posteriors alone are enough, whichever classifier they come from.
 
+    Parameters
+    ----------
+    posterior : array-like of shape (n_rows, n_classes), table, or mapping from class to float
+        An array such as `predict_proba` gives; a table (pandas, polars, Arrow, a dict of columns) whose columns are
+        named by the classes, or P(class) as `deciban predict` writes them; or the probabilities of one row, such as
+        `bayes` gives.
+    loss : Loss or anything `Loss.of` takes, default=None
+        What each decision costs under each truth, decision first. None is zero-one loss: every mistake costs 1.
+    classes : sequence of labels, default=None
+        The labels of the columns of an array, in their order (such as `clf.classes_`), or the columns of a table that
+        are meant. None: the columns of an array are 0, 1, …, those of a table are the classes of the loss, or all.
+    reject : float, default=None
+        What it costs to leave a row undecided. None: every row is decided.
+    costs : mapping from str to array-like of shape (n_rows,), default=None
+        Where the loss names columns, the costs of each name. None: they are columns of the table.
+
+    Returns
+    -------
+    Decisions
+        With `decision`, `risk`, `runner_up` and `runner_up_risk` of each row, `to_frame()` and `to_arrow()`. Ties go
+        to the decision that stands first in the loss.
+
+    Raises
+    ------
+    DataError
+        If a row is no posterior, or a class has no column.
+    UsageError
+        If the loss does not fit the classes, or costs that it names are nowhere to be found.
+
+    See Also
+    --------
+    Loss : What mistakes cost.
+    MinimumRisk : The same as a classifier of scikit-learn's kind.
+    BayesClassifier.decide : The same for the rows of a table.
+
+    Examples
+    --------
     >>> from deciban import decide
     >>> print(decide({"healthy": [0.98, 0.7], "sick": [0.02, 0.3]}, {"healthy": 1, "sick": 10}))
        decision  risk  runner-up  its risk
@@ -66,7 +96,7 @@ def decide(
 
 
 def _unnamed(table: Table, classes: Any, of_loss: Any) -> tuple[list[Any], list[int]]:
-    """The classes of the columns of an array, which must be said where a loss knows them by other names."""
+    """The classes of the columns of an array, which must be given where the loss has other labels."""
     labels = list(range(table.width)) if classes is None else list(classes)
     if classes is None and of_loss is not None and set(of_loss) != set(labels):
         raise UsageError(

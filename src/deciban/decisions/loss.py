@@ -7,40 +7,103 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deciban.arrays import Floats
+from deciban.decisions.loss_cells import (
+    Cell,
+    as_cells,
+    cell_text,
+    check_cell,
+    find_label,
+    is_constant,
+    is_number,
+    plain_labels,
+)
+from deciban.decisions.loss_sources import parts_of, parts_of_csv, parts_of_misses, parts_of_pairs
 from deciban.errors import BadCell, LossError
-from deciban.text_tables import aligned, spelled_alike
+from deciban.text_tables import aligned
 
 # The label of the decision not to decide.
 REJECT = "reject"
 
-Cell = Any  # a number, the name of a column that holds one for each row, or an array with one for each row
-
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What each decision costs under each truth. **Decision first, truth second**: `loss[decision, truth]`.
+    """What each decision costs under each true class: `loss[decision, truth]`.
 
-    costs: a matrix with a row for each decision and a column for each true class. A cell is a number, or, where the
-        cost differs from row to row of the data, the name of a column of the table or an array.
-    decisions, classes: their labels. Without, they are the classes of the model, in their order; decisions that are no
-        classes (refer, wait, test) must have labels.
+    The order is **decision first, truth second**, everywhere. There may be more decisions than classes: to refer a
+    case, to wait, to order a test. A right decision that costs more than a wrong one is warned of, because most often
+    the matrix was transposed.
 
-    >>> print(Loss([[0, 100], [1, 0]], decisions=["healthy", "sick"], classes=["healthy", "sick"]))
+    Parameters
+    ----------
+    costs : array-like of shape (n_decisions, n_classes)
+        The matrix of costs. A cell is a finite number or, where the cost differs from row to row of the data, the name
+        of a column of the table or an array of shape (n_rows,). An array of shape (n_rows, n_decisions, n_classes)
+        gives each row a matrix of its own.
+    decisions : sequence of labels, default=None
+        The labels of the decisions. None stands for the classes of the model, in their order, where there are as many;
+        one more row of equal costs is then the decision "reject".
+    classes : sequence of labels, default=None
+        The labels of the columns. None stands for the classes of the model, in their order.
+
+    Attributes
+    ----------
+    varies : bool
+        Whether some cost differs from row to row.
+    matrix : ndarray of shape (n_decisions, n_classes)
+        The costs as numbers, where they are the same for all rows.
+    is_zero_one : bool
+        Whether every mistake costs 1 and every right decision nothing.
+
+    Raises
+    ------
+    UsageError
+        If the costs are no matrix, a cost is not finite, or labels are not as many as the costs or not all different.
+
+    See Also
+    --------
+    decide : The decision of least expected loss for given posteriors.
+    MinimumRisk : Least expected loss for any classifier of scikit-learn's kind.
+    Threshold : Where the decision between two classes turns.
+
+    Examples
+    --------
+    >>> from deciban import Loss
+    >>> loss = Loss([[0, 100], [1, 0]], decisions=["healthy", "sick"], classes=["healthy", "sick"])
+    >>> print(loss)
     decide   if healthy  if sick
     healthy           0      100
     sick              1        0
+    >>> loss["healthy", "sick"]
+    100
+    >>> print(Loss.of({"healthy": 1, "sick": 100}).with_reject(0.5))
+    decide   if healthy  if sick
+    healthy           0      100
+    sick              1        0
+    reject          0.5      0.5
     """
 
     costs: Any
     decisions: tuple[Any, ...] | None = None
     classes: tuple[Any, ...] | None = None
-    said: bool = False  # whether what there is to warn of was said already
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "costs", _as_cells(self.costs))
+        self._check()
+        self._warn_of_dear_truths()
+
+    @classmethod
+    def _derived(cls, costs: Any, decisions: tuple[Any, ...] | None, classes: tuple[Any, ...] | None) -> "Loss":
+        """A loss made from another, which has been warned of already: it is checked, and not warned of again."""
+        loss = object.__new__(cls)
+        for name, value in (("costs", costs), ("decisions", decisions), ("classes", classes)):
+            object.__setattr__(loss, name, value)
+        loss._check()
+        return loss
+
+    def _check(self) -> None:
+        """Take over costs and labels in their own form, and refuse what is no loss."""
+        object.__setattr__(self, "costs", as_cells(self.costs))
         for name in ("decisions", "classes"):
             labels = getattr(self, name)
             if labels is not None:
@@ -53,107 +116,103 @@ class Loss:
             if labels is not None and len(set(labels)) != len(labels):
                 raise LossError(f"the {what} {list(labels)} of the loss are not all different")
         for decision, truth in np.ndindex(self.costs.shape):
-            _check_cell(self.costs[decision, truth], self._place(decision, truth))
-        if not self.said:
-            self._warn_of_dear_truths()
+            check_cell(self.costs[decision, truth], self._place(decision, truth))
 
     @classmethod
     def of(cls, given: Any) -> "Loss":
-        """A loss from whatever says it: a Loss, a matrix, a mapping from (decision, truth) to cost, a mapping from a
-        class to what it costs to miss it, a table with truths across and decisions down, or a CSV file of that."""
-        if isinstance(given, Loss):
-            return given
-        if isinstance(given, str | Path):
-            return cls.from_csv(given)
-        if isinstance(given, Mapping):
-            return cls._from_mapping(given)
-        if hasattr(given, "columns") and hasattr(given, "index"):
-            index, columns = list(given.index), list(given.columns)
-            unnamed = index == list(range(len(index))) and columns != index
-            return cls(given.to_numpy(dtype=object), None if unnamed else tuple(index), tuple(columns))
-        if hasattr(given, "__arrow_c_stream__"):
-            return cls._from_arrow(given)
-        return cls(given.toarray() if hasattr(given, "toarray") else given)
+        """A loss from any form in which costs can be given.
 
-    @classmethod
-    def _from_mapping(cls, given: Mapping[Any, Any]) -> "Loss":
-        """{(decision, truth): cost}, {decision: {truth: cost}}, or {class: cost of missing it}."""
-        if all(isinstance(cell, Mapping) for cell in given.values()):
-            pairs = {(decision, truth): cost for decision, row in given.items() for truth, cost in row.items()}
-            return cls.from_pairs(pairs)
-        kinds = {isinstance(key, tuple) and len(key) == 2 for key in given}
-        if len(kinds) != 1:
-            raise LossError("a loss is a mapping from pairs (decision, truth) or from classes, not from both or none")
-        return cls.from_pairs(given) if kinds == {True} else cls.false_negative(given)
+        Parameters
+        ----------
+        given : Loss, array-like, mapping, DataFrame, Arrow table, str or Path
+            A matrix; a mapping {(decision, truth): cost}, {decision: {truth: cost}} or {class: cost of missing it}; a
+            table with decisions down and truths across; or the name of a CSV file of such a table.
 
-    @classmethod
-    def _from_arrow(cls, given: Any) -> "Loss":
-        """A table whose columns are the truths; a column of text, if it comes first, names the decisions."""
-        import pyarrow as pa
-
-        table = pa.table(given)
-        columns = [column.to_pylist() for column in table.columns]
-        named = bool(columns) and all(isinstance(cell, str) for cell in columns[0])
-        decisions = tuple(columns.pop(0)) if named else None
-        return cls(list(zip(*columns, strict=True)), decisions, tuple(table.column_names[1 if named else 0 :]))
+        Returns
+        -------
+        Loss
+            The same object where it is a Loss already.
+        """
+        return given if isinstance(given, Loss) else cls(*parts_of(given))
 
     @classmethod
     def zero_one(cls, classes: Sequence[Any]) -> "Loss":
-        """Every mistake costs 1: least risk is highest posterior."""
+        """The loss under which every mistake costs 1: least risk is highest posterior.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The classes, which are the decisions too.
+
+        Returns
+        -------
+        Loss
+            1 off the diagonal, 0 on it.
+        """
         return cls(1.0 - np.eye(len(classes)), tuple(classes), tuple(classes))
 
     @classmethod
     def false_negative(cls, costs: Mapping[Any, float]) -> "Loss":
-        """To miss a row of a class costs what is said of that class, whatever it is taken for."""
-        classes = tuple(costs)
-        matrix = np.tile(np.array([costs[label] for label in classes], dtype=object), (len(classes), 1))
-        matrix[np.diag_indices(len(classes))] = 0.0
-        return cls(matrix, classes, classes)
+        """The loss under which a row of a class costs its price wherever it is taken for another class.
+
+        Parameters
+        ----------
+        costs : mapping from class to float
+            What it costs to miss a row of each class.
+
+        Returns
+        -------
+        Loss
+            With the classes of the mapping, in its order.
+        """
+        return cls(*parts_of_misses(costs))
 
     @classmethod
     def from_pairs(cls, costs: Mapping[tuple[Any, Any], Cell]) -> "Loss":
-        """From {(decision, truth): cost}; a right decision that is not named costs nothing."""
-        decisions = tuple(dict.fromkeys(decision for decision, _ in costs))
-        classes = tuple(dict.fromkeys(truth for _, truth in costs))
-        matrix = np.empty((len(decisions), len(classes)), dtype=object)
-        for k, decision in enumerate(decisions):
-            for c, truth in enumerate(classes):
-                if (decision, truth) not in costs and decision != truth:
-                    raise LossError(
-                        f"the loss does not say what it costs to decide {decision!r} when {truth!r} is true"
-                    )
-                matrix[k, c] = costs.get((decision, truth), 0.0)
-        return cls(matrix, decisions, classes)
+        """A loss from its cells.
+
+        Parameters
+        ----------
+        costs : mapping from (decision, truth) to cost
+            A right decision that is not named costs nothing; every other pair must be named.
+
+        Returns
+        -------
+        Loss
+            With decisions and classes in the order in which they are first named.
+        """
+        return cls(*parts_of_pairs(costs))
 
     @classmethod
     def from_csv(cls, path: str | Path) -> "Loss":
-        """From a file whose first line names the true classes and whose first column names the decisions."""
-        import csv
+        """A loss from a CSV file.
 
-        name = str(path)
-        try:
-            with Path(path).open(newline="", encoding="utf-8-sig") as file:
-                first = file.readline()
-                file.seek(0)
-                sign = max(",;\t", key=first.count)
-                lines = [[cell.strip() for cell in line] for line in csv.reader(file, delimiter=sign) if any(line)]
-        except OSError as error:
-            raise LossError(f"{name}: the costs cannot be read: {error.strerror}") from None
-        except (UnicodeDecodeError, csv.Error):
-            raise LossError(f"{name}: the costs are no text in UTF-8 with commas; save the file so") from None
-        if len(lines) < 2 or len(lines[0]) < 2 or any(len(line) != len(lines[0]) for line in lines):
-            raise LossError(
-                f"{name}: this is no table of decisions by classes, named on both sides, with commas between"
-            )
-        for line in lines[1:]:
-            if "" in line[1:]:
-                raise LossError(f"{name}: there is an empty cell in the line of {line[0]!r}; give every cost")
-        cells = [[_parsed(cell) for cell in line[1:]] for line in lines[1:]]
-        return cls(cells, tuple(line[0] for line in lines[1:]), tuple(lines[0][1:]))
+        Parameters
+        ----------
+        path : str or Path
+            A file whose first line names the true classes and whose first column names the decisions.
+
+        Returns
+        -------
+        Loss
+            A cell that is no number names a column of the table that is decided on.
+        """
+        return cls(*parts_of_csv(path))
 
     def with_reject(self, cost: float) -> "Loss":
-        """The same with one more decision, to leave the row undecided, at a fixed cost."""
-        if not _is_number(cost) or not float(cost) >= 0.0:
+        """The same loss with one more decision: to leave the row undecided.
+
+        Parameters
+        ----------
+        cost : float
+            What that costs, whatever is true. Infinite: it never pays, and the loss is returned as it is.
+
+        Returns
+        -------
+        Loss
+            With the decision "reject" in its last row.
+        """
+        if not is_number(cost) or not float(cost) >= 0.0:
             raise LossError(f"reject={cost!r}: give what it costs to leave a row undecided, at least 0")
         decisions = self.decisions if self.decisions is not None else self.classes
         if decisions is not None and REJECT in decisions:
@@ -162,57 +221,70 @@ class Loss:
             return self  # it never pays
         row = np.full((1, self.costs.shape[1]), float(cost), dtype=object)
         named = None if decisions is None else (*decisions, REJECT)
-        return Loss(np.concatenate([self.costs, row]), named, self.classes, said=True)
+        return Loss._derived(np.concatenate([self.costs, row]), named, self.classes)
 
     def for_classes(self, classes: Sequence[Any]) -> "Loss":
-        """The loss with its columns in the order of these classes, and labels for all."""
+        """The same loss with its columns in the order of a model's classes, and labels for all.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The classes of the model. A label of the loss that is text stands for one that is spelled the same.
+
+        Returns
+        -------
+        Loss
+            With `classes` and `decisions` set.
+        """
         known = plain_labels(classes)
-        costs = self.costs
-        if self.classes is None:
-            if costs.shape[1] != len(known):
-                raise LossError(
-                    f"the loss has {costs.shape[1]} columns, the model {len(known)} classes {list(known)}; "
-                    f"give a row for each decision and a column for each class"
-                )
-        else:
-            place = [_find(label, self.classes) for label in known]
-            absent = [label for label, at in zip(known, place, strict=True) if at is None]
-            unknown = [label for k, label in enumerate(self.classes) if k not in place]
-            if absent or unknown:
-                what = f"{absent[0]!r} has no column" if absent else f"{unknown[0]!r} is no class of the model"
-                has = f"it speaks of {list(self.classes)}"
-                raise LossError(f"the loss does not fit the classes {list(known)}: {what}; {has}")
-            costs = costs[:, place]
-        decisions = self.decisions
-        if decisions is None:
-            extra = costs.shape[0] - len(known)
-            if extra == 1 and _is_constant(costs[-1]):
-                decisions = (*known, REJECT)
-            elif extra != 0:
-                raise LossError(
-                    f"the loss has {costs.shape[0]} decisions for {len(known)} classes; name them by decisions=[…]"
-                )
-            else:
-                decisions = known
-        else:
-            places = [_find(label, known) for label in decisions]
-            decisions = tuple(label if at is None else known[at] for label, at in zip(decisions, places, strict=True))
-        return Loss(costs, decisions, known, said=True)
+        costs = self.costs if self.classes is None else self.costs[:, self._columns_of(known)]
+        if costs.shape[1] != len(known):
+            raise LossError(
+                f"the loss has {costs.shape[1]} columns, the model {len(known)} classes {list(known)}; "
+                f"give a row for each decision and a column for each class"
+            )
+        return Loss._derived(costs, self._decisions_among(known), known)
+
+    def _columns_of(self, known: tuple[Any, ...]) -> list[int]:
+        """The column of each of these classes, which must be all that the loss has."""
+        own = self.classes or ()
+        found = [find_label(label, own) for label in known]
+        absent = [label for label, at in zip(known, found, strict=True) if at is None]
+        unknown = [label for k, label in enumerate(own) if k not in found]
+        if absent or unknown:
+            what = f"{absent[0]!r} has no column" if absent else f"{unknown[0]!r} is no class of the model"
+            raise LossError(f"the loss does not fit the classes {list(known)}: {what}; it has {list(own)}")
+        return [at for at in found if at is not None]
+
+    def _decisions_among(self, known: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The labels of the decisions; those that are classes as the model spells them."""
+        if self.decisions is not None:
+            places = [find_label(label, known) for label in self.decisions]
+            return tuple(label if at is None else known[at] for label, at in zip(self.decisions, places, strict=True))
+        extra = self.costs.shape[0] - len(known)
+        if extra == 0:
+            return known
+        if extra == 1 and is_constant(self.costs[-1]):
+            return (*known, REJECT)
+        raise LossError(
+            f"the loss has {self.costs.shape[0]} decisions for {len(known)} classes; name them by decisions=[…]"
+        )
 
     @property
     def varies(self) -> bool:
         """Whether some cost differs from row to row."""
-        return any(not _is_number(cell) for cell in self.costs.flat)
+        return any(not is_number(cell) for cell in self.costs.flat)
 
     @property
     def matrix(self) -> Floats:
-        """The costs as numbers."""
+        """The costs as numbers, of shape (n_decisions, n_classes)."""
         if self.varies:
             raise LossError("the costs of this loss differ from row to row; there is no one matrix of them")
         return np.asarray(self.costs, dtype=np.float64)
 
     @property
     def is_zero_one(self) -> bool:
+        """Whether every mistake costs 1 and every right decision nothing."""
         return (
             not self.varies
             and self.costs.shape[0] == self.costs.shape[1]
@@ -221,7 +293,19 @@ class Loss:
         )
 
     def per_row(self, rows: int, column: Any) -> Floats:
-        """The costs of each row: row by decision by truth; `column(name)` gives a column of the table."""
+        """The costs of each row.
+
+        Parameters
+        ----------
+        rows : int
+            The number of rows.
+        column : callable
+            Gives the column of the table that has a name.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_decisions, n_classes)
+        """
         out = np.empty((rows, *self.costs.shape))
         for place in np.ndindex(self.costs.shape):
             cell = self.costs[place]
@@ -239,9 +323,10 @@ class Loss:
         return out
 
     def _place(self, decision: int, truth: int) -> str:
-        said = self.decisions[decision] if self.decisions is not None else decision
+        """A cell as messages name it."""
+        decided = self.decisions[decision] if self.decisions is not None else decision
         true = self.classes[truth] if self.classes is not None else truth
-        return f"of deciding {said!r} when {true!r} is true"
+        return f"of deciding {decided!r} when {true!r} is true"
 
     def _warn_of_dear_truths(self) -> None:
         """A right decision that costs more than a wrong one is seldom meant: often the matrix is transposed."""
@@ -255,7 +340,7 @@ class Loss:
             right: Any = self.costs[named.index(truth), c] if truth in named else None
             for d in rivals:
                 wrong = self.costs[d, c]
-                if _is_number(right) and _is_number(wrong) and float(right) > float(wrong):
+                if is_number(right) and is_number(wrong) and float(right) > float(wrong):
                     warnings.warn(
                         f"to decide {truth!r} rightly costs {right:g}, to decide {named[d]!r} wrongly only {wrong:g}; "
                         f"the order is decision first, truth second",
@@ -268,13 +353,26 @@ class Loss:
         classes = self.classes if self.classes is not None else tuple(range(self.costs.shape[1]))
         lines = [("decide", *(f"if {label}" for label in classes))]
         for k, decision in enumerate(decisions):
-            lines.append((str(decision), *(_shown(cell) for cell in self.costs[k])))
+            lines.append((str(decision), *(cell_text(cell) for cell in self.costs[k])))
         return aligned(lines, right=range(1, len(lines[0])))
 
     def place(self, role: str, label: Any) -> int:
-        """Where the label of a "decision" or a "class" stands."""
+        """The position of a label among the decisions or the classes.
+
+        Parameters
+        ----------
+        role : {"decision", "class"}
+            Which labels are meant.
+        label : object
+            The label.
+
+        Returns
+        -------
+        int
+            From 0.
+        """
         labels = self.decisions if role == "decision" else self.classes
-        found = _find(label, labels or ())
+        found = find_label(label, labels or ())
         if found is None:
             raise LossError(f"{label!r} is no {role} of the loss; it has {list(labels or ())}")
         return found
@@ -286,84 +384,3 @@ class Loss:
 
     def __repr__(self) -> str:
         return f"Loss({self.costs.tolist()}, decisions={self.decisions}, classes={self.classes})"
-
-
-def plain_labels(labels: Any) -> tuple[Any, ...]:
-    """Labels as Python has them; dates stay as NumPy has them."""
-    if isinstance(labels, set | frozenset):
-        raise LossError("the labels of a loss stand in an order; give a list, not a set")
-    return tuple(
-        label.item()
-        if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64)
-        else label
-        for label in labels
-    )
-
-
-def _find(label: Any, among: Sequence[Any]) -> int | None:
-    """Where a label stands: the same one, or, as files know only text, the one that is spelled the same."""
-    for k, other in enumerate(among):
-        if type(other) is type(label) and other == label:
-            return k
-    equal = [k for k, other in enumerate(among) if bool(other == label)]
-    spelled = [k for k, other in enumerate(among) if spelled_alike(other, label)]
-    for found in (equal, spelled):
-        if len(found) > 1:
-            raise LossError(f"the label {label!r} may be any of {[among[k] for k in found]}; give it exactly")
-        if found:
-            return found[0]
-    return None
-
-
-def _as_cells(costs: Any) -> npt.NDArray[np.object_]:
-    """The matrix with one object for each cost, which may be an array."""
-    if not isinstance(costs, np.ndarray):
-        try:
-            rows = [list(row) for row in costs]
-        except TypeError:
-            raise LossError(f"a loss is a matrix of decisions by classes, not {costs!r}") from None
-        if not rows or not rows[0]:
-            raise LossError("the loss is empty; give a cost for each decision and class")
-        if any(len(row) != len(rows[0]) for row in rows):
-            raise LossError("the rows of the loss have different lengths; give a cost for every class in each")
-        cells = np.empty((len(rows), len(rows[0])), dtype=object)
-        for place in np.ndindex(cells.shape):
-            cells[place] = rows[place[0]][place[1]]
-        return cells
-    if costs.ndim == 3:  # row by decision by truth
-        cells = np.empty(costs.shape[1:], dtype=object)
-        for place in np.ndindex(cells.shape):
-            cells[place] = costs[(slice(None), *place)]
-        return cells
-    return costs.astype(object)
-
-
-def _is_number(cell: Cell) -> bool:
-    return isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool)
-
-
-def _is_constant(cells: npt.NDArray[np.object_]) -> bool:
-    return all(_is_number(cell) and cell == cells[0] for cell in cells)
-
-
-def _check_cell(cell: Cell, place: str) -> None:
-    if _is_number(cell):
-        try:
-            finite = bool(np.isfinite(float(cell)))
-        except OverflowError:
-            finite = False
-        if not finite:
-            raise LossError(f"the cost {place} is {cell}; give a finite number")
-    elif not isinstance(cell, str) and np.ndim(cell) != 1:
-        raise LossError(f"the cost {place} is {cell!r}; give a number, a column's name or an array")
-
-
-def _parsed(cell: str) -> float | str:
-    try:
-        return float(cell)
-    except ValueError:
-        return cell.strip()
-
-
-def _shown(cell: Cell) -> str:
-    return f"{float(cell):g}" if _is_number(cell) else (cell if isinstance(cell, str) else "per row")

@@ -19,9 +19,18 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
-    """The decision of least risk for each row, its expected loss, and the next best with its own.
+    """The decision of least risk for each row, its expected loss, and the next best decision with its own.
 
-    Ties go to the decision that stands first in the loss. `chosen` and `second` are places in `loss.decisions`.
+    Ties go to the decision that stands first in the loss.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss, with labels for its decisions and classes.
+    chosen, second : ndarray of shape (n_rows,)
+        The positions of the decision and of the next best one in `loss.decisions`; -1 where there is no other.
+    risk, runner_up_risk : ndarray of shape (n_rows,)
+        Their expected losses.
     """
 
     loss: Loss
@@ -44,11 +53,12 @@ class Decisions:
 
     @property
     def decision(self) -> Labels:
+        """The decision of each row, as a label."""
         return np.asarray(self.labels[self.chosen])
 
     @property
     def runner_up(self) -> Labels:
-        """The next best decision; where there is but one decision, that."""
+        """The next best decision of each row, as a label; where there is but one decision, that."""
         return np.asarray(self.labels[np.where(self.second >= 0, self.second, self.chosen)])
 
     def __len__(self) -> int:
@@ -65,7 +75,7 @@ class Decisions:
         return pd.DataFrame({**columns, "runner_up_risk": self.runner_up_risk})
 
     def to_arrow(self) -> Any:
-        """The same as an Arrow table."""
+        """An Arrow table with a line for each row."""
         import pyarrow as pa
 
         def column(values: Labels) -> Any:
@@ -108,7 +118,7 @@ def least_risk_decisions(posterior: Floats, loss: Loss, column: Callable[[str], 
 
 
 def costs_of(loss: Loss, rows: int, column: Callable[[str], Any] | None) -> Floats:
-    """Row by decision by truth, with one row where the costs are the same for all."""
+    """The costs, row by decision by truth, with one row where they are the same for all."""
     return loss.per_row(rows, column or _no_column) if loss.varies else loss.matrix[None]
 
 
@@ -132,10 +142,18 @@ def incurred(decisions: Decisions, labels: Codes, column: Callable[[str], Any] |
 
 @dataclass(frozen=True, repr=False)
 class CoverageCurve:
-    """What share of rows is decided, and what these cost, for every cost of rejecting.
+    """The share of rows that is decided, and what these cost, for every cost of rejecting.
 
-    reject: costs of rejecting, rising. coverage: the share of rows decided at each. risk: the mean cost of the rows
-    that are decided (0 where none is). cost: the mean cost of all rows, the rejected ones at `reject`.
+    Attributes
+    ----------
+    reject : ndarray of shape (n_points,)
+        Costs of rejecting a row, rising.
+    coverage : ndarray of shape (n_points,)
+        The share of rows that is decided at each.
+    risk : ndarray of shape (n_points,)
+        The mean cost of the rows that are decided; 0 where none is.
+    cost : ndarray of shape (n_points,)
+        The mean cost of all rows, the rejected ones at `reject`.
     """
 
     reject: Floats
@@ -144,11 +162,12 @@ class CoverageCurve:
 
     @property
     def cost(self) -> Floats:
+        """The mean cost of all rows, the rejected ones at `reject`."""
         return np.asarray(self.coverage * self.risk + (1.0 - self.coverage) * self.reject)
 
     @classmethod
     def of(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> "CoverageCurve":
-        """From decisions without reject, and what each of them did cost."""
+        """The curve of decisions that were made without reject, from what each of them cost in truth."""
         if not len(decisions):
             raise UsageError("there are no rows to draw a curve of")
         weight = np.ones(len(decisions)) if weights is None else weights
@@ -159,8 +178,20 @@ class CoverageCurve:
         return cls(levels, behind / behind[-1], risk)
 
     def choose(self, *, risk: float | None = None, coverage: float | None = None) -> float:
-        """The highest cost of rejecting at which the decided rows cost at most `risk` on average, or the least one at
-        which at least the share `coverage` is decided."""
+        """The cost of rejecting that keeps a bound.
+
+        Parameters
+        ----------
+        risk : float, default=None
+            The highest mean cost of the decided rows: the highest cost of rejecting that keeps it is returned.
+        coverage : float, default=None
+            The least share of rows to decide: the least cost of rejecting that reaches it is returned.
+
+        Returns
+        -------
+        float
+            For `reject=`.
+        """
         if (risk is None) == (coverage is None):
             raise UsageError("choose(risk=…) or choose(coverage=…): give one of the two")
         if coverage is not None:

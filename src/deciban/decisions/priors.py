@@ -16,7 +16,25 @@ from deciban.text_tables import spelled_alike
 
 @dataclass(frozen=True)
 class Empirical:
-    """The share of each class among the rows, (rows of the class + alpha) / (rows + alpha * classes)."""
+    """The share of each class among the rows: (rows of the class + alpha) / (rows + alpha * classes).
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        How many rows are added to each class. 0 is `prior="empirical"`, 1 is `prior="smoothed"`.
+
+    See Also
+    --------
+    Uniform : The same prior for every class.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Empirical
+    >>> from deciban.datasets import weather
+    >>> clf = BayesClassifier(prior=Empirical(alpha=2), tune=None).fit(weather(), "play")
+    >>> clf.predict_proba([{"outlook": None}]).round(3).tolist()          # (5 + 2)/(14 + 4), (9 + 2)/(14 + 4)
+    [[0.389, 0.611]]
+    """
 
     alpha: float = 0.0
 
@@ -24,6 +42,20 @@ class Empirical:
         check_amount("alpha", self.alpha)
 
     def shares(self, classes: LabelArray, weight: Floats) -> Floats:
+        """The prior of each class.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            The classes.
+        weight : ndarray of shape (n_classes,)
+            The weight of the rows of each.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            Probabilities; equal ones where nothing has a weight.
+        """
         top = weight + self.alpha
         total = top.sum()
         return top / total if total > 0.0 else np.full(weight.size, 1.0 / max(weight.size, 1))
@@ -31,9 +63,36 @@ class Empirical:
 
 @dataclass(frozen=True)
 class Uniform:
-    """The same prior for every class."""
+    """The same prior for every class: 1 / classes.
+
+    See Also
+    --------
+    Empirical : The share of each class among the rows.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Uniform
+    >>> from deciban.datasets import weather
+    >>> clf = BayesClassifier(prior=Uniform(), tune=None).fit(weather(), "play")
+    >>> clf.predict_proba([{"outlook": None}]).tolist()
+    [[0.5, 0.5]]
+    """
 
     def shares(self, classes: LabelArray, weight: Floats) -> Floats:
+        """The prior of each class.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            The classes.
+        weight : ndarray of shape (n_classes,)
+            The weight of the rows of each, which does not matter here.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            Equal probabilities.
+        """
         return np.full(weight.size, 1.0 / max(weight.size, 1))
 
 
@@ -50,7 +109,7 @@ def log_prior(prior: Any, classes: LabelArray, weight: Floats) -> Floats:
 
 
 def prior_of(prior: Any, counts: Counts) -> Floats:
-    """The log prior of each class; a given one is not looked at as long as no row has a weight."""
+    """The log prior of each class; a given prior is not used as long as no row has a weight."""
     return log_prior(prior if counts.class_weight.any() else "empirical", counts.classes, counts.class_weight)
 
 
@@ -86,13 +145,13 @@ def _by_name(prior: Any) -> Any:
 
 
 def _by_class(prior: Any) -> Mapping[Any, Any] | None:
-    if hasattr(prior, "to_dict"):  # a pandas Series speaks by its index
+    if hasattr(prior, "to_dict"):  # the index of a pandas Series names the classes
         prior = prior.to_dict()
     return prior if isinstance(prior, Mapping) else None
 
 
 def _spelled_alike(prior: Mapping[Any, Any], classes: LabelArray) -> Mapping[Any, Any]:
-    """The same by the classes: text, as a command line has it, stands for a number that is spelled the same."""
+    """The prior by the model's labels: text, as a command line has it, stands for a number that is spelled the same."""
     labels = classes.tolist()
     known = set(labels)
 

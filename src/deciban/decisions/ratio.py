@@ -14,8 +14,43 @@ from deciban.errors import UsageError
 class Threshold:
     """When to decide for the first of two classes: above a threshold on the likelihood ratio, the odds, the posterior.
 
-    prior: of the first class. The thresholds are infinite (1 on the posterior) where it never pays to decide for the
-    first class, and 0 where it always does.
+    The thresholds are infinite (1 on the posterior) where it never pays to decide for the first class, and 0 where it
+    always does. `BayesClassifier.threshold` gives the one of a fitted model.
+
+    Parameters
+    ----------
+    classes : (label, label)
+        The class that is decided for above the threshold, and the other one.
+    prior : float
+        The prior of the first class.
+    loss : Loss
+        A loss whose decisions are the two classes, with labels; `Threshold.of` takes any form of it.
+
+    Attributes
+    ----------
+    likelihood_ratio : float
+        The threshold on p(x | first) / p(x | second).
+    odds : float
+        The threshold on P(first | x) / P(second | x).
+    posterior : float
+        The threshold on P(first | x).
+
+    See Also
+    --------
+    Loss : What mistakes cost.
+    decide : Decisions of least risk for any number of classes.
+
+    Examples
+    --------
+    >>> from deciban import Threshold
+    >>> alarm = Threshold.of({"fire": 10_000, "no fire": 1}, prior=0.001, classes=("fire", "no fire"))
+    >>> print(alarm)
+    decide fire when
+      p(x | fire) / p(x | no fire)  >  0.0999
+      P(fire | x) / P(no fire | x)  >  0.0001
+      P(fire | x)  >  9.999e-05
+    >>> round(alarm.with_prior(0.01).likelihood_ratio, 6)
+    0.0099
     """
 
     classes: tuple[Any, Any]
@@ -24,9 +59,22 @@ class Threshold:
 
     @classmethod
     def of(cls, loss: Any, prior: Any, classes: tuple[Any, Any], order: tuple[Any, Any] | None = None) -> "Threshold":
-        """From a loss for these two classes, and the prior of the first or of both.
+        """The threshold of a loss in any form, and of the prior of the first class or of both.
 
-        A matrix without names is in the order of `order`; without that, the first class first.
+        Parameters
+        ----------
+        loss : Loss or anything `Loss.of` takes
+            What each decision costs under each truth, decision first. None is zero-one loss.
+        prior : float, or anything that gives the priors of both classes
+            The prior of the first class, or of both in the order of `order`.
+        classes : (label, label)
+            The class that is decided for above the threshold, and the other one.
+        order : (label, label), default=None
+            The order of the classes in a matrix without labels. None: that of `classes`.
+
+        Returns
+        -------
+        Threshold
         """
         order = classes if order is None else order
         if not isinstance(prior, int | float | np.number):
@@ -72,11 +120,31 @@ class Threshold:
         return self.odds * (1.0 - self.prior) / self.prior
 
     def with_prior(self, prior: Any) -> "Threshold":
-        """The thresholds under another prior: only that on the likelihood ratio moves."""
+        """The thresholds under another prior: only that on the likelihood ratio moves.
+
+        Parameters
+        ----------
+        prior : float, or anything that gives the priors of both classes
+            The prior of the first class, or of both.
+
+        Returns
+        -------
+        Threshold
+        """
         return Threshold.of(self.loss, prior, self.classes, self._order)
 
     def with_loss(self, loss: Any) -> "Threshold":
-        """The thresholds at other costs: all of them move."""
+        """The thresholds at other costs: all of them move.
+
+        Parameters
+        ----------
+        loss : Loss or anything `Loss.of` takes
+            What each decision costs under each truth.
+
+        Returns
+        -------
+        Threshold
+        """
         return Threshold.of(loss, self.prior, self.classes, self._order)
 
     @property

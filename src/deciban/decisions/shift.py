@@ -1,4 +1,4 @@
-"""Priors of other places and times: what the classes' shares are where nobody has labelled a row."""
+"""Label shift: the prior of rows that nobody has labelled."""
 
 import warnings
 from dataclasses import dataclass
@@ -10,14 +10,26 @@ from deciban.arrays import Floats
 from deciban.errors import DataError, UsageError
 from deciban.tables.labels import LabelArray
 
+# Steps of expectation and maximisation.
 MOST_STEPS = 10_000
 
 
 @dataclass(frozen=True)
 class EstimatedPrior:
-    """The shares of the classes among unlabelled rows, each between `low` and `high` with the given level.
+    """The prior that unlabelled rows show: the share of each class among them. `clf.with_prior(found)` uses it.
 
-    `clf.with_prior(found)` uses it.
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    prior : ndarray of shape (n_classes,)
+        The share of each.
+    low, high : ndarray of shape (n_classes,)
+        The bounds between which each share lies with the probability `level`.
+    level : float
+        The probability of the intervals.
+    steps : int
+        How many steps of expectation and maximisation were taken.
     """
 
     classes: LabelArray
@@ -28,6 +40,7 @@ class EstimatedPrior:
     steps: int
 
     def to_dict(self) -> dict[object, float]:
+        """The share of each class, by its label."""
         return dict(zip(self.classes.tolist(), self.prior.tolist(), strict=True))
 
     def __str__(self) -> str:
@@ -72,7 +85,7 @@ def estimate_shares(
     free = np.linalg.svd(np.ones((1, share.size)))[2][1:]
     known, axes = np.linalg.eigh(free @ information @ free.T)
     directions = axes.T @ free
-    silent = known <= 1e-9 * max(float(information.max()), 1.0)  # along these the rows say nothing of the shares
+    silent = known <= 1e-9 * max(float(information.max()), 1.0)  # along these the rows hold no information
     variance = (directions[~silent] ** 2 / known[~silent][:, None]).sum(axis=0)
     variance[(directions[silent] ** 2).sum(axis=0) > 1e-9] = np.inf
     half = float(scipy.special.ndtri(0.5 + level / 2.0)) * np.sqrt(variance)

@@ -6,14 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from deciban.errors import UsageError
+from deciban.text_tables import aligned
 
 
 @dataclass(frozen=True)
 class Belief(Mapping[Any, float]):
-    """Probabilities of some hypotheses, and what they were before the last evidence.
+    """A mapping from each hypothesis to its posterior, which knows the prior and the likelihoods it came from.
 
-    before: the prior of each. likelihoods: the probability of the evidence under each, or its density. Printing shows
-    the calculation and, unless a density is above 1, the same in natural frequencies.
+    Printing shows the calculation and, unless a density is above 1, the same in natural frequencies.
+
+    Attributes
+    ----------
+    before : dict
+        The prior of each hypothesis.
+    likelihoods : dict
+        The probability of the evidence under each hypothesis, or its density.
     """
 
     before: dict[Any, float]
@@ -21,15 +28,17 @@ class Belief(Mapping[Any, float]):
 
     @property
     def joint(self) -> dict[Any, float]:
+        """Prior times likelihood of each hypothesis."""
         return {name: self.before[name] * self.likelihoods[name] for name in self.before}
 
     @property
     def evidence(self) -> float:
-        """The probability of the evidence, or its density."""
+        """The probability of the evidence over all hypotheses, or its density."""
         return sum(self.joint.values())
 
     @property
     def posterior(self) -> dict[Any, float]:
+        """The probability of each hypothesis, given the evidence."""
         believed = [name for name in self.before if self.before[name] > 0.0]
         highest = max(self.likelihoods[name] for name in believed)  # so that products of densities stay finite
         joint = {name: self.before[name] * (self.likelihoods[name] / highest) for name in believed}
@@ -42,7 +51,18 @@ class Belief(Mapping[Any, float]):
         return max(self.likelihoods.values()) <= 1.0
 
     def update(self, likelihoods: Any) -> "Belief":
-        """What is believed after one more piece of evidence, independent of the last given the hypothesis."""
+        """The belief after one more piece of evidence, which is independent of the last one given the hypothesis.
+
+        Parameters
+        ----------
+        likelihoods : pair or mapping
+            As for `bayes`.
+
+        Returns
+        -------
+        Belief
+            Its prior is the posterior of this one.
+        """
         return bayes(self.posterior, likelihoods)
 
     def __getitem__(self, name: Any) -> float:
@@ -55,7 +75,18 @@ class Belief(Mapping[Any, float]):
         return len(self.before)
 
     def frequencies(self, people: int | None = None) -> str:
-        """The same in natural frequencies: of 1,000 people, so many ...; of more, where whole ones need it."""
+        """The calculation in natural frequencies.
+
+        Parameters
+        ----------
+        people : int, default=None
+            Of how many people. None: 1,000, or more where whole numbers need it.
+
+        Returns
+        -------
+        str
+            Two sentences.
+        """
         if not self.counts_people:
             raise UsageError("a likelihood above 1 is a density, not a share of people; there are no frequencies of it")
         if people is None:
@@ -74,28 +105,53 @@ class Belief(Mapping[Any, float]):
         )
 
     def calculation(self) -> str:
-        """Prior times likelihood, and the share of each in the sum: a table."""
-        width = max(len(str(name)) for name in self.before)
-        lines = [f"{'':{width}}  prior      likelihood  joint      posterior"]
-        lines += [
-            f"{name!s:{width}}  {self.before[name]:<9.4g}  {self.likelihoods[name]:<10.4g}  "
-            f"{self.joint[name]:<9.4g}  {self[name]:.6g}"
-            for name in self.before
-        ]
-        return "\n".join(lines)
+        """A table of prior, likelihood, their product, and its share in the sum, for each hypothesis.
+
+        Returns
+        -------
+        str
+            A line for each hypothesis.
+        """
+        lines: list[tuple[str, ...]] = [("", "prior", "likelihood", "joint", "posterior")]
+        for name in self.before:
+            figures = (f"{part[name]:<9.4g}" for part in (self.before, self.likelihoods, self.joint))
+            lines.append((str(name), *figures, f"{self[name]:.6g}"))
+        return aligned(lines)
 
     def __str__(self) -> str:
         return "\n".join([self.calculation(), *([self.frequencies()] if self.counts_people else [])])
 
 
 def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "negative")) -> Belief:
-    """What to believe after some evidence.
+    """The posterior of some hypotheses after some evidence: Bayes' theorem.
 
-    prior: the probability of the first of two hypotheses, or a mapping from hypothesis to probability.
-    likelihoods: the probability of the evidence under each, or its density, which may be above 1: a pair (under the
-        first, under the second), or a mapping.
-    names: of the two hypotheses, where the prior is a number.
+    Parameters
+    ----------
+    prior : float or mapping from hypothesis to float
+        The probability of the first of two hypotheses, or of each of any number, which sum to 1.
+    likelihoods : sequence of float or mapping from hypothesis to float
+        The probability of the evidence under each hypothesis, in their order, or its density, which may be above 1.
+    names : (label, label), default=("positive", "negative")
+        The two hypotheses, where the prior is a number.
 
+    Returns
+    -------
+    Belief
+        A mapping from each hypothesis to its posterior, with `joint`, `evidence`, `update(likelihoods)`,
+        `frequencies(people)` and `calculation()`.
+
+    Raises
+    ------
+    UsageError
+        If the priors are no probabilities or do not sum to 1, or the evidence is impossible under every hypothesis.
+
+    See Also
+    --------
+    decide : The decision of least expected loss by such a posterior.
+
+    Examples
+    --------
+    >>> from deciban import bayes
     >>> ill = bayes(0.05, (0.9, 0.08), names=("ill", "well"))     # sensitivity 90 %, false alarms 8 %
     >>> print(ill)
           prior      likelihood  joint      posterior

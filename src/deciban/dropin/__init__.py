@@ -1,7 +1,14 @@
-"""scikit-learn's classifiers by name and attribute, over this engine."""
+"""scikit-learn's naive Bayes classifiers and discriminants by name, parameter and attribute, over this engine.
 
-from deciban.dropin.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from deciban.dropin.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+Change the import and keep the rest of the script: `from deciban.dropin import GaussianNB`. They take missing cells and
+sparse matrices, learn in batches (`partial_fit` agrees with `fit`), take weights, and add up (`a + b`).
+"""
+
+from deciban.dropin.categorical_nb import CategoricalNB
+from deciban.dropin.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB
+from deciban.dropin.gaussian_nb import GaussianNB
+from deciban.dropin.linear_discriminant import LinearDiscriminantAnalysis
+from deciban.dropin.quadratic_discriminant import QuadraticDiscriminantAnalysis
 
 __all__ = [
     "BernoulliNB",

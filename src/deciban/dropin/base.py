@@ -23,6 +23,7 @@ from deciban.fitted import Fitted, refuse_no_weight
 from deciban.learn import refuse_empty, refuse_nothing_learned
 from deciban.model import Model, estimate
 from deciban.posterior import log_normalize, most_probable, posteriors
+from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.scoring import score_table
 from deciban.tables.convert import as_table
@@ -33,9 +34,9 @@ from deciban.tables.table import Matrix, SparseMatrix
 
 @dataclass(frozen=True)
 class Learned(Fitted):
-    """What a fitted drop-in knows: also the type its attributes have, and the covariances of the discriminants.
+    """What a fitted drop-in has learned: also the type its attributes have, and the covariances of the discriminants.
 
-    covariance: a matrix for each class, or one for all; None where the family estimates what there is.
+    covariance: a matrix for each class, or one for all; None where the family estimates it.
     tol: the least deviation of the linear discriminant in any direction.
     declared: whether the classes were declared, so that no others may be added.
     """
@@ -74,16 +75,48 @@ def given(priors: Any, counts: Counts) -> Floats:
 
 
 class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """One family for all columns, columns by position, classes declared at the first call."""
+    """What all drop-in classifiers share: one family for all columns, columns by position."""
 
     learned_: Learned
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from the rows of X alone."""
+        """Learn from the rows of X alone.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows; NaN is a missing cell.
+        y : array-like of shape (n_rows,)
+            Their classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            The weight of each row: k is the row k times. None: 1.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
         return self._become(copy.copy(self)._learn(None, X, y, None, sample_weight, whole=True))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Learn from the rows of X too: just what `fit` would have learned from all rows together."""
+        """Learn from the rows of X too: just what `fit` would have learned from all rows together.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows; NaN is a missing cell.
+        y : array-like of shape (n_rows,)
+            Their classes.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that there will be; needed at the first call, and any other label is then an error.
+        sample_weight : array-like of shape (n_rows,), default=None
+            The weight of each row: k is the row k times. None: 1.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
         before = self.learned_.counts if self.__sklearn_is_fitted__() else None
         if before is None and classes is None:
             raise UsageError("classes must be passed on the first call to partial_fit.")
@@ -114,31 +147,77 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def predict(self, X: Any) -> LabelArray:  # noqa: N803
-        """The most probable class of each row."""
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows; NaN is a missing cell.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels of `classes_`; ties go to the first.
+        """
         learned = self._fitted()
         best = self._scored(learned.model, X, most_probable)
         return np.asarray(learned.counts.classes[best])
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
-        """The posterior probability of each class."""
+        """The posterior probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows; NaN is a missing cell.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`. Where every class has probability 0, the prior.
+        """
         return self._scored(self._fitted().model, X, posteriors)
 
     def predict_log_proba(self, X: Any) -> Any:  # noqa: N803
-        """The logarithm of the posterior."""
+        """The logarithm of the posterior of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows; NaN is a missing cell.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`.
+        """
         return self._scored(
             self._fitted().model, X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
         )
 
     def predict_joint_log_proba(self, X: Any) -> Any:  # noqa: N803
-        """log P(class) + log P(row | class), up to a term that is the same for every class."""
+        """log P(class) + log P(row | class), up to a term that is the same for every class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows; NaN is a missing cell.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`.
+        """
         return self._scored(self._fitted().model, X, lambda joint, prior: joint)
 
     @property
     def classes_(self) -> LabelArray:
+        """The labels of the classes, sorted."""
         return self._fitted().counts.classes
 
     @property
     def class_count_(self) -> Floats:
+        """The weight of the rows of each class."""
         return self._fitted().counts.class_weight
 
     @property
@@ -158,7 +237,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         tags.input_tags.sparse = True
         return tags
 
-    # what each classifier says of itself
+    # what each classifier defines
 
     def _family(self, columns: int) -> Family:
         raise AssertionError("each classifier has its family")
@@ -190,7 +269,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _learn(
         self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False  # noqa: N803
     ) -> Self:  # fmt: skip
-        """Learn rows, which are all there is if they are the `whole`."""
+        """Learn rows, on top of the counts `before`; `whole` is whether they are all rows that there are."""
         self._validate_params()
         table = self._table(X)
         refuse_empty(table)
@@ -201,7 +280,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         validate_data(self, X, reset=before is None, skip_check_array=True)
         family = self._family(table.width)
         columns = tuple(range(table.width))
-        schema = Schema(None, table.width, (ColumnGroup(family, columns, ("given",) * table.width),))
+        schema = Schema(None, table.width, (ColumnGroup(family, columns, (GIVEN,) * table.width),))
         declared = before.classes if before is not None else labels.classes
         if before is None and classes is not None:
             declared = encode_labels(classes, len(classes)).classes

@@ -43,7 +43,7 @@ def ledoit_wolf(rows: Floats, weights: Floats) -> Floats:
 
 
 def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
-    """The covariance that an estimator of scikit-learn's kind finds; it is not changed itself."""
+    """The covariance that a copy of an estimator of scikit-learn's kind finds."""
     fitted, name = deepcopy(estimator), type(estimator).__name__
     if (weights == 1.0).all():
         fitted.fit(rows)
@@ -74,7 +74,7 @@ def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
 class Within:
     """The linear discriminant's means and matrix, in units of the columns' deviations within classes, invertible.
 
-    A direction in which no row differs from its class mean says nothing if there are too few rows to see every
+    A direction in which no row differs from its class mean is no evidence if there are too few rows to see every
     direction. Where there are enough, it has 1/(n+1) of the variance of all rows, as if the next one differed.
     A column that does not vary at all has an infinite unit.
     """

@@ -96,7 +96,7 @@ class Estimates(Mapping[str, BlockEstimates]):
         found = {}
         estimated = [likelihood.estimates() for likelihood in model.likelihoods]
         for b, name in enumerate(model.schema.block_names):
-            group, place = model.schema.locate(b)
+            group, place = model.schema.group_of_block(b)
             family, columns = model.schema.groups[group].family, model.schema.groups[group].columns
             members = columns if family.joint else columns[place : place + 1]
             names = tuple(model.schema.column_name(column) for column in members)

@@ -22,7 +22,7 @@ class ParameterCount:
         naive = sum(likelihood.parameters().apart for likelihood in plain.likelihoods)
         here = sum(
             count
-            for likelihood, slot in zip(model.likelihoods, model.schema.slots, strict=True)
+            for likelihood, slot in zip(model.likelihoods, model.schema.block_slots, strict=True)
             for count, weight in zip(likelihood.parameters().blocks, model.weights[slot], strict=True)
             if weight != 0.0
         )

@@ -15,7 +15,8 @@ from deciban.arrays import Flags, Floats, Integers, decoded_cells
 from deciban.explain.words import DECIBANS, TextEvidence, text_evidence
 from deciban.families import Family
 from deciban.model import Evidence, Model
-from deciban.tables.table import Table, is_text
+from deciban.tables.cell_numbers import is_text
+from deciban.tables.table import Table
 from deciban.text_tables import aligned, as_written, class_name, counted, digits, shortened, whole, width_of
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
@@ -226,7 +227,7 @@ class Block:
 
     @classmethod
     def of(cls, model: Model, block: int) -> "Block":
-        group, place = model.schema.locate(block)
+        group, place = model.schema.group_of_block(block)
         here = model.schema.groups[group]
         columns = here.columns if here.family.joint else here.columns[place : place + 1]
         names = tuple(model.schema.column_name(column) for column in columns)

@@ -148,7 +148,7 @@ def text_evidence(model: Model, row: Table, best: int, other: int) -> Iterator[T
             continue
         cells = group.family.read(row, group.columns)
         for j, column in enumerate(group.columns):
-            weight = float(model.weights[model.schema.slots[p][j]])
+            weight = float(model.weights[model.schema.block_slots[p][j]])
             mine = likelihood.columns[j]
             if weight == 0.0 or cells[j].null_count or not len(mine.words):
                 continue

@@ -22,6 +22,10 @@ class CountedFamily(ShortRepr):
     absorbs = False
 
     @property
+    def ordered(self) -> bool:
+        return False
+
+    @property
     def counts(self) -> Hashable:
         return type(self).__name__
 

@@ -25,9 +25,36 @@ MOST_CELLS = 1 << 22
 
 @dataclass(frozen=True, repr=False)
 class Bernoulli(ColumnFamily):
-    """A probability of 1 for each class and column: (ones + alpha) / (rows + 2 alpha).
+    """Columns of yes and no: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
 
-    threshold: cells above it count as 1, others as 0; None accepts only 0 and 1 (and true and false).
+    Absence is evidence too: a cell of 0 has the probability 1 - p. Each column is a block of its own.
+
+    Parameters
+    ----------
+    alpha : float or tuple of float, default=1.0
+        The smoothing: how many ones and how many zeros are added to each class; a tuple has one for each column. 0 is
+        maximum likelihood, 1 Laplace's rule.
+    threshold : float, default=None
+        Cells above it count as 1, others as 0. None accepts only 0 and 1, true and false.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Categorical : More than two values.
+    Multinomial : How often, instead of whether.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Bernoulli
+    >>> clf = BayesClassifier(Bernoulli(), tune=None).fit({"fever": [1, 1, 0, 0]}, ["ill", "ill", "ill", "well"])
+    >>> print(clf.estimates()["fever"])                        # (2 + 1)/(3 + 2), (0 + 1)/(1 + 2)
+    fever: Bernoulli()
+          ill  well
+    P(1)  0.6  0.333333
     """
 
     alpha: Alpha = 1.0
@@ -44,6 +71,7 @@ class Bernoulli(ColumnFamily):
 
     @property
     def cut(self) -> float:
+        """The number above which a cell counts as 1."""
         return 0.5 if self.threshold is None else self.threshold
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | SparseRows:

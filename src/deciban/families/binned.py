@@ -24,11 +24,37 @@ from deciban.tables.readable import Readable
 
 @dataclass(frozen=True, repr=False)
 class Binned(ColumnFamily):
-    """A density by bins for each class and column: (count + alpha) / (rows + alpha * bins) / width.
+    """Numbers of any shape: a density by bins for each class, (count + alpha) / (rows + alpha * occupied bins) / width.
 
-    bins: about how many bins cover four standard deviations of the column. Their width is a power of two, so that
-    bins are made of whole counted cells.
-    unseen: what a value in a bin that no class has seen is worth; as for Categorical.
+    The width of a bin is a power of two, so that bins of any two shards nest, and counts of numbers merge exactly. Each
+    column is a block of its own.
+
+    Parameters
+    ----------
+    bins : int, default=16
+        About how many bins cover four standard deviations of the column.
+    alpha : float, default=1.0
+        The smoothing: how many rows are added to each occupied bin of each class.
+    unseen : {"ignore", "smooth", "error"}, default="ignore"
+        What a value in a bin that no class has seen is worth when scoring: no evidence, the density of a zero count, or
+        a DataError.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Gaussian : Numbers whose distribution is bell-shaped.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Binned
+    >>> sizes = {"size": [1.0, 1.1, 5.0, 5.1, 3.0, 3.1]}        # one class has two modes
+    >>> clf = BayesClassifier(Binned(bins=8), tune=None).fit(sizes, ["a", "a", "a", "a", "b", "b"])
+    >>> clf.predict({"size": [1.05, 3.05, 5.05]}).tolist()
+    ['a', 'b', 'a']
     """
 
     bins: int = 16

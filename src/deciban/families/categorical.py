@@ -24,12 +24,42 @@ from deciban.tables.readable import Readable
 
 @dataclass(frozen=True, repr=False)
 class Categorical(ColumnFamily):
-    """A probability of each level for each class: (count + alpha) / (rows + alpha * number of levels).
+    """One of a few values: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
 
-    alpha: 0 is maximum likelihood, 1 is Laplace's rule, between them is Lidstone's.
-    levels: all the values there can be; None takes those that occur.
-    unseen: what a value that no class has seen is worth at prediction: "ignore" (no evidence), "smooth" (the
-    probability of a zero count) or "error".
+    Each column is a block of its own.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The smoothing: how many rows are added to each value of each class. 0 is maximum likelihood, 1 Laplace's rule,
+        between them Lidstone's.
+    levels : tuple, default=None
+        All values that there can be. None: those that occur in any class.
+    unseen : {"ignore", "smooth", "error"}, default="ignore"
+        What a value that no class has seen is worth when scoring: no evidence, the probability of a zero count, or a
+        DataError.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Bernoulli : Two values, of which one is 1.
+    JointTable : Several such columns together.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Categorical
+    >>> from deciban.datasets import weather
+    >>> clf = BayesClassifier(Categorical(alpha=0), tune=None).fit(weather(), "play")
+    >>> print(clf.estimates()["outlook"])
+    outlook: Categorical(alpha=0)
+                 no   yes
+    P(overcast)  0    0.444444
+    P(rain)      0.4  0.333333
+    P(sunny)     0.6  0.222222
     """
 
     alpha: float = 1.0

@@ -33,11 +33,36 @@ STIRLING = 100.0
 
 @dataclass(frozen=True, repr=False)
 class Gamma(ColumnFamily):
-    """A gamma distribution for each class and column, for x > 0; its maximum likelihood estimate.
+    """Amounts above 0, such as waiting times: a gamma distribution for each class, by maximum likelihood.
 
-    floor: the least log(mean) - mean(log), as a share of the column's own over all classes. At 0 there is none; a
-        class whose n cells are all equal (but for rounding) then takes 1/(n+1) of the column's own.
-    outside: as for LogNormal.
+    Each column is a block of its own.
+
+    Parameters
+    ----------
+    floor : float, default=0.0
+        The least log(mean) - mean(log), which is about 1 / (2 shape), as a share of the column's own over all classes.
+        At 0 there is none; a class whose n cells are all equal (but for rounding) then takes 1/(n+1) of the column's
+        own.
+    outside : {"refuse", "ignore"}, default="refuse"
+        What is done with a cell outside the support. "refuse": a DataError when learning, probability 0 in every class
+        when scoring. "ignore": it is a missing cell.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    LogNormal : The other family of amounts above 0.
+    Poisson : Counts.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Gamma
+    >>> clf = BayesClassifier(Gamma(), tune=None).fit({"wait": [1.0, 2.0, 3.0, 8.0, 9.0, 13.0]}, list("aaabbb"))
+    >>> clf.estimates()["wait"]["shape"].round(2).tolist(), clf.estimates()["wait"]["scale"].round(2).tolist()
+    ([5.38, 22.84], [0.37, 0.44])
     """
 
     floor: float = 0.0

@@ -56,9 +56,46 @@ class NormalShaped(ColumnFamily):
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(NormalShaped):
-    """A normal distribution for each class and column; `variance`, `ddof` and `floor` as for NormalShaped.
+    """Real numbers: a normal distribution for each class and column.
 
-    added: a share of the column's variance over all classes that is added to each variance.
+    Each column is a block of its own. Rescaling or shifting a column changes no posterior, and a constant column is no
+    evidence.
+
+    Parameters
+    ----------
+    variance : PerClass, Pooled or Shrunk, default=PerClass()
+        Whether each class has a variance of its own, all have one, or something between.
+    ddof : float, default=0.0
+        What is subtracted from the weight below the variance: 0 is maximum likelihood, 1 unbiased.
+    floor : float, default=0.0
+        The least variance, as a share of the column's variance over all classes. At 0 there is none; a class whose n
+        cells are all equal (but for rounding) then takes 1/(n+1) of the column's variance, as if the next cell
+        differed.
+    added : float, default=0.0
+        A share of the column's variance over all classes that is added to each variance: scikit-learn's
+        `var_smoothing`, by the column's own variance.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    JointGaussian : Several such columns together, with their correlations.
+    LogNormal, Gamma : Amounts above 0.
+    Binned : Numbers of any shape.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Gaussian, Pooled
+    >>> clf = BayesClassifier(Gaussian(variance=Pooled()), tune=None)
+    >>> _ = clf.fit({"pixels": [11.0, 19.0, 21.0, 29.0]}, ["a", "a", "b", "b"])
+    >>> print(clf.estimates()["pixels"])
+    pixels: Gaussian(variance=Pooled())
+              a   b
+    mean      15  25
+    variance  16  16
     """
 
     added: float = 0.0

@@ -28,12 +28,39 @@ Cuts = tuple[tuple[float, ...] | None, ...] | None
 
 @dataclass(frozen=True, repr=False)
 class JointTable(BlockFamily):
-    """P(tuple | class) = (count + alpha) / (rows + alpha * number of possible tuples).
+    """Several discrete columns together: P(tuple | class) = (count + alpha) / (rows + alpha * possible tuples).
 
-    A missing member is summed over; so is one with a value that no class has seen, unless `unseen` says otherwise.
-    alpha, unseen: as for Categorical.
-    cuts: for each column the numbers at which it is cut into intervals, or None where its values are taken as they are;
-        None for all columns.
+    All its columns are one block. A row with a missing cell is left out when counting; when scoring, a missing member
+    is summed over, and so is one with a value that no class has seen, unless `unseen` demands otherwise.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The smoothing: how many rows are added to each possible tuple of each class. With 0 and all columns in one
+        block, the posterior is plain counting.
+    unseen : {"ignore", "smooth", "error"}, default="ignore"
+        What a value that no class has seen is worth when scoring: no evidence, the probability of a zero count, or a
+        DataError.
+    cuts : tuple of (tuple of float or None), default=None
+        For each column the rising numbers at which it is cut into intervals, or None where its values are taken as they
+        are. None: no column is cut.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Categorical : Each column by itself.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, JointTable
+    >>> xor = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
+    >>> clf = BayesClassifier({("a", "b"): JointTable(alpha=0)}, tune=None).fit(xor, ["no", "yes", "yes", "no"])
+    >>> clf.predict(xor).tolist()
+    ['no', 'yes', 'yes', 'no']
     """
 
     alpha: float = 1.0
@@ -50,6 +77,10 @@ class JointTable(BlockFamily):
     @property
     def counts(self) -> Hashable:
         return "JointTable", self.cuts
+
+    @property
+    def ordered(self) -> bool:
+        return self.cuts is not None
 
     def __str__(self) -> str:
         """Without the numbers of the cuts, which may be many."""

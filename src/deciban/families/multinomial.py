@@ -179,9 +179,38 @@ def amounts_left_out(
 
 @dataclass(frozen=True, repr=False)
 class Multinomial(AmountsFamily):
-    """A die with a side for each column (word), thrown once for every count: (total + alpha) / (sum + alpha * words).
+    """Counts over a vocabulary, one column for each word: P(word | class) = (total + alpha) / (sum + alpha * words).
 
-    alpha: as for Categorical.
+    All its columns are one block: a row is a die with a side for each word, thrown once for every count. Columns that
+    turn up later join the block.
+
+    Parameters
+    ----------
+    alpha : float or tuple of float, default=1.0
+        The smoothing: how much is added to the total of each column in each class; a tuple has one for each column. 0
+        is maximum likelihood, 1 Laplace's rule.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Complement : Scores by what the other classes lack.
+    Poisson : Counts that are independent of each other.
+    Text : The same for columns of texts.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Multinomial
+    >>> words = {"free": [3, 2, 0, 0], "lunch": [0, 1, 2, 1]}
+    >>> clf = BayesClassifier({("free", "lunch"): Multinomial()}, tune=None).fit(words, ["spam", "spam", "ham", "ham"])
+    >>> print(clf.estimates()["free+lunch"])
+    free+lunch: Multinomial()
+              ham  spam
+    P(free)   0.2  0.75
+    P(lunch)  0.8  0.25
     """
 
     alpha: Alpha = 1.0
@@ -260,9 +289,34 @@ class MultinomialLikelihood:
 class Complement(AmountsFamily):
     """Counts over a vocabulary, each class scored by how little the *other* classes use the words.
 
-    It is a score and not a likelihood: posteriors are softmax(score + log prior), and nothing can be sampled.
+    It is a score and not a likelihood: posteriors are softmax(score + log prior), and nothing can be sampled. All its
+    columns are one block.
 
-    alpha: as for Categorical. norm: whether the weights of each class are divided by the sum of their sizes.
+    Parameters
+    ----------
+    alpha : float or tuple of float, default=1.0
+        The smoothing: how much is added to the total of each column in each class; a tuple has one for each column. 0
+        is maximum likelihood, 1 Laplace's rule.
+    norm : bool, default=False
+        Whether the weights of each class are divided by the sum of their sizes.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Multinomial : The likelihood of the same counts.
+    deciban.dropin.ComplementNB : With scikit-learn's names, and without the prior.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Complement
+    >>> words = {"free": [3, 2, 0, 0], "lunch": [0, 1, 2, 1]}
+    >>> clf = BayesClassifier({("free", "lunch"): Complement()}, tune=None).fit(words, ["spam", "spam", "ham", "ham"])
+    >>> clf.predict({"free": [2, 0], "lunch": [0, 3]}).tolist()
+    ['spam', 'ham']
     """
 
     alpha: Alpha = 1.0

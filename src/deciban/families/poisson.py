@@ -33,12 +33,38 @@ def _counts_alone(numbers: Numbers) -> Numbers:
 
 @dataclass(frozen=True, repr=False)
 class Poisson(ColumnFamily):
-    """A Poisson distribution for each class and column, for cells 0, 1, 2, ...
+    """Counts 0, 1, 2, …: a Poisson distribution for each class and column.
 
-    alpha: how many rows at the column's overall mean are added to each class (0: maximum likelihood, where a class
-    that never saw an event gives it probability 0). A column that never saw an event in n rows has the rate 1/(n+1) in
-    every class, as if the next row had one: it says nothing about the class, and an event there is rare, not certain.
-    outside: what a cell that is no such count does; as for LogNormal.
+    Each column is a block of its own. A column without any event in n rows has the rate 1/(n+1) in every class, as if
+    the next row had one: it is no evidence for any class, and an event there is rare, not impossible.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        The smoothing: how many rows at the column's overall mean are added to each class. 0 is maximum likelihood,
+        where a class that never saw an event gives it probability 0.
+    outside : {"refuse", "ignore"}, default="refuse"
+        What is done with a cell outside the support. "refuse": a DataError when learning, probability 0 in every class
+        when scoring. "ignore": it is a missing cell.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    Multinomial : Counts of words, of which only the shares matter.
+    Gamma : Amounts that are no whole numbers.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, Poisson
+    >>> clf = BayesClassifier(Poisson(), tune=None).fit({"calls": [0, 1, 2, 4, 6, 5]}, list("aaabbb"))
+    >>> print(clf.estimates()["calls"])
+    calls: Poisson()
+          a  b
+    rate  1  5
     """
 
     alpha: float = 0.0

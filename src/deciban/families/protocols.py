@@ -59,6 +59,11 @@ class Family(Protocol):
         """Whether columns that turn up later may join the block."""
         ...
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the columns matters: a parameter has a part for each of them."""
+        ...
+
     def read(self, batch: Readable, columns: Sequence[int]) -> Any:
         """The cells in the form that `count` and `score` take."""
         ...

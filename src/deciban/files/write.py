@@ -23,7 +23,7 @@ from deciban.files.duckdb_errors import interrupts
 from deciban.files.leftovers import lock, sweep
 from deciban.files.scan import connect
 from deciban.files.stream import STANDARD_INPUT
-from deciban.tables.table import plain_type
+from deciban.tables.cell_numbers import plain_type
 
 Write = Callable[[pa.Table], None]
 

@@ -1,7 +1,7 @@
-"""What the columns of a table are: what the user says of them, and for the others what their cells say."""
+"""Which family each column of a table has: the one that the user gives, or else the one that its cells suggest."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,21 +13,16 @@ from deciban.arrays import Floats, decoded_cells, take_cells
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.checks import Unseen
-from deciban.schema.looks_like import as_numbers, date_form, thousands_sign, with_unit
-from deciban.schema.schema import GIVEN, ColumnGroup, LooksLike, Schema
-from deciban.tables.table import DATE_ORIGIN, TIME_ORIGIN, Frame, Matrix, Table, is_text
+from deciban.schema.looks_like import MeantAs, number_things, texts_meant_as
+from deciban.schema.reasons import GIVEN, ChosenBy, Reason
+from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.union import union_schemas
+from deciban.tables.cell_numbers import DATE_ORIGIN, TIME_ORIGIN, is_text
+from deciban.tables.table import Frame, Matrix, Table
 from deciban.text_tables import counted, listed
 
 # Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
 MOST_CODES = 10
-
-# So many cells or more, no two of which are alike, may be identifiers: text, or whole numbers if they look like it.
-FEWEST_NAMES = 50
-LONG_NUMBER = 10**8
-
-# Of rows that are numbered, some may have been removed since; what is distinct by chance once in e**CHANCE tables.
-GAPS = 1.25
-CHANCE = 10.0
 
 # A column of text is probably meant as texts if its cells have so many words on average (or letters of scripts without
 # spaces) and half of them are different; so many cells are looked at.
@@ -43,18 +38,40 @@ ColumnSpec = Mapping[Any, Family] | Family | None
 
 @dataclass(frozen=True)
 class Defaults:
-    """What inferred discrete families are given."""
+    """The parameters of families that are inferred."""
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"
 
 
 class Inferred(NamedTuple):
-    """The family of a column nobody spoke of, why, and what else it may be meant as."""
+    """The family that the cells of a column suggest, what of them does, and what the column may be meant as instead."""
 
     family: Family
-    why: str
-    looks_like: LooksLike = ""
+    text: str
+    meant_as: MeantAs | None = None
+
+    @property
+    def reason(self) -> Reason:
+        """Why the column has this family."""
+        return Reason(ChosenBy.INFERRED, self.text if self.meant_as is None else f"{self.text}, {self.meant_as}")
+
+
+class _Members(NamedTuple):
+    """The columns of a group in the making."""
+
+    family: Family
+    columns: list[int]
+    reasons: list[Reason]
+
+    def add(self, columns: Sequence[int], reason: Reason) -> None:
+        self.columns.extend(columns)
+        self.reasons.extend([reason] * len(columns))
+
+    def group(self, open_: bool) -> ColumnGroup:
+        """The group of these columns, in the order of the table unless the family was given for them in another."""
+        whole = ColumnGroup(self.family, tuple(self.columns), tuple(self.reasons), open_)
+        return whole if self.family.ordered else whole.subset(np.argsort(self.columns, kind="stable").tolist())
 
 
 def extended(
@@ -66,7 +83,7 @@ def extended(
     new = [name for name in table.names if name not in schema.columns_with_family]
     if not new or not isinstance(table, Frame):
         return schema
-    return schema.union(infer_schema(table.select(new), spec, defaults, partly=True, weights=weights))
+    return union_schemas(schema, infer_schema(table.select(new), spec, defaults, partly=True, weights=weights))
 
 
 def infer_schema(
@@ -77,49 +94,38 @@ def infer_schema(
     weights: Floats | None = None,
     rows: int | None = None,
 ) -> Schema:
-    """The schema of a table: what the user says of its columns, and for the others what their cells say.
+    """The schema of a table: the families that the user gives, and for the other columns those their cells suggest.
 
-    `partly`: the user may also speak of columns that are not there (yet). weights: of the rows, none of them 0. rows:
-    those of the table that these were drawn from by lot.
+    spec: the families of columns or blocks, or that of all columns. partly: `spec` may name columns that are still to
+    come. weights: of the rows, none of them 0. rows: how many the table has that these were drawn from by lot.
     """
-    names = table.names
-    given = _given(names, table.width, spec, partly)
-    taken = {column for columns, _ in given for column in columns}
-    groups: dict[Any, tuple[Family, list[int], list[str]]] = {}
+    groups: dict[Any, _Members] = {}
+    given = _given(table.names, table.width, spec, partly)
     for k, (columns, family) in enumerate(given):
         key = (k, family) if family.joint else family
-        _, members, whys = groups.setdefault(key, (family, [], []))
-        members += columns
-        whys += [GIVEN] * len(columns)
-    looks_like: list[LooksLike] = [""] * table.width
-    free = [column for column in range(table.width) if column not in taken]
+        groups.setdefault(key, _Members(family, [], [])).add(columns, GIVEN)
+    free = sorted(set(range(table.width)).difference(*(columns for columns, _ in given)))
+    looks_like: list[MeantAs | None] = [None] * table.width
     for columns, found in _inferred(table, free, defaults, weights, rows or table.rows):
-        _, members, whys = groups.setdefault(found.family, (found.family, [], []))
-        members += columns
-        whys += [found.why] * len(columns)
+        groups.setdefault(found.family, _Members(found.family, [], [])).add(columns, found.reason)
         for column in columns:
-            looks_like[column] = found.looks_like
-    found_groups = []
-    for family, members, whys in groups.values():
-        ordered = getattr(family, "cuts", None) is not None  # each cut belongs to a column, in the order given
-        order = np.arange(len(members)) if ordered else np.argsort(members, kind="stable")
-        alone = family.absorbs and not isinstance(spec, Mapping)
-        found_groups.append(ColumnGroup(family, tuple(members[k] for k in order), tuple(whys[k] for k in order), alone))
-    types = table.types if isinstance(table, Frame | Matrix) else None
-    return Schema(names, table.width, tuple(found_groups), types, tuple(looks_like) if any(looks_like) else None)
-
-
-def _members(key: Any) -> tuple[Any, ...]:
-    return key if isinstance(key, tuple) else (key,)
+            looks_like[column] = found.meant_as
+    return Schema(
+        names=table.names,
+        width=table.width,
+        groups=tuple(one.group(one.family.absorbs and not isinstance(spec, Mapping)) for one in groups.values()),
+        types=table.types if isinstance(table, Frame | Matrix) else None,
+        looks_like=tuple(looks_like) if any(looks_like) else None,
+    )
 
 
 def check_columns(names: tuple[str, ...], spec: ColumnSpec, partly: bool) -> None:
-    """A UsageError where the user speaks of columns that are not there, or of what is no family."""
+    """A UsageError where the user names columns that are not there, or gives what is no family."""
     _given(names, len(names), spec, partly)
 
 
 def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool) -> list[tuple[list[int], Family]]:
-    """The columns the user speaks of, as positions, with their families."""
+    """The columns whose family the user gives, by their positions, with the family: a pair for each key of `spec`."""
     if spec is None:
         return []
     if not isinstance(spec, Mapping):
@@ -129,28 +135,34 @@ def _given(known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: 
     place: dict[Any, int] = {name: j for j, name in enumerate(names)}
     if known is None:
         place.update({j: j for j in range(width)})
-    given, seen = [], set()
+    given: list[tuple[list[int], Family]] = []
+    seen = set[int]()
     for key, family in spec.items():
         _check_family(family, f"columns[{key!r}]")
-        columns = []
-        members = [member if member in place else str(member) for member in _members(key)]
-        there = [member in place for member in members]
-        if partly and not any(there):
-            continue
-        if partly and not all(there):
-            raise UsageError(f"columns= names the block {key!r}, of which only a part is in the table; give it whole")
+        members = _named_columns(key, place, names, partly)
         for member in members:
-            if member not in place:
-                raise UsageError(
-                    f"columns= names {member!r}, which is not in the table; it has {listed(names)} "
-                    f"(columns that come later are for partial_fit)"
-                )
             if place[member] in seen:
                 raise UsageError(f"columns= names {member!r} twice; a column belongs to one block")
             seen.add(place[member])
-            columns.append(place[member])
-        given.append((columns, family))
+        if members or not partly:
+            given.append(([place[member] for member in members], family))
     return given
+
+
+def _named_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], partly: bool) -> list[Any]:
+    """The columns that a key of `columns=` names: one, or those of a block; none if all are still to come."""
+    members = [member if member in place else str(member) for member in (key if isinstance(key, tuple) else (key,))]
+    absent = [member for member in members if member not in place]
+    if partly and len(absent) == len(members):
+        return []
+    if partly and absent:
+        raise UsageError(f"columns= names the block {key!r}, of which only a part is in the table; give it whole")
+    if absent:
+        raise UsageError(
+            f"columns= names {absent[0]!r}, which is not in the table; it has {listed(names)} "
+            f"(columns that come later are for partial_fit)"
+        )
+    return members
 
 
 def _check_family(family: Any, place: str) -> None:
@@ -163,7 +175,7 @@ def _check_family(family: Any, place: str) -> None:
 def _inferred(
     table: Table, columns: list[int], defaults: Defaults, weights: Floats | None, rows: int
 ) -> list[tuple[list[int], Inferred]]:
-    """What the columns are that nobody spoke of."""
+    """What the cells of columns suggest: of each, or of all together where they have one type."""
     if not columns:
         return []
     times = np.ones(table.rows) if weights is None else np.maximum(weights, 1.0)  # a row of weight 1/2 is a row too
@@ -181,18 +193,21 @@ def _inferred(
 
 
 def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int) -> Inferred:
-    """What whole numbers are that stand there so many times, which are more than the cells if rows have weights."""
+    """What whole numbers suggest.
+
+    times: how often they occur in all, more than the cells if rows have weights. rows: as for `infer_schema`.
+    """
     values = np.unique(cells)
-    why = f"{counted(values.size, 'distinct integer')} in {counted(cells.size, 'row')}"
-    if values.size == cells.size >= FEWEST_NAMES and _like_names(cells, values, rows):
-        return Inferred(Gaussian(), f"{why}, which looks like an identifier", "identifier")
+    text = f"{counted(values.size, 'distinct integer')} in {counted(cells.size, 'row')}"
+    if number_things(cells, values, rows):
+        return Inferred(Gaussian(), text, MeantAs("identifier"))
     if values.size <= min(MOST_CODES, times // 2):
-        return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), why)
-    return Inferred(Gaussian(), why)
+        return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), text)
+    return Inferred(Gaussian(), text)
 
 
 def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
-    """Texts, and why; None where the cells are rather names of categories."""
+    """The family Text, where cells are texts of several words; None where they are rather names of categories."""
     filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
     places = np.linspace(0, filled.size - 1, min(filled.size, LOOKED_AT)).astype(np.int64)
     some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(array, filled[places]))]
@@ -208,37 +223,8 @@ def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     return None
 
 
-def _like_names(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:
-    """Whether distinct whole numbers, drawn by lot from so many rows, number things: one by one, or of many digits.
-
-    Numbers that are drawn from hardly more values than there are rows would not all be distinct by chance, unless there
-    are very many rows; then they number things if they only grow.
-    """
-    if np.abs(values).min() >= LONG_NUMBER:
-        return True
-    span = int(values[-1]) - int(values[0]) + 1
-    if span == values.size or rows <= values.size:
-        return span == values.size
-    return span <= GAPS * rows and (values.size**2 > 2.0 * CHANCE * span or bool((np.diff(cells) > 0).all()))
-
-
-def _meant(values: pa.Array) -> tuple[LooksLike, str] | None:
-    """What distinct texts are probably meant as, and how that is said."""
-    if len(values) <= MOST_CODES:
-        return None
-    if form := date_form(values):
-        return "dates", f", dates written {form}"
-    if sign := thousands_sign(values):
-        return "thousands", f", numbers with thousands written {sign!r}"
-    if len(values) >= FEWEST_NAMES and (numbers := as_numbers(values)) is not None:
-        return "numbers", numbers
-    if cell := with_unit(values):
-        return "units", f", numbers with a unit, such as {cell}"
-    return None
-
-
 def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int) -> Inferred | None:
-    """What a column is; None as long as no cell says it."""
+    """What the cells of a column suggest; None as long as none is filled."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
         return None
@@ -259,14 +245,12 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int) -> 
     if pa.types.is_duration(kind):
         return Inferred(Gaussian(), "durations, in seconds")
     if is_text(kind):
-        if (found := _as_text(array, defaults)) is not None:
-            return found
-        values = pc.unique(array.cast(pa.string()).drop_null())
-        distinct = len(values)
-        why = f"text, {distinct:,} distinct in {counted(len(array), 'row')}"
-        if (meant := _meant(values)) is not None:
-            return Inferred(categorical, why + meant[1], meant[0])
-        if distinct == len(array) >= FEWEST_NAMES:
-            return Inferred(categorical, f"{why}, which looks like an identifier", "identifier")
-        return Inferred(categorical, why)
+        return _as_text(array, defaults) or _of_categories(array, categorical)
     return Inferred(categorical, str(kind))
+
+
+def _of_categories(array: pa.Array, categorical: Categorical) -> Inferred:
+    """What short texts suggest: categories, though they may be meant as something else."""
+    values = pc.unique(array.cast(pa.string()).drop_null())
+    text = f"text, {len(values):,} distinct in {counted(len(array), 'row')}"
+    return Inferred(categorical, text, texts_meant_as(values, len(array)))

@@ -1,10 +1,10 @@
-"""What each column is: its family, and why."""
+"""What each column of a table is: its family and why, its type, and the block that it is scored in."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +12,11 @@ import pyarrow as pa
 from deciban.arrays import Integers
 from deciban.errors import BadCell, SchemaError
 from deciban.families import Family
+from deciban.schema.looks_like import LooksLike, MeantAs
+from deciban.schema.reasons import ChosenBy, Reason
 from deciban.tables.learned_types import as_learned, fits
 from deciban.tables.table import Frame, Table
 from deciban.text_tables import aligned, listed
-
-T = TypeVar("T", bound=str)
-
-# Why a column has its family, where the user said so.
-GIVEN = "given"
-
-# What a column may be meant as, though its family takes it for something else: "" nothing, "identifier" a name or
-# number of each row, "numbers" numbers written as text, "thousands" such with signs between thousands, "units" with a
-# unit, "dates" dates in another form than ISO's.
-LooksLike = Literal["", "identifier", "numbers", "thousands", "units", "dates"]
 
 # A field that came after the first model files: it is not written where it has its default, as in those.
 ADDED_LATER = {"later": True}
@@ -32,39 +24,55 @@ ADDED_LATER = {"later": True}
 # The type of a column that has no cells yet.
 NO_TYPE = "null"
 
+# The most lines of a printed schema, and how many of them are its last ones.
+SCHEMA_LINES, LAST_SCHEMA_LINES = 61, 2
+
 
 @dataclass(frozen=True)
 class ColumnGroup:
-    """Columns of one family that are counted and scored together: a block each, or one block if the family is joint."""
+    """Columns of one family that are counted and scored together: a block each, or one block if the family is joint.
+
+    reasons: why each column has this family. open: whether columns that turn up later join the block. auxiliary: the
+    columns are in another group too; this one is counted beside it, and scored only where tuning chose it.
+    """
 
     family: Family
     columns: tuple[int, ...]
-    why: tuple[str, ...] = field(compare=False)
-    open: bool = field(default=False, compare=False)  # whether columns that turn up later join the block
-    auxiliary: bool = False  # counted beside the part that has the column, and heard only where tuning chose it
+    reasons: tuple[Reason, ...] = field(compare=False)
+    open: bool = field(default=False, compare=False)
+    auxiliary: bool = False
 
     def subset(self, places: Sequence[int]) -> "ColumnGroup":
-        """The part with some of its columns."""
-        return replace(self, columns=tuple(self.columns[k] for k in places), why=tuple(self.why[k] for k in places))
+        """The group with some of its columns, by their places in it."""
+        columns, reasons = tuple(self.columns[k] for k in places), tuple(self.reasons[k] for k in places)
+        return replace(self, columns=columns, reasons=reasons)
 
     @property
     def blocks(self) -> int:
+        """The number of its blocks."""
         return 1 if self.family.joint else len(self.columns)
+
+    @property
+    def inferred_columns(self) -> list[int]:
+        """Its columns whose family the user did not give."""
+        pairs = zip(self.columns, self.reasons, strict=True)
+        return [column for column, reason in pairs if reason.source is not ChosenBy.GIVEN]
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table in parts. `names` is None where columns have only positions.
+    """What the columns of a table are, in groups of one family each.
 
-    types: the Arrow type that each column was first seen with, where it had one; so are files read later.
-    looks_like: what each column may be meant as, where that was looked at.
+    names: of the columns; None where they have only positions. types: the Arrow type that each column was first seen
+    with, where it had one; so are files read later. looks_like: what each column may be meant as though its family
+    takes it for something else, where that was looked at.
     """
 
     names: tuple[str, ...] | None
     width: int
     groups: tuple[ColumnGroup, ...]
     types: tuple[str, ...] | None = field(default=None, compare=False)
-    looks_like: tuple[LooksLike, ...] | None = field(default=None, compare=False, metadata=ADDED_LATER)
+    looks_like: tuple[MeantAs | None, ...] | None = field(default=None, compare=False, metadata=ADDED_LATER)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is derived from the rest."""
@@ -78,12 +86,13 @@ class Schema:
 
     @cached_property
     def plain(self) -> "Schema":
-        """The parts of plain Bayes, which have each column once."""
+        """The schema of plain Bayes, without auxiliary groups: it has each column once."""
         groups = tuple(group for group in self.groups if not group.auxiliary)
         return self if len(groups) == len(self.groups) else replace(self, groups=groups)
 
-    def find(self, group: ColumnGroup) -> tuple[int, Integers] | None:
-        """The part of this schema that counts what `group` needs, and where it has each of its columns: -1 nowhere."""
+    def group_counting(self, group: ColumnGroup) -> tuple[int, Integers] | None:
+        """The place of the group here that counts what `group` needs, and for each column of the former its place in
+        the latter (-1: none); None where nothing here counts that."""
         for p, host in enumerate(self.groups):
             same = set(host.columns) == set(group.columns)
             if host.family.counts == group.family.counts and (
@@ -94,28 +103,29 @@ class Schema:
         return None
 
     def with_notes(self, notes: Mapping[str, str]) -> "Schema":
-        """The same with more to say of some columns, by their names."""
+        """The same schema with notes on some columns, by their names, beside the reasons of their families."""
         if not notes:
             return self
 
-        def said(group: ColumnGroup) -> ColumnGroup:
-            if group.auxiliary:
-                return group
-            more = [notes.get(self.column_name(column), "") for column in group.columns]
-            return replace(group, why=tuple(f"{a}, {b}" if b else a for a, b in zip(group.why, more, strict=True)))
+        def noted(group: ColumnGroup) -> ColumnGroup:
+            names = map(self.column_name, group.columns)
+            pairs = zip(group.reasons, names, strict=True)
+            return replace(group, reasons=tuple(reason.with_note(notes.get(name, "")) for reason, name in pairs))
 
-        return replace(self, groups=tuple(map(said, self.groups)))
+        return replace(self, groups=tuple(group if group.auxiliary else noted(group) for group in self.groups))
 
-    def columns_like(self, what: LooksLike) -> list[str]:
-        """The names of the columns that may be meant as this."""
-        return [self.column_name(column) for column, looks in enumerate(self.looks_like or ()) if looks == what]
+    def columns_like(self, kind: LooksLike) -> dict[str, MeantAs]:
+        """The columns that may be meant as this, by name."""
+        looks = enumerate(self.looks_like or ())
+        return {self.column_name(column): meant for column, meant in looks if meant is not None and meant.kind == kind}
 
     def column_name(self, column: int) -> str:
+        """The name of a column; x0, x1, … where columns have only positions."""
         return self.names[column] if self.names is not None else f"x{column}"
 
     @cached_property
     def _block_columns(self) -> list[tuple[int, int, tuple[int, ...]]]:
-        """(part, block within the part, columns) of each block, in the order of their first columns."""
+        """(group, block within the group, columns) of each block, in the order of their first columns."""
         blocks = []
         for p, group in enumerate(self.groups):
             members = [group.columns] if group.family.joint else [(column,) for column in group.columns]
@@ -133,61 +143,69 @@ class Schema:
         )
 
     def _joined(self, columns: tuple[int, ...]) -> str:
+        """The names of columns that form a block, as one."""
         if len(columns) > 6:
             first, second, last = (self.column_name(column) for column in (*columns[:2], columns[-1]))
             return f"{first}+{second}+…+{last}"
         return "+".join(self.column_name(column) for column in columns)
 
     @cached_property
-    def slots(self) -> tuple[Integers, ...]:
-        """For each part, the place of each of its blocks among all blocks."""
+    def block_slots(self) -> tuple[Integers, ...]:
+        """For each group, the place of each of its blocks among all blocks."""
         places = [np.zeros(group.blocks, dtype=np.int64) for group in self.groups]
         for place, (p, b, _) in enumerate(self._block_columns):
             places[p][b] = place
         return tuple(places)
 
     @cached_property
-    def together(self) -> tuple[Integers, ...]:
-        """Slots that send every block to one place."""
-        return tuple(np.zeros_like(slot) for slot in self.slots)
+    def shared_slots(self) -> tuple[Integers, ...]:
+        """For each group, place 0 for each of its blocks: so the evidence of all blocks is added up."""
+        return tuple(np.zeros_like(slot) for slot in self.block_slots)
 
-    def locate(self, block: int) -> tuple[int, int]:
-        """The part of a block, and its place within that part."""
+    def group_of_block(self, block: int) -> tuple[int, int]:
+        """The group of a block, and its place within that group."""
         group, place, _ = self._block_columns[block]
         return group, place
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """(column, family, why) in the order of the columns; then the blocks that overlap them."""
+    def descriptions(self) -> list[tuple[str, str, str]]:
+        """(column, family, reason) in the order of the columns; then the auxiliary blocks, which overlap them."""
         found: dict[int, tuple[str, str, str]] = {}
-        more = []
+        overlapping = []
         for group in sorted(self.groups, key=lambda group: group.auxiliary):
             if group.auxiliary and group.family.joint and not found.keys().isdisjoint(group.columns):
-                more.append((self._joined(group.columns), str(group.family), group.why[0]))
+                overlapping.append((self._joined(group.columns), str(group.family), str(group.reasons[0])))
                 continue
-            for k, column in enumerate(group.columns):
-                found[column] = (self.column_name(column), self._family(group, column), group.why[k])
-        undecided = ("undecided", "no cell is filled yet")
-        auxiliary = _numbered(name for name, _, _ in more)
-        return [found.get(column, (self.column_name(column), *undecided)) for column in range(self.width)] + [
-            (name, family, why) for name, (_, family, why) in zip(auxiliary, more, strict=True)
+            for column, reason in zip(group.columns, group.reasons, strict=True):
+                found[column] = (self.column_name(column), self._family(group, column), str(reason))
+        for column in range(self.width):
+            found.setdefault(column, (self.column_name(column), "undecided", "no cell is filled yet"))
+        names = _numbered(name for name, _, _ in overlapping)
+        return [found[column] for column in range(self.width)] + [
+            (name, family, reason) for name, (_, family, reason) in zip(names, overlapping, strict=True)
         ]
 
     def _family(self, group: ColumnGroup, column: int) -> str:
         """The family of a column, and the columns that form a block with it."""
-        if not group.family.joint or len(group.columns) == 1:
+        others = [other for other in group.columns if other != column] if group.family.joint else []
+        if not others:
             return str(group.family)
-        if len(group.columns) > 4:
-            return f"{group.family} with {len(group.columns) - 1} others"
-        return f"{group.family} with {', '.join(self.column_name(other) for other in group.columns if other != column)}"
+        if len(others) > 3:
+            return f"{group.family} with {len(others)} others"
+        return f"{group.family} with {', '.join(map(self.column_name, others))}"
 
     def __str__(self) -> str:
-        lines = [("column", "family", "why"), *self.rows()]
-        if len(lines) > 61:
-            lines = [*lines[:58], ("…", f"({len(lines) - 61} more)", ""), *lines[-2:]]
+        lines = [("column", "family", "why"), *self.descriptions()]
+        if (more := len(lines) - SCHEMA_LINES) > 0:
+            lines = [
+                *lines[: SCHEMA_LINES - LAST_SCHEMA_LINES - 1],
+                ("…", f"({more} more)", ""),
+                *lines[-LAST_SCHEMA_LINES:],
+            ]
         return aligned(lines)
 
-    def align(self, table: Table, first_row: int = 0) -> Table:
-        """`table` with the columns of this schema in their order and of its types; an error where that cannot be."""
+    def table_as_learned(self, table: Table, first_row: int = 0) -> Table:
+        """`table` with the columns of this schema, in their order and of the types that were learned; an error where
+        that cannot be. first_row: the number of the first row, for errors."""
         if self.names is None or not isinstance(table, Frame) or not table.named:
             if table.width != self.width:
                 raise SchemaError(
@@ -201,59 +219,30 @@ class Schema:
                     f"the model knows {listed(self.names)}"
                 )
             table = table.select(self.names)
-        return self.as_learned_types(table, first_row)
+        return self.cells_as_learned(table, first_row)
 
-    def as_learned_types(self, table: Table, first_row: int = 0) -> Table:
-        """`table` with those of its columns that this schema knows as they were learned; a DataError where one holds
-        something else."""
+    def cells_as_learned(self, table: Table, first_row: int = 0) -> Table:
+        """`table` with the columns that this schema knows of the types that were learned, and the others as they are; a
+        DataError that names the cell where one holds something else."""
         if not isinstance(table, Frame) or self.types is None:
             return table
+        learned = list(self.types)
         if table.names is not None and table.names != self.names:
             known = dict(zip(self.names or (), self.types, strict=False))
             learned = [known.get(name, NO_TYPE) for name in table.names]
-        else:
-            learned = list(self.types)
         if all(map(fits, table.types, learned)):
             return table
-        columns = []
-        for column, name, here, before in zip(
-            table.table.columns, table.table.column_names, table.types, learned, strict=True
-        ):
+        names, columns = table.table.column_names, []
+        for column, name, here, before in zip(table.table.columns, names, table.types, learned, strict=True):
             try:
                 columns.append(column if fits(here, before) else as_learned(column, here, before))
             except BadCell as bad:
                 raise bad.as_error(name, first_row) from None
-        return Frame(pa.table(columns, names=table.table.column_names), table.named)
-
-    def union(self, other: "Schema") -> "Schema":
-        """The columns of both; a SchemaError where the two disagree about a column."""
-        if self == other:
-            return self
-        if (self.names is None) != (other.names is None) or (self.names is None and self.width != other.width):
-            raise SchemaError(
-                f"the tables do not fit together: {self.width} and {other.width} columns, "
-                f"{'with' if self.names else 'without'} and {'with' if other.names else 'without'} names"
-            )
-        names = list(self.names) if self.names is not None else list(range(self.width))
-        theirs = list(other.names) if other.names is not None else list(range(other.width))
-        place: dict[Any, int] = {name: k for k, name in enumerate(names)}
-        for name in theirs:
-            place.setdefault(name, len(place))
-        groups = list(self.plain.groups)
-        for group in other.plain.groups:
-            _join(groups, group, tuple(place[theirs[column]] for column in group.columns), list(place))
-        mine, more = (
-            [replace(group, columns=tuple(place[known[column]] for column in group.columns)) for group in schema.groups]
-            for schema, known in ((self, names), (other, theirs))
-        )
-        groups += _counted_by_both(mine, more) + [group for group in _counted_by_both(more, mine) if group not in mine]
-        types = _of_both(list(place), NO_TYPE, (names, self.types), (theirs, other.types))
-        looks = _of_both(list(place), "", (names, self.looks_like), (theirs, other.looks_like))
-        return Schema(tuple(place) if self.names is not None else None, len(place), tuple(groups), types, looks)
+        return Frame(pa.table(columns, names=names), table.named)
 
 
 def _numbered(names: Iterable[str]) -> tuple[str, ...]:
-    """Names no two of which are alike: those that are get numbers."""
+    """The names, with numbers behind those that are there more than once."""
     given = tuple(names)
     times, met = Counter(given), Counter[str]()
     found = []
@@ -261,62 +250,3 @@ def _numbered(names: Iterable[str]) -> tuple[str, ...]:
         met[name] += 1
         found.append(name if times[name] == 1 else f"{name} ({met[name]})")
     return tuple(found)
-
-
-def _of_both(names: list[Any], unknown: T, *known: tuple[list[Any], tuple[T, ...] | None]) -> tuple[T, ...] | None:
-    """What is known of each column in the first of the schemas that knows something of it."""
-    if all(facts is None for _, facts in known):
-        return None
-    found = dict.fromkeys(names, unknown)
-    for columns, facts in reversed(known):
-        found.update((name, fact) for name, fact in zip(columns, facts or (), strict=False) if fact != unknown)
-    return tuple(found.values())
-
-
-def _join(groups: list[ColumnGroup], group: ColumnGroup, columns: tuple[int, ...], names: list[Any]) -> None:
-    """Bring a part of another schema, at these columns of the union, into `groups`."""
-    hosts = [k for k, host in enumerate(groups) if not set(columns).isdisjoint(host.columns)]
-    for host in (groups[k] for k in hosts):
-        if host.family.counts != group.family.counts:
-            column = next(column for column in columns if column in host.columns)
-            raise SchemaError(
-                f"column {names[column]!r} is {host.family} in one and {group.family} in the other; "
-                f"fit both with the same columns="
-            )
-    known = {column for k in hosts for column in groups[k].columns}
-    if group.family.joint and hosts:
-        grows = group.open and groups[hosts[0]].open
-        if len(hosts) > 1 or not (grows or known == set(columns)):
-            shown = ", ".join(repr(names[column]) for column in columns[:6])
-            raise SchemaError(f"the columns {shown} form one block in one and not in the other; use the same columns=")
-    new = [k for k, column in enumerate(columns) if column not in known]
-    if not new:
-        return
-    added, why = tuple(columns[k] for k in new), tuple(group.why[k] for k in new)
-    for k, host in enumerate(groups):
-        if group.family.joint:
-            same = k in hosts or (group.open and host.open and host.family.counts == group.family.counts)
-        else:
-            same = host.family == group.family
-        if same:
-            groups[k] = ColumnGroup(host.family, host.columns + added, host.why + why, host.open)
-            return
-    groups.append(ColumnGroup(group.family, added, why, group.open))
-
-
-def _counted_by_both(mine: list[ColumnGroup], theirs: list[ColumnGroup]) -> list[ColumnGroup]:
-    """The parts beside of one schema that another has counted too; a column it does not know is counted as missing."""
-    known = {column for group in theirs for column in group.columns}
-    kept = []
-    for group in mine:
-        alike = {c for p in theirs if p.auxiliary and p.family.counts == group.family.counts for c in p.columns}
-        held = [k for k, column in enumerate(group.columns) if column in alike or column not in known]
-        if group.auxiliary and group.family.joint:
-            same = any(
-                p.auxiliary and p.family.counts == group.family.counts and set(p.columns) == set(group.columns)
-                for p in theirs
-            )
-            held = list(range(len(group.columns))) if same or not known.issuperset(group.columns) else []
-        if group.auxiliary and held:
-            kept.append(group.subset(held))
-    return kept

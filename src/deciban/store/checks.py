@@ -73,7 +73,9 @@ def check_schema(schema: Schema) -> None:
     taken: set[int] = set()
     for group in schema.groups:
         columns = set(group.columns)
-        require(columns and len(columns) == len(group.columns) == len(group.why), "a part has not one reason a column")
+        require(
+            columns and len(columns) == len(group.columns) == len(group.reasons), "a part has not one reason a column"
+        )
         require(min(columns) >= 0 and max(columns) < schema.width, "a part has a column that is not there")
         alpha = getattr(group.family, "alpha", 0.0)
         require(not isinstance(alpha, tuple) or len(alpha) == len(columns), "a smoothing is not one a column")
@@ -86,7 +88,9 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     check_schema(tuning.schema)
     require(tuning.schema.names == counts.schema.names, "it was tuned for other columns")
     require(tuning.schema.width == counts.schema.width, "it was tuned for another number of columns")
-    require(all(counts.schema.find(group) is not None for group in tuning.schema.groups), "a part was not counted")
+    require(
+        all(counts.schema.group_counting(group) is not None for group in tuning.schema.groups), "a part was not counted"
+    )
     require(tuning.weights.shape == (len(tuning.schema.block_names),), "its weights are not one a block")
     _not_negative(tuning.weights, "the weight of a block")
     require(tuning.bias.shape == counts.classes.shape and np.isfinite(tuning.bias).all(), "its bias is not one a class")

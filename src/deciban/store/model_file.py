@@ -19,6 +19,7 @@ from deciban.fitted import Fitted, Settings
 from deciban.statistics import Moments, Scatter, Statistic, Vocabulary, Words
 from deciban.store import layout
 from deciban.store.checks import check
+from deciban.store.reasons import with_tuned_reasons
 from deciban.store.values import pack, unpack
 from deciban.version import __version__
 
@@ -87,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Fitted:
         raise ModelFileError(
             f"{path}: the file cannot be a model of deciban: {reason}; restore it from a copy"
         ) from problem
-    return fitted
+    return with_tuned_reasons(fitted)
 
 
 def shards_of(fitted: Fitted) -> tuple[str, ...]:

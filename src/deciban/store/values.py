@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import date, datetime, time
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.fitted import Origin
+from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
+from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Statistic, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.bins import Column
@@ -42,8 +44,24 @@ STATISTICS = (Bins, Levels, Moments, Scatter, Combined, Totals, Tuples, Words)
 STORED_NAMES: dict[type[Any], str] = {ColumnGroup: "Part", Bins: "Cells", Combined: "Several", CellHabits: "Habit"}
 STORED_FIELDS = {
     (Schema, "groups"): "parts",
+    (ColumnGroup, "reasons"): "why",
     (ColumnGroup, "auxiliary"): "beside",
     (Scatter, "rounding_error"): "doubt",
+}
+
+
+class StoredForm(NamedTuple):
+    """How files have a field: its type there, and the ways to it and back."""
+
+    hint: Any
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+# Fields that files have in another form than memory.
+STORED_FORMS = {
+    (ColumnGroup, "reasons"): StoredForm(tuple[str, ...], written_reasons, read_reasons),
+    (Schema, "looks_like"): StoredForm(WrittenLooks, written_looks, read_looks),
 }
 
 
@@ -64,7 +82,7 @@ RECORDS: dict[str, type[Any]] = {
         *FAMILIES,
         *SPREADS,
         *(Column, SparseRows, Vocabulary, *STATISTICS),
-        *(ColumnGroup, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
+        *(ColumnGroup, MeantAs, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
     )
 }
 
@@ -128,8 +146,13 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
 
 def _packed_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
     kept = [field.name for field in fields(value) if field.init and not _left_out(field, value)]
-    packed = {stored_field(type(value), name): pack(getattr(value, name), arrays) for name in kept}
+    packed = {stored_field(type(value), name): pack(_in_stored_form(value, name), arrays) for name in kept}
     return {"is": stored_name(value), **packed}
+
+
+def _in_stored_form(value: Any, name: str) -> Any:
+    form = STORED_FORMS.get((type(value), name))
+    return getattr(value, name) if form is None else form.write(getattr(value, name))
 
 
 def _left_out(field: Field[Any], value: Any) -> bool:
@@ -208,11 +231,14 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
         raise ValueError(f"{name} has no {unknown[0]!r}")
     if missing := [key for key, field in known.items() if key not in given and field.default is MISSING]:
         raise ValueError(f"{name} lacks {missing[0]!r}")
-    hints = get_type_hints(record)
+    hints, values = get_type_hints(record), {}
     for key, item in given.items():
-        if not conforms(item, hints[known[key].name]):
+        field = known[key].name
+        form = STORED_FORMS.get((record, field))
+        if not conforms(item, hints[field] if form is None else form.hint):
             raise ValueError(f"{name} has {str(item)[:40]!r} as {key!r}")
-    return record(**{known[key].name: item for key, item in given.items()})
+        values[field] = item if form is None else form.read(item)
+    return record(**values)
 
 
 def conforms(value: Any, hint: Any) -> bool:

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from deciban.arrays import repeated
+from deciban.arrays import SparseRows, repeated
 from deciban.errors import DataError, UsageError
-from deciban.tables.table import Frame, Matrix, SparseMatrix, Table, is_text, plain_type, sparse_rows
+from deciban.tables.cell_numbers import is_text, plain_type
+from deciban.tables.table import Frame, Matrix, SparseMatrix, Table
 
 # Half of a pair that would be a character; no file can hold it.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -87,6 +88,7 @@ def _is_pandas_series(data: Any) -> bool:
 
 
 def _sparse(data: Any) -> SparseMatrix:
+    """A SciPy matrix in CSR form, its cells in order, each once."""
     if data.dtype.kind == "c":
         raise DataError("Complex data not supported: a sparse matrix of complex numbers; give real numbers")
     if data.ndim != 2:
@@ -99,7 +101,7 @@ def _sparse(data: Any) -> SparseMatrix:
         matrix.sum_duplicates()
     if matrix.dtype not in (np.float64, np.float32):
         matrix = matrix.astype(np.float64)
-    return SparseMatrix(sparse_rows(matrix))
+    return SparseMatrix(SparseRows.of(matrix))
 
 
 def _is_pandas(data: Any) -> bool:
@@ -140,6 +142,7 @@ def _series(column: Any, name: str) -> pa.Array:
 
 
 def _frame(data: Any) -> Frame:
+    """The columns of whatever has `__arrow_c_stream__`."""
     try:
         table = pa.table(data)
     except UNREADABLE as error:
@@ -148,6 +151,7 @@ def _frame(data: Any) -> Frame:
 
 
 def _columns(data: Mapping[Any, Any]) -> Frame:
+    """The columns of a dict."""
     single = [
         name for name, column in data.items() if isinstance(column, str | bytes) or not hasattr(column, "__len__")
     ]
@@ -164,12 +168,14 @@ def _columns(data: Mapping[Any, Any]) -> Frame:
 
 
 def _named(names: Sequence[str], arrays: Sequence[Any], named: bool = True) -> Frame:
+    """A frame of columns with these names, each of which may be there once."""
     if (twice := repeated(names)) is not None:
         raise DataError(f"column {twice!r} is there more than once; give every column its own name")
     return Frame(pa.table(list(arrays), names=list(names)), named)
 
 
 def _arrow(cells: Any, name: str) -> pa.Array:
+    """The cells of a column as an Arrow array; half characters are replaced."""
     try:
         return pa.array(cells, from_pandas=True)
     except UnicodeError:
@@ -179,6 +185,7 @@ def _arrow(cells: Any, name: str) -> pa.Array:
 
 
 def _unreadable(name: str, cells: Any, error: BaseException) -> DataError:
+    """The error for a column that Arrow cannot convert."""
     kinds = sorted({type(cell).__name__ for cell in cells if cell is not None})
     if len(kinds) > 1:
         why = f"its cells are of several kinds ({', '.join(kinds)}: argument must be a string or a number)"
@@ -192,6 +199,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _array(data: Any) -> Matrix | Frame:
+    """An array or lists of rows: a matrix of numbers, or a frame without names where there are other cells."""
     array = np.asarray(data) if hasattr(data, "__array__") else _from_lists(data)
     if array.ndim != 2:
         hint = "Reshape your data either using array.reshape(-1, 1) or array.reshape(1, -1)"

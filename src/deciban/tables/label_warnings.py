@@ -1,4 +1,4 @@
-"""Labels that are probably not meant as they stand: numbers, identifiers, several spellings, half of a word."""
+"""Warnings of labels that are probably not meant as they stand: numbers, identifiers, spellings, half of a word."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ SHOWN = 3
 
 
 def too_many(labels: Labels) -> str:
-    """What is to be said of labels of which hardly one is there twice; nothing where they are classes."""
+    """A warning of labels of which hardly one is there twice; an empty text where they are classes."""
     if labels.classes.size < MANY_CLASSES:
         return ""
     rows_of = np.bincount(labels.codes[labels.codes >= 0])
@@ -34,7 +34,7 @@ def too_many(labels: Labels) -> str:
 
 
 def spellings(classes: Iterable[Any]) -> str:
-    """What is to be said of classes that differ only in case or in spaces around them; nothing where none do."""
+    """A warning of classes that differ only in case or in spaces; an empty text where none do."""
     alike: dict[str, list[str]] = {}
     for label in classes:
         if isinstance(label, str):
@@ -49,7 +49,10 @@ def spellings(classes: Iterable[Any]) -> str:
 
 
 def cut_off(unfinished: Sequence[str], classes: LabelArray, class_weight: Floats, known: LabelArray | None) -> str:
-    """What is to be said of the label of a last line that has no end, if no other row has it; else nothing."""
+    """A warning of the label of a last line that has no end, if no other row has it; else an empty text.
+
+    unfinished: the labels of such lines. known: the classes of the model before these rows.
+    """
     before = set() if known is None else {str(label) for label in known.tolist()}
     weight = {str(label): float(some) for label, some in zip(classes.tolist(), class_weight, strict=True)}
     alone = [label for label in unfinished if weight.get(label, 2.0) <= 1.0 and label not in before]

@@ -23,7 +23,7 @@ SAMPLE_CELLS = 1 << 24
 
 
 class Examples(Protocol):
-    """Rows to learn from, or to be judged by."""
+    """Rows with labels, to learn from or to evaluate a model on."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -42,7 +42,7 @@ class Examples(Protocol):
 
     @property
     def notes(self) -> Mapping[str, str]:
-        """What is to be said of columns."""
+        """Notes on columns, by name: such as which of their cells are read as missing."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class Examples(Protocol):
         ...
 
     def peek(self) -> tuple["LabelledTable", "Examples"]:
-        """The same where only the types of columns matter: some rows, if possible without reading many."""
+        """Some rows, if possible without reading many, to learn the types of columns; and all rows, as by `sample`."""
         ...
 
     def whole(self) -> "LabelledTable":
@@ -82,7 +82,7 @@ class LabelledTable:
 
     @classmethod
     def of(cls, table: Table, y: Any, sample_weight: Any = None, first_row: int = 0) -> "LabelledTable":
-        """`y` and `sample_weight` are arrays, or the names of columns of the table."""
+        """The rows of a table with their labels and weights: arrays, or the names of columns of the table."""
         if isinstance(y, str):
             table, y = _split(table, y, "y")
         if isinstance(sample_weight, str):
@@ -145,10 +145,12 @@ class LabelledTable:
 
 
 def _sample_rows(width: int) -> int:
+    """The most rows of a sample of so many columns."""
     return max(1_000, min(SAMPLE_ROWS, SAMPLE_CELLS // max(width, 1)))
 
 
 def find_column(names: tuple[str, ...], name: str, role: str) -> None:
+    """A SchemaError that lists the columns where there is none of this name."""
     if name not in names:
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}? Its" if near else "its"

@@ -1,4 +1,4 @@
-"""Labels and weights."""
+"""The labels of rows, as codes of their classes, and the weights of rows."""
 
 import warnings
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from deciban.statistics.levels import as_values
 
 LabelArray = npt.NDArray[Any]
 
-# More repetitions of a row than this are no longer told apart by a double.
+# A double cannot count more repetitions of a row than this one by one.
 MOST_REPETITIONS = 1e15
 
 # The place of a label that is missing, and of one that is none of the classes it is looked for among.
@@ -108,6 +108,8 @@ def _label_array(labels: Any) -> LabelArray:
 
 
 def _from_arrow(labels: Any) -> LabelArray:
+    """The labels of an Arrow array as a NumPy array; whole numbers and true and false as objects where some are
+    missing."""
     chunks = labels if isinstance(labels, pa.ChunkedArray) else pa.chunked_array([labels])
     if not len(chunks):
         return np.zeros(0, dtype=object)
@@ -122,6 +124,7 @@ def _from_arrow(labels: Any) -> LabelArray:
 
 
 def _integers(array: npt.NDArray[Any], kind: np.dtype[Any]) -> Labels:
+    """Whole numbers as labels of type `kind`: by a table where they lie close together, else by sorting."""
     if not array.size:
         return Labels(array.astype(kind), np.zeros(0, dtype=np.int32))
     low, high = int(array.min()), int(array.max())
@@ -135,7 +138,7 @@ def _integers(array: npt.NDArray[Any], kind: np.dtype[Any]) -> Labels:
 
 
 def _narrow(offsets: npt.NDArray[Any], kind: np.dtype[Any], low: int = 0) -> Labels:
-    """The labels low + offset, for small offsets: a table tells which occur and their places."""
+    """The labels low + offset, for small offsets: a table has which of them occur, and their places."""
     occurs = np.zeros(int(offsets.max(initial=0)) + 1, dtype=np.bool_)
     occurs[offsets] = True
     place = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
@@ -145,7 +148,7 @@ def _narrow(offsets: npt.NDArray[Any], kind: np.dtype[Any], low: int = 0) -> Lab
 
 
 def _sorted(array: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> Labels:
-    """By sorting: for labels that fit no table."""
+    """The labels, by sorting, where they are `known`; the others are missing."""
     classes, found = np.unique(array[known], return_inverse=True)
     codes = np.full(array.size, -1, dtype=np.int32)
     codes[known] = found
@@ -153,6 +156,7 @@ def _sorted(array: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> Labels:
 
 
 def _floats(array: npt.NDArray[Any]) -> Labels:
+    """Whole numbers that are stored as floats, NaN where one is missing; a DataError for fractions and infinity."""
     known = ~np.isnan(array)
     values = array[known]
     if np.isinf(values).any():
@@ -171,7 +175,7 @@ def _floats(array: npt.NDArray[Any]) -> Labels:
 
 
 def _objects(array: LabelArray) -> Labels:
-    """By hashing: text, and Python objects of one type."""
+    """Text, or Python objects of one type, as labels, by hashing."""
     try:
         encoded = pa.array(array, from_pandas=True).dictionary_encode()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -186,7 +190,7 @@ def _objects(array: LabelArray) -> Labels:
 
 
 def _encoded(encoded: Any, kind: np.dtype[Any]) -> Labels:
-    """The labels of a dictionary, sorted."""
+    """The labels of an Arrow dictionary array, of type `kind`, in sorted order."""
     values = np.array(encoded.dictionary.to_pylist(), dtype=kind)
     found = encoded.type.value_type
     if kind.kind == "O" and (pa.types.is_integer(found) or pa.types.is_boolean(found)):
@@ -207,7 +211,10 @@ def label_type(classes: LabelArray) -> str:
 
 
 def check_weights(weights: Any, rows: int, first_row: int = 0) -> Floats | None:
-    """The weights as doubles; None stays None."""
+    """The weights as doubles, or None where none are given; a DataError that names the row where one is none.
+
+    first_row: the number of the first row, for the error.
+    """
     if weights is None:
         return None
     try:

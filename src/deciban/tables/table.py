@@ -7,22 +7,12 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import scipy
 
 from deciban.arrays import Floats, Integers, Numbers, SparseRows, kernel_view, with_each
 from deciban.errors import BadCell
-from deciban.statistics.levels import as_values
+from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
 from deciban.tables.readable import Readable
 from deciban.text_tables import class_name
-
-# Where the numbers made of dates and times start, as error messages and the schema say it.
-DATE_ORIGIN = "days since 1970-01-01"
-TIME_ORIGIN = "seconds since midnight"
-
-# The largest double that is an integer of 64 bits, and the days of the years 1 to 9999.
-LARGEST_INTEGER = 2.0**63 - 1024.0
-DAYS = (-719_162.0, 2_932_896.0)
 
 
 class Table(Readable, Protocol):
@@ -69,7 +59,7 @@ class Matrix:
 
     @property
     def types(self) -> tuple[str, ...] | None:
-        """What the columns are if not numbers."""
+        """The Arrow type of each column if they are not numbers, else None."""
         return ("bool",) * self.width if self.array.dtype.kind == "b" else None
 
     def slice(self, start: int, stop: int) -> "Matrix":
@@ -121,7 +111,7 @@ class SparseMatrix:
         return SparseMatrix(self.cells.slice(start, stop))
 
     def take(self, rows: Integers) -> "SparseMatrix":
-        return SparseMatrix(sparse_rows(self.cells.matrix()[rows]))
+        return SparseMatrix(self.cells.take(rows))
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return np.ascontiguousarray(self.amounts(columns).matrix().toarray())
@@ -130,17 +120,15 @@ class SparseMatrix:
         return self.numbers(columns)
 
     def amounts(self, columns: Sequence[int]) -> SparseRows:
-        return self.cells if _is_all(columns, self.width) else sparse_rows(self.cells.matrix()[:, list(columns)])
-
-
-def sparse_rows(matrix: "scipy.sparse.csr_array") -> SparseRows:
-    """The rows of a SciPy matrix, whose arrays they share."""
-    return SparseRows(matrix.data, matrix.indices, matrix.indptr, int(matrix.shape[1]))
+        return self.cells if _is_all(columns, self.width) else SparseRows.of(self.cells.matrix()[:, list(columns)])
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Arrow columns, each of its own type; `named` says whether their names mean anything."""
+    """Arrow columns, each of its own type.
+
+    named: whether their names mean anything; if not, columns are known by their positions.
+    """
 
     table: pa.Table
     named: bool = True
@@ -205,76 +193,6 @@ class Frame:
         return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of cells, whatever the way they are stored."""
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether cells of this type are texts."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def is_numeric(kind: pa.DataType) -> bool:
-    """Whether cells of this type can be read as numbers."""
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_temporal(kind)
-        or pa.types.is_null(kind)
-    )
-
-
-def as_numbers(array: pa.Array, column: int = 0) -> Floats:
-    """The cells as doubles, NaN where one is missing; dates and times count from their origin."""
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        array = as_values(array, column)
-        kind = array.type
-    if not is_numeric(kind):
-        filled = pc.indices_nonzero(array.is_valid())
-        if not len(filled):
-            return np.full(len(array), np.nan)
-        row = filled[0].as_py()
-        problem = f"found {_shown(array[row].as_py())} ({kind}), expected a number"
-        raise BadCell(column, row, problem, "correct the cell, leave it empty, or make the column Categorical()")
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _ticks(array.cast(pa.timestamp("us"), safe=False)) / 86_400e6
-    if pa.types.is_time(kind):
-        return _ticks(array.cast(pa.time64("us"), safe=False)) / 1e6
-    if pa.types.is_duration(kind):
-        return _ticks(array.cast(pa.duration("us"), safe=False)) / 1e6
-    if not pa.types.is_float64(kind):
-        array = array.cast(pa.float64(), safe=False)
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def from_numbers(numbers: Floats, kind: str) -> pa.Array:
-    """Numbers as cells of the type that they were read from; the ends of its range stand for what is beyond."""
-    array = pa.array(numbers, from_pandas=True)
-    if kind == "bool":
-        return pc.greater(array, 0.5)
-    if kind.startswith(("int", "uint")):
-        return pc.round(_within(array, -LARGEST_INTEGER, LARGEST_INTEGER)).cast(pa.int64())
-    if kind.startswith("date"):
-        return pc.floor(_within(array, *DAYS)).cast(pa.int32()).cast(pa.date32())
-    if kind.startswith("timestamp"):
-        return pc.round(pc.multiply(_within(array, *DAYS), 86_400e6)).cast(pa.int64()).cast(pa.timestamp("us"))
-    if kind.startswith("time"):
-        return pc.round(pc.multiply(_within(array, 0.0, 86_399.999999), 1e6)).cast(pa.int64()).cast(pa.time64("us"))
-    if kind.startswith("duration"):
-        return pc.round(pc.multiply(_within(array, -9.2e12, 9.2e12), 1e6)).cast(pa.int64()).cast(pa.duration("us"))
-    return array
-
-
-def _within(array: pa.Array, least: float, most: float) -> pa.Array:
-    return pc.min_element_wise(pc.max_element_wise(array, least, skip_nulls=False), most, skip_nulls=False)
-
-
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
     """The columns of a table with more behind, which get other names where theirs are taken."""
     if isinstance(table, Frame):
@@ -293,14 +211,3 @@ def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
         kind = pa.string() if cells.dtype.kind in "OU" else None
         columns.append(pa.array(cells.tolist() if kind else cells, kind))
     return pa.Table.from_arrays(columns, names=names)
-
-
-def _ticks(array: pa.Array) -> Floats:
-    """The integers behind dates and times, NaN where one is missing."""
-    return np.asarray(array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-
-
-def _shown(value: object) -> str:
-    """A cell as error messages quote it."""
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -11,9 +11,10 @@ from deciban.arrays import Codes, Floats
 from deciban.families import Bernoulli, Categorical, Gaussian, JointGaussian, JointTable
 from deciban.families.spreads import Pooled, Shrunk
 from deciban.posterior import log_normalize
+from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics.levels import distinct
-from deciban.tune.families import ScoredGroup, inferred_columns, least_spread
+from deciban.tune.families import ScoredGroup, least_spread
 from deciban.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence
 from deciban.tune.weights import BLOCK_ROWS, centred, learn_weights, maximise
 
@@ -40,7 +41,7 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
         column
         for group in base.groups
         if isinstance(group.family, Gaussian | Categorical | Bernoulli)
-        for column in inferred_columns(group)
+        for column in group.inferred_columns
         if is_number(rows.table, column)
     ]
     if len(columns) < 2:
@@ -60,8 +61,9 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
         losses = [float(some.losses(left_out_evidence(some, family, columns, counted))[0]) for family in families]
         family = families[int(np.argmin(losses))]
         evidence = left_out_evidence(rows, family, columns, counted)
-        why = f"all numeric columns together: log-loss {rows.losses(evidence)[0]:.4f} alone"
-        scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), (why,) * len(columns), auxiliary=True), evidence))
+        reason = Reason(ChosenBy.TUNED, f"all numeric columns together: log-loss {rows.losses(evidence)[0]:.4f} alone")
+        group = ColumnGroup(family, tuple(columns), (reason,) * len(columns), auxiliary=True)
+        scored.append(ScoredGroup(group, evidence))
     return scored
 
 
@@ -105,8 +107,8 @@ def choose_pairs(rows: Rows, base: Schema, scored: list[ScoredGroup], losses: di
             members = tuple(columns[m] for m in pairs[k])
             cuts = tuple(coded[column][1] for column in members)
             family = JointTable(PAIR_ALPHA, cuts=None if cuts == (None, None) else cuts)
-            why = f"they depend on each other: together worth {gains[k]:.1f} nats more"
-            group = ColumnGroup(family, members, (why, why), auxiliary=True)
+            reason = Reason(ChosenBy.TUNED, f"they depend on each other: together worth {gains[k]:.1f} nats more")
+            group = ColumnGroup(family, members, (reason, reason), auxiliary=True)
             joined.append(ScoredGroup(group, left_out_evidence(rows, family, members, {})))
         pairs = [pair for k, pair in enumerate(pairs) if k not in set(found)]
         more = centred(np.concatenate([group.evidence for group in joined[-len(found) :]], axis=1))

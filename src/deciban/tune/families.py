@@ -17,7 +17,8 @@ from deciban.families import (
     Text,
 )
 from deciban.families.spreads import Pooled
-from deciban.schema.schema import GIVEN, ColumnGroup, Schema
+from deciban.schema.reasons import ChosenBy, Reason
+from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics import Moments
 from deciban.tune.rows import Rows, is_number, left_out_evidence, measure_of
 
@@ -38,8 +39,13 @@ class Choice:
     others: tuple[tuple[Family, float], ...]
 
     @property
-    def why(self) -> str:
-        """The reason, as people are told it."""
+    def reason(self) -> Reason:
+        """Why the column has this family."""
+        return Reason(ChosenBy.TUNED, self._comparison)
+
+    @property
+    def _comparison(self) -> str:
+        """How the family compares with the others, in words."""
         if not self.others:
             return "the only family that suits it"
         family, loss = self.others[0]
@@ -69,7 +75,7 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
     for group in base.groups:
         if isinstance(group.family, Text):
             continue  # they are chosen for in another way
-        inferred = [] if group.family.joint else inferred_columns(group)
+        inferred = [] if group.family.joint else group.inferred_columns
         inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
             for family in candidates(group.family, rows, column):
@@ -96,15 +102,10 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
         choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for _, other, f in others)))
     by_column = dict(zip(sorted(ledger), choices, strict=True))
     for family, columns in chosen.items():
-        why = tuple(by_column[column].why for column in columns)
+        reasons = tuple(by_column[column].reason for column in columns)
         evidence = np.stack([best[column] for column in columns], axis=1)
-        scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), why), evidence))
+        scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), reasons), evidence))
     return scored, tuple(choices)
-
-
-def inferred_columns(group: ColumnGroup) -> list[int]:
-    """The columns that nobody spoke of."""
-    return [column for column, why in zip(group.columns, group.why, strict=True) if why != GIVEN]
 
 
 def candidates(family: Family, rows: Rows, column: int) -> list[Family]:

@@ -15,9 +15,10 @@ from deciban.families.protocols import LeftOut
 from deciban.parallel import map_in_threads
 from deciban.posterior import log_normalize
 from deciban.progress import Advance
+from deciban.tables.cell_numbers import is_numeric
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.row_sampling import drawn
-from deciban.tables.table import SparseMatrix, Table, is_numeric
+from deciban.tables.table import SparseMatrix, Table
 
 # Fewer rows than this are not tuned.
 FEWEST_ROWS = 20

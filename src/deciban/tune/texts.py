@@ -39,7 +39,7 @@ def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Cho
         best = int(np.argmin(losses))
         others = tuple((options[o][0], losses[o]) for o in np.argsort(losses) if o != best)
         choice = Choice(base.column_name(column), options[best][0], losses[best], others)
-        scored.append(ScoredGroup(ColumnGroup(options[best][0], (column,), (choice.why,)), options[best][1]))
+        scored.append(ScoredGroup(ColumnGroup(options[best][0], (column,), (choice.reason,)), options[best][1]))
         choices.append(choice)
     return scored, tuple(choices)
 

@@ -60,7 +60,7 @@ class Tuning:
         """The group of each block: all single columns, each joint Gaussian beside them; -1 for tables beside them."""
         groups = np.zeros(len(self.schema.block_names), dtype=np.int64)
         auxiliary = 0
-        for slot, group in zip(self.schema.slots, self.schema.groups, strict=True):
+        for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
             if group.auxiliary and isinstance(group.family, JointGaussian):
                 auxiliary += 1
                 groups[slot] = auxiliary
@@ -76,12 +76,12 @@ class Tuning:
 
     def without_zero_weights(self) -> "Tuning":
         """Without the blocks beside the columns that weigh nothing."""
-        slots = self.schema.slots
+        slots = self.schema.block_slots
         kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
         schema = replace(self.schema, groups=tuple(self.schema.groups[p] for p in kept))
         weights = np.empty(len(schema.block_names))
         for place, p in enumerate(kept):
-            weights[schema.slots[place]] = self.weights[slots[p]]
+            weights[schema.block_slots[place]] = self.weights[slots[p]]
         return replace(self, schema=schema, weights=weights)
 
     def model(self, counts: Counts, log_prior: Floats) -> Model:
@@ -97,10 +97,10 @@ class Tuning:
         place = column_places(self.schema, counts.schema)
         held: list[tuple[ColumnGroup, list[float]]] = []
         alone: dict[int, float] = {}
-        for slot, group in zip(self.schema.slots, self.schema.groups, strict=True):
+        for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
             moved = replace(group, columns=tuple(place[column] for column in group.columns))
             own = self.weights[slot].tolist()
-            if counts.schema.find(moved) is not None:
+            if counts.schema.group_counting(moved) is not None:
                 held.append((moved, own))
             elif not group.auxiliary:
                 alone.update(zip(moved.columns, own * len(moved.columns) if group.family.joint else own, strict=True))
@@ -116,7 +116,7 @@ class Tuning:
         schema = replace(counts.schema, groups=tuple(group for group, _ in held))
         weights = np.empty(len(schema.block_names))
         for p, (_, own) in enumerate(held):
-            weights[schema.slots[p]] = own
+            weights[schema.block_slots[p]] = own
         bias = np.zeros(counts.classes.size)
         known = np.isin(counts.classes, classes)
         bias[known] = self.bias[np.isin(classes, counts.classes)]
@@ -238,7 +238,7 @@ def choose(rows: Rows, base: Schema) -> Tuning:
     schema = replace(base, groups=tuple(group.group for group in scored))
     tuning = Tuning(schema, np.ones(0), np.zeros(0), rows.labels.size, choices=choices)
     evidence = np.empty((rows.labels.size, len(schema.block_names), rows.classes))
-    for slot, group in zip(schema.slots, scored, strict=True):
+    for slot, group in zip(schema.block_slots, scored, strict=True):
         evidence[:, slot] = group.evidence
     class_weight = np.bincount(rows.labels, rows.weights, rows.classes).astype(np.float64)
     return with_weights(tuning, evidence, rows, class_weight, rows.left_out).without_zero_weights()
@@ -254,7 +254,7 @@ def with_groups(base: Schema, scored: Iterable[ColumnGroup]) -> Schema:
     """The base and, beside it, all that has to be counted for the parts that are heard."""
     schema = base
     for group in scored:
-        if schema.find(group) is None:
+        if schema.group_counting(group) is None:
             schema = replace(schema, groups=(*schema.groups, replace(group, auxiliary=True)))
     return schema
 
@@ -265,7 +265,7 @@ def with_shared_weight(tuning: Tuning, rows: Rows, counts: Counts, learned: bool
     evidence = np.zeros((rows.labels.size, 1, rows.classes))
     for p, (group, statistic) in enumerate(zip(schema.groups, counts.statistics, strict=True)):
         cells = group.family.read(rows.table, group.columns)
-        group.family.score_left_out(statistic, cells, left_out, schema.together[p], evidence)
+        group.family.score_left_out(statistic, cells, left_out, schema.shared_slots[p], evidence)
     shared, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
     figures = left_out_figures(evidence, rows, shared, bias, counts.class_weight, left_out.removed)
     weights = np.full(len(schema.block_names), shared[0])

@@ -69,6 +69,7 @@ class Text(ShortRepr):
 
     joint = False
     absorbs = False
+    ordered = False
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)

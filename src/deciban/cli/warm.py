@@ -17,8 +17,7 @@ def warm(as_json: bool) -> None:
     """Compile all kernels for this machine, on all cores, so that nothing waits for it later."""
     from deciban.kernels.compiled import cache_folder
     from deciban.progress import progress
-    from deciban.warmup import JOBS
-    from deciban.warmup import warm as warmed
+    from deciban.warmup import JOBS, warm as warmed
 
     start = time.monotonic()
     with progress("compiling", "jobs", len(JOBS)) as advance:

@@ -247,7 +247,7 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
         ),
         "columns": [
             {"column": name, "type": types.get(name), "family": family, "why": why}
-            for name, family, why in fitted.schema.rows()
+            for name, family, why in fitted.schema.descriptions()
         ],
         "tuned_rows": None if tuning is None else tuning.rows,
         "stale": None if tuning is None else tuning.stale,

@@ -1,0 +1,82 @@
+"""What a column may be meant as is one value: found in its cells, said in words, kept in files."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from deciban import BayesClassifier, load
+from deciban.schema.infer import Defaults, infer_schema
+from deciban.schema.looks_like import MeantAs, read_looks, written_looks
+from deciban.store.layout import ArrayReader
+from deciban.store.values import pack, unpack
+from deciban.tables.convert import as_table
+
+CASES = {
+    "dates": ([f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(60)], MeantAs("dates", "%d.%m.%Y")),
+    "American dates": ([f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(60)], MeantAs("dates", "%m/%d/%Y")),
+    "commas between thousands": ([f"{i},{i:03d}" for i in range(1, 60)], MeantAs("thousands", ",")),
+    "points between thousands": ([f"{i}.{i:03d}.000" for i in range(1, 60)], MeantAs("thousands", ".")),
+    "apostrophes between thousands": ([f"{i}'{i:03d}" for i in range(1, 60)], MeantAs("thousands", "'")),
+    "numbers": ([f"{i}.5" for i in range(60)], MeantAs("numbers")),
+    "decimal commas": ([f"{i},5" for i in range(60)], MeantAs("numbers", decimal_comma=True)),
+    "a word": ([f"{i}.5" for i in range(60)] + ["it's no 'number'"], MeantAs("numbers", "it's no 'number'")),
+    "an empty text": ([f"{i}.5" for i in range(60)] + [""], MeantAs("numbers", "")),
+    "a long word": ([f"{i}.5" for i in range(60)] + ["x" * 50], MeantAs("numbers", "x" * 19 + "…")),
+    "units": ([f"{i}.5 kg" for i in range(60)], MeantAs("units", "0.5 kg")),
+    "units and decimal commas": ([f"{i},5 kg" for i in range(60)], MeantAs("units", "0,5 kg", decimal_comma=True)),
+    "money": ([f"€{i}" for i in range(60)], MeantAs("units", "€0")),
+    "names": ([f"name{i}" for i in range(60)], MeantAs("identifier")),
+    "numbered rows": (list(range(60)), MeantAs("identifier")),
+    "codes": ([f"{i:05d}" for i in range(40)], None),
+    "categories": (["red", "green"] * 30, None),
+    "few dates": (["1.1.2024", "2.1.2024"] * 30, None),
+}
+WORDS = {
+    MeantAs("dates", "%d.%m.%Y"): "dates written %d.%m.%Y",
+    MeantAs("thousands", ","): "numbers with thousands written ','",
+    MeantAs("thousands", "'"): 'numbers with thousands written "\'"',
+    MeantAs("numbers"): "numbers written as text",
+    MeantAs("numbers", decimal_comma=True): "numbers with decimal commas",
+    MeantAs("numbers", "n/a"): "numbers but for cells like 'n/a'",
+    MeantAs("units", "0.5 kg"): "numbers with a unit, such as '0.5 kg'",
+    MeantAs("identifier"): "which looks like an identifier",
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_what_cells_are_meant_as(what: str) -> None:
+    cells, meant = CASES[what]
+    schema = infer_schema(as_table({"column": cells, "other": [0.5] * len(cells)}), None, Defaults())
+    assert schema.looks_like == (None if meant is None else (meant, None))
+    assert meant is None or schema.columns_like(meant.kind) == {"column": meant}
+    reason = next(reason for name, _, reason in schema.descriptions() if name == "column")
+    assert reason.endswith(f", {meant}") or meant is None
+
+
+@pytest.mark.parametrize("meant", WORDS, ids=str)
+def test_it_is_said_in_words(meant: MeantAs) -> None:
+    assert str(meant) == WORDS[meant]
+
+
+@pytest.mark.parametrize("looks", [None, (None, None), (MeantAs("identifier"), None, *WORDS)], ids=str)
+def test_it_is_written_and_read_back(looks: tuple[MeantAs | None, ...] | None) -> None:
+    arrays = ArrayReader(memoryview(b""))
+    assert read_looks(unpack(pack(written_looks(looks), []), arrays)) == looks
+
+
+def test_files_that_have_only_the_kind_are_read() -> None:
+    """As they were written before the details were kept; and so they are written again."""
+    written = ("", "identifier", "numbers", "thousands", "units", "dates")
+    looks = read_looks(written)
+    assert looks == (None, *map(MeantAs, written[1:]))
+    assert written_looks(looks) == written
+
+
+def test_details_are_kept_with_the_model(tmp_path: Path) -> None:
+    columns = {what: cells for what, (cells, _) in CASES.items() if len(cells) == 60}
+    table = pa.table({**columns, "kind": ["a", "b"] * 30})
+    clf = BayesClassifier(tune=None).fit(table, "kind")
+    clf.save(tmp_path / "m.dcb")
+    assert load(tmp_path / "m.dcb").schema_.looks_like == clf.schema_.looks_like
+    assert clf.schema_.looks_like == tuple(CASES[what][1] for what in columns)
