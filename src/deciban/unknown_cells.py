@@ -1,4 +1,4 @@
-"""Cells that say nothing: those that are missing, and those that hold what a model has never seen."""
+"""Cells without evidence: those that are missing, and those that hold a value that the model has never seen."""
 
 from collections import Counter
 from typing import Any
@@ -8,26 +8,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import BadCell
-from deciban.families import Categorical
-from deciban.families.categorical import CategoricalLikelihood
 from deciban.model import Model
 from deciban.statistics.levels import encode
 from deciban.tables.table import Frame, Table
 from deciban.text_tables import counted, shortened
 
-# Columns that are named.
-MOST_COLUMNS = 5
+# Columns that a message names.
+MOST_COLUMNS_NAMED = 5
 
 
 class UnknownCells:
-    """Counts, over tables that a model is asked about, the cells of its columns that are missing or never seen."""
+    """Counts the cells, in tables to be predicted, that are missing or hold a value never seen in training."""
 
     def __init__(self, model: Model) -> None:
         self._names = {model.schema.column_name(column): column for column in range(model.schema.width)}
         self._levels: dict[int, pa.Array] = {}
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-            if isinstance(group.family, Categorical) and isinstance(likelihood, CategoricalLikelihood):
-                self._levels.update(zip(group.columns, likelihood.levels, strict=True))
+            if (known := likelihood.known_values()) is not None:
+                self._levels.update(zip(group.columns, known, strict=True))
         self.missing: Counter[str] = Counter()
         self.unseen: Counter[str] = Counter()
         self.examples: dict[str, Any] = {}
@@ -52,7 +50,7 @@ class UnknownCells:
     def _add_unseen(self, name: str, cells: pa.Array, levels: pa.Array) -> None:
         try:
             unseen = np.flatnonzero(encode(cells, levels) == -2)
-        except BadCell:  # who scores the row says where it is
+        except BadCell:  # scoring the row raises it again, and says where the cell is
             return
         if unseen.size:
             self.unseen[name] += unseen.size
@@ -82,5 +80,5 @@ def _few(counts: Counter[str], examples: dict[str, Any]) -> str:
         example = f", such as {shortened(repr(examples[name]), 30)}" if name in examples else ""
         return f"{name} ({number:,}{example})"
 
-    shown = [one(*entry) for entry in counts.most_common(MOST_COLUMNS)]
-    return ", ".join(shown) + (", …" if len(counts) > MOST_COLUMNS else "")
+    shown = [one(*entry) for entry in counts.most_common(MOST_COLUMNS_NAMED)]
+    return ", ".join(shown) + (", …" if len(counts) > MOST_COLUMNS_NAMED else "")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from deciban.explain.diagnose import LEVELS, dependences_of
+from deciban.explain.diagnose import LEVELS_COMPARED, dependences_of
 from deciban.explain.independence import chance_of, grouped
 from deciban.files.open import open_table
 from deciban.tune.blocks import few_levels
@@ -67,7 +67,7 @@ def test_chances_of_independent_columns_are_even(
         rows = _rows(draw(rng, y), y)
         coded = []
         for column in range(25):
-            found = few_levels(rows, column, LEVELS)
+            found = few_levels(rows, column, LEVELS_COMPARED)
             assert found is not None
             coded.append(grouped(found[0], found[2], found[1] is not None, rows))
         for a, b in combinations(coded, 2):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
+from scipy import sparse, stats
 
 from deciban import (
     Bernoulli,
@@ -39,12 +39,20 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Case:
-    """A family, how to draw cells for it, and whether its counts are exact to the bit."""
+    """A family, how to draw cells for it, and whether its counts are exact to the bit.
+
+    oracle: SciPy's distribution of the cells of one class and column, if it has one.
+    """
 
     name: str
     spec: Any
     draw: Callable[[Rng, int], Any]
     exact: bool
+    oracle: Callable[[np.ndarray], Any] | None = None
+
+    @property
+    def family(self) -> Any:
+        return next(iter(self.spec.values())) if isinstance(self.spec, dict) else self.spec
 
 
 def _holes(rng: Rng, x: np.ndarray) -> np.ndarray:
@@ -94,18 +102,22 @@ CASES = [
     Case("categorical-numbers", Categorical(), lambda rng, n: rng.integers(-3, 4, (n, 3)), True),
     Case("categorical-halves", Categorical(), lambda rng, n: _holes(rng, rng.integers(-3, 4, (n, 3)) / 2), True),
     Case("categorical-smooth", _columns(Categorical(alpha=0.3, unseen="smooth")), _words, True),
-    Case("bernoulli", Bernoulli(), lambda rng, n: _holes(rng, rng.integers(0, 2, (n, 3))), True),
+    Case(
+        "bernoulli", Bernoulli(), lambda rng, n: _holes(rng, rng.integers(0, 2, (n, 3))), True,
+        lambda x: stats.bernoulli((x.sum() + 1.0) / (x.size + 2.0)),
+    ),
     Case("bernoulli-sparse", Bernoulli(), lambda rng, n: sparse.csr_array(rng.integers(0, 2, (n, 3))), True),
     Case("multinomial", Multinomial(), _counts, True),
     Case("multinomial-sparse", Multinomial(), lambda rng, n: sparse.csr_array(_counts(rng, n)), True),
     Case("complement", Complement(), _counts, True),
     Case("poisson", Poisson(alpha=1.0), _counts, True),
-    Case("gaussian", Gaussian(), _normal, False),
+    Case("poisson-plain", Poisson(), _counts, True, lambda x: stats.poisson(x.mean())),
+    Case("gaussian", Gaussian(), _normal, False, lambda x: stats.norm(x.mean(), x.std())),
     Case("gaussian-float32", Gaussian(), lambda rng, n: _normal(rng, n).astype(np.float32), False),
     Case("gaussian-pooled", Gaussian(variance=Pooled()), _normal, False),
     Case("gaussian-shrunk", Gaussian(variance=Shrunk(0.3)), _normal, False),
-    Case("log-normal", LogNormal(), _positive, False),
-    Case("gamma", Gamma(), _positive, False),
+    Case("log-normal", LogNormal(), _positive, False, lambda x: stats.lognorm(np.log(x).std(), scale=stats.gmean(x))),
+    Case("gamma", Gamma(), _positive, False, lambda x: stats.gamma(*stats.gamma.fit(x, floc=0))),
     Case("binned", Binned(), _normal, False),
     Case("joint-gaussian", JointGaussian(PerClass(shrinkage=0.1)), _normal, False),
     Case("joint-gaussian-pooled", JointGaussian(Pooled()), _normal, False),
@@ -116,7 +128,7 @@ CASES = [
     Case("text-characters", _columns(Text(analyzer="char_wb", ngram_range=(2, 3), tempering=0.5)), _texts, True),
     Case("text-lift", _columns(Text("lift", amounts="root", normalize=True, linear=0.4)), _texts, False),
     Case("text-log", _columns(Text(amounts="log", normalize=True, strip_accents=True, min_count=1.5)), _texts, False),
-]
+]  # fmt: skip
 
 
 def rows_of(X: Any, index: Any) -> Any:

@@ -14,7 +14,6 @@ from deciban import (
     LogNormal,
     Multinomial,
     PerClass,
-    Poisson,
     Pooled,
     Shrunk,
 )
@@ -29,7 +28,6 @@ MORE = [
     Case("bernoulli-alphas", Bernoulli(alpha=(0.5, 1.0, 2.0)), lambda rng, n: rng.integers(0, 2, (n, 3)), True),
     Case("complement-norm", Complement(norm=True), _counts, True),
     Case("multinomial-alphas", Multinomial(alpha=(0.5, 1.0, 2.0, 3.0)), _counts, True),
-    Case("poisson-plain", Poisson(), _counts, True),
     Case("gaussian-ddof", Gaussian(ddof=1.0, floor=0.3), _normal, False),
     Case("gaussian-added", Gaussian(floor=0.0, added=0.1), _normal, False),
     Case("log-normal-pooled", LogNormal(variance=Pooled()), _positive, False),

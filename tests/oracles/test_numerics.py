@@ -7,6 +7,7 @@ import pytest
 
 import deciban as dc
 from deciban.statistics import Moments, Scatter
+from tests.laws.cases import CASES
 
 RNG = np.random.default_rng(3)
 ROWS = np.arange(1, 1001)
@@ -145,21 +146,17 @@ def test_metres_as_in_centimetres() -> None:
 
 
 EXTREMES = np.array([1e300, -1e300, 1e-300, 1e160, -0.0, 5e-324, 1e18, -1.7e308])
-ANYTHING = [
-    dc.Gaussian(),
-    dc.Gaussian(floor=0.0),
-    dc.Gaussian(variance=dc.Pooled(), floor=0.0),
-    dc.LogNormal(),
-    dc.Gamma(),
-    dc.Poisson(),
-    dc.Binned(),
-    dc.Binned(alpha=0.0, unseen="smooth"),
-    dc.JointGaussian(dc.PerClass(), floor=0.0),
-    dc.JointGaussian(dc.Pooled()),
-    dc.Categorical(alpha=0.0),
-    dc.Categorical(alpha=0.0, unseen="smooth"),
-    dc.Bernoulli(alpha=0.0, threshold=1.0),
-]
+ANYTHING = sorted(
+    {
+        *(case.family for case in CASES if case.family.support.contains(np.ceil(POSITIVE)).all()),
+        dc.Gaussian(variance=dc.Pooled(), floor=0.0),
+        dc.Binned(alpha=0.0, unseen="smooth"),
+        dc.Categorical(alpha=0.0),
+        dc.Categorical(alpha=0.0, unseen="smooth"),
+        dc.Bernoulli(alpha=0.0, threshold=1.0),
+    },
+    key=str,
+)
 
 
 def assert_sound(clf: dc.BayesClassifier, rows: np.ndarray) -> None:
@@ -171,7 +168,7 @@ def assert_sound(clf: dc.BayesClassifier, rows: np.ndarray) -> None:
     assert not np.isnan(clf.evidence(rows).values).any()
 
 
-@pytest.mark.parametrize("family", ANYTHING, ids=str)
+@pytest.mark.parametrize("family", [family for family in ANYTHING if not family.absorbs], ids=str)
 @pytest.mark.parametrize(
     "table",
     [
@@ -189,9 +186,7 @@ def test_no_nan_from_finite_cells(family, table: np.ndarray) -> None:
     assert_sound(dc.BayesClassifier(family).fit(table, Y), queries)
 
 
-@pytest.mark.parametrize(
-    "family", [*ANYTHING, dc.Multinomial(alpha=0.0), dc.Multinomial(), dc.JointTable(alpha=0.0)], ids=str
-)
+@pytest.mark.parametrize("family", [*ANYTHING, dc.Multinomial(alpha=0.0), dc.JointTable(alpha=0.0)], ids=str)
 def test_one_row_and_a_class_without_rows(family) -> None:
     table = np.ceil(POSITIVE)
     assert_sound(dc.BayesClassifier(family).fit(table[:1], Y[:1]), table)

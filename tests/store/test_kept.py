@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import deciban as dc
-from deciban.store.values import FAMILIES
+from deciban.families import FAMILIES
 from tests.laws.cases import CASES, Case, rows_of
 from tests.store.files import as_lists, assert_same_classifier, content
 from tests.store.models import features, mixed

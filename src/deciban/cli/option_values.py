@@ -64,10 +64,10 @@ def families_of(texts: Sequence[str], columns: Sequence[str] | None = None) -> d
 def _family(text: str, option: str) -> Any:
     """A family from its name, or from a call with plain values: data, never code. Capitals do not matter."""
     from deciban.errors import UsageError
-    from deciban.store.values import FAMILIES, SPREADS
+    from deciban.families import FAMILIES, SPREADS
 
     known = {kind.__name__.lower(): kind for kind in (*FAMILIES, *SPREADS)}
-    names = [kind.__name__ for kind in FAMILIES]
+    names = sorted(kind.__name__ for kind in FAMILIES)
 
     def kind_of(name: str) -> Any:
         return known.get(name.lower().replace("_", ""))

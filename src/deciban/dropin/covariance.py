@@ -9,7 +9,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from deciban.arrays import Floats
 from deciban.errors import UsageError
-from deciban.families.joint_gaussian import JointNormal, joint_normal, units
+from deciban.families.joint_normal import JointNormal, joint_normal, units
 from deciban.families.spreads import vary
 from deciban.statistics import Scatter
 

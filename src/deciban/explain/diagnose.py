@@ -1,4 +1,4 @@
-"""Which assumption fails, where, what it costs, and what was or can be done about it."""
+"""Diagnosis of the assumptions: which one fails, where, what it costs, and what was or can be done about it."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -6,16 +6,13 @@ from textwrap import indent
 from typing import Any
 
 import numpy as np
-import scipy
 
 from deciban.arrays import Codes, Floats
 from deciban.explain.independence import chance_of, grouped
-from deciban.families.gamma import GammaLikelihood
-from deciban.families.gaussian import Normal
-from deciban.families.log_normal import LogNormalLikelihood
 from deciban.figures import Calibration
 from deciban.leave_one_out import LeaveOneOut
 from deciban.model import Model
+from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
@@ -29,14 +26,15 @@ BITS = 1.0 / np.log(2.0)
 SIGNIFICANCE = 0.01
 
 # Columns that are compared with each other, rows that are looked at, and levels a number is cut into.
-MOST_COLUMNS = 60
-MOST_ROWS = 10_000
-LEVELS = 6
+MOST_COMPARED = 60
+MOST_ROWS_DIAGNOSED = 10_000
+LEVELS_COMPARED = 6
 
-# A column that knows this share of another's entropy within the classes says the same.
+# A column that determines this share of another's entropy within the classes is redundant.
 REDUNDANT = 0.95
 
-FEW_ROWS = 10
+# Classes with fewer rows are reported.
+SMALL_CLASS = 10
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Dependence:
 
     bits: their conditional mutual information given the class.
     p: the chance of as much in any of the pairs that were tested, were all independent.
-    share: how much of the smaller entropy that is; 1 where one column tells the other.
+    share: how much of the smaller entropy that is; 1 where one column determines the other.
     cost: the leave-one-out bits a row that are lost by multiplying their shares instead of counting pairs; 0 where
         nothing is lost, because the classes depend alike on both, or because there are too few rows of each pair.
     """
@@ -163,10 +161,10 @@ def diagnose(
     model: Model, before: LeaveOneOut, after: LeaveOneOut, table: Table, labels: Codes, weights: Floats
 ) -> Diagnosis:
     """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
-    rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS)
+    rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS_DIAGNOSED)
     dependences, tested = dependences_of(rows, model.schema)
     share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
-    small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < FEW_ROWS)
+    small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < SMALL_CLASS)
     weighted = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
     misfits = _misfits(rows, model, model.classes)
     return Diagnosis(before, after, dependences, tested, misfits, small, weighted)
@@ -176,7 +174,7 @@ def dependences_of(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], 
     """The pairs of columns that depend on each other given the class, by a test that accounts for their number."""
     coded: dict[int, tuple[Codes, int, Codes]] = {}
     for column in range(schema.width):
-        if len(coded) < MOST_COLUMNS and (found := few_levels(rows, column, LEVELS)) is not None:
+        if len(coded) < MOST_COMPARED and (found := few_levels(rows, column, LEVELS_COMPARED)) is not None:
             codes, cuts, size = found
             coded[column] = codes, size, grouped(codes, size, cuts is not None, rows)
     pairs = list(combinations(coded, 2))
@@ -233,8 +231,7 @@ def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
     losses = []
     for evidence in (apart, joint):
         score = rows.log_prior + evidence
-        highest = score.max(axis=1, keepdims=True)
-        normalizer = np.log(np.exp(score - highest).sum(axis=1)) + highest[:, 0]
+        _, normalizer = log_normalize(score, rows.log_prior)
         losses.append(np.average(normalizer - score[np.arange(there.size), labels], weights=weight))
     return max(float((losses[0] - losses[1]) * BITS), 0.0)
 
@@ -242,9 +239,8 @@ def _cost(counts: Floats, a: Codes, b: Codes, rows: Rows) -> float:
 def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
     """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
     found = []
-    for p, group in enumerate(model.schema.groups):
-        likelihood = model.likelihoods[p]
-        if not isinstance(likelihood, Normal | LogNormalLikelihood | GammaLikelihood):
+    for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
+        if likelihood.cumulative(np.zeros(0), 0, 0) is None:
             continue
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
         for j, column in enumerate(group.columns):
@@ -253,27 +249,14 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]
                 total = weight.sum()
-                if total < FEW_ROWS:
+                if total < SMALL_CLASS or (cumulative := likelihood.cumulative(x, j, c)) is None:
                     continue
-                distance = _distance(_distribution(likelihood, x, j, c), weight)
+                distance = _distance(cumulative, weight)
                 expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells
                 if distance > expected + 0.5 / total:
                     name = model.schema.column_name(column)
                     found.append(Misfit(name, label, str(group.family), distance, float(expected)))
     return tuple(sorted(found, key=lambda misfit: misfit.expected - misfit.distance))
-
-
-def _distribution(likelihood: Any, x: Floats, column: int, label: int) -> Floats:
-    """The probability of less than each x."""
-    if isinstance(likelihood, GammaLikelihood):
-        return np.asarray(
-            scipy.special.gammainc(likelihood.shape[column, label], np.maximum(x, 0) / likelihood.scale[column, label])
-        )
-    normal: Normal = likelihood.normal if isinstance(likelihood, LogNormalLikelihood) else likelihood
-    if isinstance(likelihood, LogNormalLikelihood):
-        x = np.log(np.where(x > 0.0, x, 1e-300))
-    deviation = np.sqrt(max(float(normal.variance[column, label]), 1e-300))
-    return np.asarray(scipy.special.ndtr((x - normal.centre[column] - normal.mean[column, label]) / deviation))
 
 
 def _distance(cumulated: Floats, weight: Floats) -> float:

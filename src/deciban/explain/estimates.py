@@ -1,4 +1,4 @@
-"""What a model has estimated, as tables: the mean and variance of a class, the probability of a value."""
+"""The estimates of a model as tables: the mean and variance of a class, the probability of a value."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from deciban.tables.labels import LabelArray
 from deciban.text_tables import aligned, as_written, class_name, digits
 
 # Blocks, lines of each and classes that are printed.
-MOST_BLOCKS = 40
-MOST_LINES = 12
-MOST_CLASSES = 8
+MOST_BLOCKS_PRINTED = 40
+MOST_LINES_PRINTED = 12
+MOST_CLASSES_PRINTED = 8
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,7 +22,7 @@ class BlockEstimates:
 
     values: what the second axis stands for: values of the column, tuples of them, intervals (low, high), words; None
         where there is none, or it stands for the `columns`.
-    weight: what the evidence of the block counts; 1 in plain Bayes, 0 where tuning does not hear it.
+    weight: the factor of its evidence; 1 in plain Bayes, 0 where tuning leaves the block out.
     """
 
     name: str
@@ -66,18 +66,18 @@ class BlockEstimates:
 
     def __str__(self) -> str:
         weighted = "" if self.weight == 1.0 else f", weight {self.weight:.3g}"
-        shown = [class_name(label) for label in self.classes.tolist()[:MOST_CLASSES]]
+        shown = [class_name(label) for label in self.classes.tolist()[:MOST_CLASSES_PRINTED]]
         table: list[tuple[str, ...]] = [("", *shown)]
         count = 0
         for parameter, value, estimates in self.lines():
             count += 1
-            if count <= MOST_LINES:
+            if count <= MOST_LINES_PRINTED:
                 table.append(
-                    (_label(parameter, value), *(digits(float(number)) for number in estimates[:MOST_CLASSES]))
+                    (_label(parameter, value), *(digits(float(number)) for number in estimates[:MOST_CLASSES_PRINTED]))
                 )
         text = f"{self.name}: {self.family}{weighted}\n{aligned(table)}"
-        if count > MOST_LINES:
-            text += f"\n… ({count - MOST_LINES:,} more lines)"
+        if count > MOST_LINES_PRINTED:
+            text += f"\n… ({count - MOST_LINES_PRINTED:,} more lines)"
         more = self.classes.size - len(shown)
         return text + (f"\n… ({more:,} more classes)" if more > 0 else "")
 
@@ -150,7 +150,7 @@ class Estimates(Mapping[str, BlockEstimates]):
         return str(self)
 
     def __str__(self) -> str:
-        shown = [str(block) for block in list(self.values())[:MOST_BLOCKS]]
+        shown = [str(block) for block in list(self.values())[:MOST_BLOCKS_PRINTED]]
         more = len(self) - len(shown)
         return "\n\n".join([*shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
 

@@ -34,7 +34,7 @@ class ParameterCount:
 
 
 def _full(plain: Model, classes: int) -> int:
-    """Of a table of all discrete columns, with a joint Gaussian of all others in each of its cells, for every class."""
+    """The parameters of a table of all discrete columns with a joint Gaussian of all others in each of its cells."""
     found = [likelihood.parameters() for likelihood in plain.likelihoods]
     cells, numbers = prod(each.values for each in found), sum(each.numbers for each in found)
     return classes * (cells * (1 + numbers + numbers * (numbers + 1) // 2) - 1)

@@ -1,4 +1,4 @@
-"""Which columns say most."""
+"""The columns with most evidence."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,60 +6,67 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.families import Categorical, Family, Gaussian, JointGaussian, JointTable, Poisson
+from deciban.families import Family
 from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
 from deciban.tune.rows import Rows, left_out_evidence
 from deciban.tune.weights import centred, learn_weights
 
 # More log-likelihood than this is not chance.
-LEAST_GAIN = 2.0
+LEAST_COLUMN_GAIN = 2.0
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Columns that speak together, with what they say of each row without it."""
+    """A column, or columns modelled together, with the evidence of each row, scored without itself."""
 
     columns: tuple[int, ...]
     evidence: Floats
 
 
 def select_columns(rows: Rows, schema: Schema, most: int | None) -> list[int]:
-    """Columns in the order in which each adds most to what those before it say, their weights learned anew each time.
+    """Columns in the order in which each adds most to the evidence of those before it, their weights learned anew each
+    time.
 
-    Columns speak alone, by the family the model hears them by, and in the pairs it hears. Without `most`, as long as a
-    column adds more than chance would.
+    Each column is scored alone, by the family the model has for it, and in the pairs that the model has. Without
+    `most`, as long as a column adds more than chance would.
     """
-    voices = _voices(rows, schema)
+    candidates = _candidates(rows, schema)
     chosen: list[int] = []
     used: list[Candidate] = []
     score = np.tile(rows.log_prior, (rows.labels.size, 1))
-    columns = {column for voice in voices for column in voice.columns}
+    columns = {column for candidate in candidates for column in candidate.columns}
     limit = len(columns) if most is None else min(most, len(columns))
     while len(chosen) < limit:
         posterior, _ = log_normalize(score, rows.log_prior)
-        left = [voice for voice in voices if 0 < len(set(voice.columns) - set(chosen)) <= limit - len(chosen)]
-        gains = [_gain(voice.evidence, posterior, rows) / len(set(voice.columns) - set(chosen)) for voice in left]
+        left = [
+            candidate
+            for candidate in candidates
+            if 0 < len(set(candidate.columns) - set(chosen)) <= limit - len(chosen)
+        ]
+        gains = [
+            _gain(candidate.evidence, posterior, rows) / len(set(candidate.columns) - set(chosen)) for candidate in left
+        ]
         best = int(np.argmax(gains))
-        if most is None and gains[best] < LEAST_GAIN:
+        if most is None and gains[best] < LEAST_COLUMN_GAIN:
             break
         chosen += [column for column in left[best].columns if column not in chosen]
-        used = [voice for voice in voices if set(voice.columns) <= set(chosen)]
-        evidence = np.stack([voice.evidence for voice in used], axis=1)
+        used = [candidate for candidate in candidates if set(candidate.columns) <= set(chosen)]
+        evidence = np.stack([candidate.evidence for candidate in used], axis=1)
         weights, bias = learn_weights(evidence, rows, np.zeros(len(used), dtype=np.int64), polish=False)
         score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
     return chosen
 
 
-def _voices(rows: Rows, schema: Schema) -> list[Candidate]:
-    """Every column alone, and the pairs that the model hears beside them."""
+def _candidates(rows: Rows, schema: Schema) -> list[Candidate]:
+    """Every column alone, and the pairs that the model has beside them."""
     alone: dict[int, Family] = {}
     pairs: list[tuple[Family, tuple[int, ...]]] = []
     for group in schema.groups:
-        if group.auxiliary and isinstance(group.family, JointTable):
+        if group.auxiliary and group.family.interaction:
             pairs.append((group.family, group.columns))
         elif not group.auxiliary:
-            alone.update(dict.fromkeys(group.columns, _by_itself(group.family)))
+            alone.update(dict.fromkeys(group.columns, group.family.alone()))
     grouped: dict[Family, list[int]] = {}
     for column in sorted(alone):
         grouped.setdefault(alone[column], []).append(column)
@@ -70,16 +77,7 @@ def _voices(rows: Rows, schema: Schema) -> list[Candidate]:
         found += [Candidate((column,), evidence[:, k]) for k, column in enumerate(columns)]
     for family, members in pairs:
         found.append(Candidate(members, centred(left_out_evidence(rows, family, members, counted))[:, 0]))
-    return sorted(found, key=lambda voice: voice.columns)
-
-
-def _by_itself(family: Family) -> Family:
-    """The family of one column of a block."""
-    if not family.joint:
-        return family
-    if isinstance(family, JointGaussian):
-        return Gaussian()
-    return Categorical() if isinstance(family, JointTable) else Poisson(alpha=1.0, outside="ignore")
+    return sorted(found, key=lambda candidate: candidate.columns)
 
 
 def _gain(evidence: Floats, posterior: Floats, rows: Rows) -> float:

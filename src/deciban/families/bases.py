@@ -1,25 +1,33 @@
-"""What families have in common whatever they model."""
+"""What families, and likelihoods, have in common whatever they model: a new one writes only what is special to it."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
+from typing import Any, ClassVar, Self
+
+from deciban.arrays import Floats
+from deciban.families.column_numbers import ColumnNumbers
+from deciban.families.support import VALUES, Support
+from deciban.families.terms import Terms
 
 
 class ShortRepr:
     """Written as it would be typed: parameters that have their default are left out."""
 
     def __repr__(self) -> str:
-        spoken = [
+        given = [
             f"{field.name}={getattr(self, field.name)!r}"
             for field in fields(self)  # type: ignore[arg-type]  # every family is a dataclass
             if getattr(self, field.name) != field.default
         ]
-        return f"{type(self).__name__}({', '.join(spoken)})"
+        return f"{type(self).__name__}({', '.join(given)})"
 
 
 class CountedFamily(ShortRepr):
     """A family that counts the same whatever its parameters are: they matter when it is estimated."""
 
-    absorbs = False
+    absorbs: ClassVar[bool] = False
+    interaction: ClassVar[bool] = False
+    holds_texts: ClassVar[bool] = False
 
     @property
     def ordered(self) -> bool:
@@ -29,14 +37,44 @@ class CountedFamily(ShortRepr):
     def counts(self) -> Hashable:
         return type(self).__name__
 
+    @property
+    def support(self) -> Support:
+        return VALUES
+
+    def alternatives(self, numbers: ColumnNumbers | None, others: Sequence[Any]) -> list[Any]:
+        return [self]
+
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
+        return []
+
 
 class ColumnFamily(CountedFamily):
     """A family that models each column by itself."""
 
-    joint = False
+    joint: ClassVar[bool] = False
+
+    def alone(self) -> Self:
+        return self
 
 
 class BlockFamily(CountedFamily):
     """A family that models its columns together."""
 
-    joint = True
+    joint: ClassVar[bool] = True
+
+
+class BaseLikelihood:
+    """What a likelihood answers where a question does not apply to it."""
+
+    def base(self, cells: Any) -> Floats | None:
+        return None
+
+    def score_terms(self, names: Sequence[str]) -> Sequence[Terms] | None:
+        return None
+
+    def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
+        return None
+
+    def known_values(self) -> Sequence[Any] | None:
+        return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -10,17 +10,19 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, SparseRows, dense_row, in_lanes, log
 from deciban.errors import UsageError
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.categorical import add_share_variance, counted_left_out
-from deciban.families.checks import Alpha, check_alpha, refuse_stored
+from deciban.families.checks import Alpha, check_alpha
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction, smoothed
+from deciban.families.support import FINITE, FLAGS, Support
+from deciban.families.terms import Terms
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 
 # Cells of a sparse matrix that are written out at a time.
-MOST_CELLS = 1 << 22
+MOST_DENSE_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,17 +76,16 @@ class Bernoulli(ColumnFamily):
         """The number above which a cell counts as 1."""
         return 0.5 if self.threshold is None else self.threshold
 
+    @property
+    def support(self) -> Support:
+        return FLAGS if self.threshold is None else FINITE
+
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | SparseRows:
         cells = batch.amounts(columns)
         if not isinstance(cells, np.ndarray) and self.cut < 0.0:
             raise UsageError(f"Bernoulli(threshold={self.threshold}): on sparse data the threshold must be at least 0")
         if self.threshold is None:
-            stored = cells if isinstance(cells, np.ndarray) else cells.stored
-            usable = (stored == 0) | (stored == 1)
-            if not usable.all():
-                refuse_stored(
-                    usable, cells, "0 or 1", "give Bernoulli a threshold=, or use Categorical() or Gaussian()"
-                )
+            FLAGS.refuse_others(cells)
         return cells
 
     def empty(self, classes: int, columns: int) -> Totals:
@@ -103,7 +104,7 @@ class Bernoulli(ColumnFamily):
         self, statistic: Totals, cells: Numbers | SparseRows, rows: LeftOut, slot: Integers, out: Floats
     ) -> None:
         if not isinstance(cells, np.ndarray):
-            step = max(1, MOST_CELLS // max(1, cells.shape[1]))
+            step = max(1, MOST_DENSE_CELLS // max(1, cells.shape[1]))
             for first in range(0, cells.shape[0], step):
                 some = slice(first, min(first + step, cells.shape[0]))
                 dense = cells.slice(some.start, some.stop).matrix().toarray()
@@ -142,7 +143,7 @@ MANY_COLUMNS = 16
 
 
 @dataclass(frozen=True)
-class BernoulliLikelihood:
+class BernoulliLikelihood(BaseLikelihood):
     """P(1 | class), column by class, and the logs of it and of its complement."""
 
     probability: Floats
@@ -153,7 +154,7 @@ class BernoulliLikelihood:
     statistic: Totals
 
     def score(self, cells: Numbers | SparseRows, weight: Floats, slot: Integers, out: Floats) -> None:
-        # block by block every absent word speaks for itself, and `out` is larger than this
+        # block by block every absent word is evidence of its own, and `out` is larger than this
         if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
             dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
             kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
@@ -165,9 +166,6 @@ class BernoulliLikelihood:
     def _exchange(self) -> "Exchange":
         return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
 
-    def base(self, cells: Numbers | SparseRows) -> None:
-        return None
-
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         chance = self.probability[:, labels]
         return list((rng.random(chance.shape) < chance).astype(np.int64))
@@ -178,6 +176,16 @@ class BernoulliLikelihood:
     def parameters(self) -> Parameters:
         columns, classes = self.probability.shape
         return Parameters.of_columns([classes] * columns, 2**columns)
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        return [
+            Terms((name,), partial(self._flags, j), (self.one[j] - self.zero[j])[None], self.zero[j])
+            for j, name in enumerate(names)
+        ]
+
+    def _flags(self, column: int, cells: Numbers | SparseRows) -> Floats:
+        some = cells[:, column] if isinstance(cells, np.ndarray) else cells.matrix()[:, [column]].toarray()[:, 0]
+        return np.where(np.isnan(some), np.nan, some > self.threshold)[:, None]
 
     def formula(self, cells: Numbers | SparseRows, row: int, column: int, label: int) -> str | None:
         cell = dense_row(cells, row)[column]

@@ -4,22 +4,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Self
 
 import numpy as np
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import ColumnFamily
-from deciban.families.categorical import add_share_variance, lookup_left_out
-from deciban.families.checks import Unseen, check_amount, check_unseen, refuse_infinite
+from deciban.families.bases import BaseLikelihood, ColumnFamily
+from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
+from deciban.families.checks import Unseen, check_amount, check_unseen
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.families.spreads import vary
+from deciban.families.support import FINITE, refuse_infinite
+from deciban.families.terms import Terms
 from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import Column
 from deciban.tables.readable import Readable
+
+# The moments of the cells, which the width of the bins follows, and the bins.
+MomentsAndBins = Combined[Moments, Bins]
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,26 +68,30 @@ class Binned(ColumnFamily):
     alpha: float = 1.0
     unseen: Unseen = "ignore"
 
+    support = FINITE
+
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
         if not isinstance(self.bins, int) or self.bins < 1:
             raise UsageError(f"Binned(bins={self.bins!r}): give a whole number, at least 1")
 
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
+        return [cls(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(numbers.rows / 8, 4)]
+
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
 
-    def empty(self, classes: int, columns: int) -> Combined:
+    def empty(self, classes: int, columns: int) -> MomentsAndBins:
         return Combined((Moments.empty(classes, columns), Bins.empty(classes, columns)))
 
-    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Combined:
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> MomentsAndBins:
         moments = Moments.count(cells, labels, weights, classes)  # refuses infinite cells
         return Combined((moments, Bins.count(cells, labels, weights, classes)))
 
-    def estimate(self, statistic: Combined) -> "BinnedLikelihood":
+    def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
         moments, cells = statistic.parts
-        assert isinstance(moments, Moments)
-        assert isinstance(cells, Bins)
         overall = moments.over_classes()
         varies = vary(overall.variance()[0], overall.mean[0])
         deviation = np.sqrt(overall.variance()[0])
@@ -92,7 +103,9 @@ class Binned(ColumnFamily):
             columns.append(column.coarser(exponent))
         return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen)
 
-    def score_left_out(self, statistic: Combined, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
+    def score_left_out(
+        self, statistic: MomentsAndBins, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats
+    ) -> None:
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
         codes[:, [not whole.varies(j) for j in range(codes.shape[1])]] = -1
@@ -100,7 +113,7 @@ class Binned(ColumnFamily):
         lookup_left_out(whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width)
 
     def add_covariance(
-        self, whole: "BinnedLikelihood", statistic: Combined, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: "BinnedLikelihood", statistic: MomentsAndBins, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         codes = whole.codes(cells)
         for j, column in enumerate(whole.bins):
@@ -109,7 +122,7 @@ class Binned(ColumnFamily):
 
 
 @dataclass(frozen=True)
-class BinnedLikelihood:
+class BinnedLikelihood(BaseLikelihood):
     """log density of each occupied bin, column by column in one table; after a column's bins stands a zero count."""
 
     bins: list[Column]
@@ -162,9 +175,6 @@ class BinnedLikelihood:
     def _lanes(self) -> Floats:
         return in_lanes(self.table)
 
-    def base(self, cells: Numbers) -> None:
-        return None
-
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []
         for column in self.bins:
@@ -189,6 +199,14 @@ class BinnedLikelihood:
         sizes = [int(column.cells.size) for column in self.bins]
         classes = self.table.shape[1]
         return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        return lookup_terms(self, [self._bin_names(j, name) for j, name in enumerate(names)])
+
+    def _bin_names(self, j: int, name: str) -> list[str]:
+        column, width = self.bins[j], 2.0 ** self.bins[j].exponent
+        named = [f"{name} in [{cell * width:.6g}, {(cell + 1) * width:.6g})" for cell in column.cells]
+        return [*named, f"{name} = something else"]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         code = int(self._column_codes(cells[row : row + 1, column], column)[0])

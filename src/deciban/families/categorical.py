@@ -1,8 +1,8 @@
 """One of a few values."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import prod
 from typing import Any, Protocol, Self
 
@@ -10,13 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
+from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import ColumnFamily
+from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import Unseen, check_amount, check_unseen
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import draw, fraction, smoothed
+from deciban.families.support import VALUES, Support
+from deciban.families.terms import Terms
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 from deciban.tables.readable import Readable
@@ -80,6 +83,24 @@ class Categorical(ColumnFamily):
     def counts(self) -> Hashable:
         return "Categorical", self.levels
 
+    @property
+    def support(self) -> Support:
+        return VALUES if self.levels is None else Support("one of its levels", "add it to levels=", self._are_levels)
+
+    def _are_levels(self, values: pa.Array) -> Flags:
+        known = set(self.levels or ())
+        return np.array([value in known for value in values.to_pylist()], dtype=np.bool_)
+
+    def alternatives(self, numbers: ColumnNumbers | None, others: Sequence[Any]) -> list[Any]:
+        """Other smoothings; and other families, unless a value that was never seen is to be an error."""
+        smoothings = [replace(self, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
+        return [self, *smoothings, *(others if self.unseen != "error" else ())]
+
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
+        few = numbers.values.size <= min(30, numbers.rows / 4)
+        return [cls(alpha=alpha) for alpha in (0.5, 1.0)] if few else []
+
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         return batch.values(columns)
 
@@ -89,10 +110,11 @@ class Categorical(ColumnFamily):
     def count(self, cells: Numbers | list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Levels:
         counted = Levels.count(cells, labels, weights, classes)
         if self.levels is not None:
-            known = set(self.levels)
             for j, values in enumerate(counted.levels):
-                if extra := [value for value in values.to_pylist() if value not in known]:
-                    raise BadCell(j, None, f"found {extra[0]!r}, which is none of its levels", "add it to levels=")
+                if (known := self._are_levels(values)).all():
+                    continue
+                extra = values[int(known.argmin())].as_py()
+                raise BadCell(j, None, f"found {extra!r}, which is none of its levels", self.support.remedy)
         return counted
 
     def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
@@ -126,8 +148,10 @@ class Categorical(ColumnFamily):
 
 
 def add_share_variance(counts: Floats, codes: Codes, alpha: float, weight: float, out: Floats) -> None:
-    """Add to out[row, class]: the logarithm of a share of k among n has the variance 1/k - 1/n; `counts` are class by
-    level."""
+    """Add to out[row, class] the variance 1/k - 1/n of the logarithm of a share of k among n.
+
+    counts: class by level.
+    """
     added = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1) + max(alpha, 1e-3)
     variance = 1.0 / added - 1.0 / np.maximum(added[:, :-1].sum(axis=1, keepdims=True), added)
     there = codes >= 0
@@ -145,6 +169,23 @@ class Lookup(Protocol):
     def alpha(self) -> float: ...
     @property
     def unseen(self) -> Unseen: ...
+    def codes(self, cells: Any) -> Codes: ...
+
+
+def lookup_terms(lookup: Lookup, names: list[list[str]]) -> list[Terms]:
+    """The terms of columns whose features are one indicator for each row of the table; `names` are column by row."""
+
+    def indicators(j: int, cells: Any) -> Floats:
+        codes = lookup.codes(cells)[:, j]
+        found: Floats = (codes[:, None] == np.arange(len(names[j]))).astype(np.float64)
+        found[codes < 0] = np.nan
+        return found
+
+    tables = np.split(lookup.table, lookup.start[1:-1])
+    return [
+        Terms(tuple(named), partial(indicators, j), table, np.zeros(table.shape[1]))
+        for j, (named, table) in enumerate(zip(names, tables, strict=True))
+    ]
 
 
 def lookup_left_out(
@@ -200,8 +241,8 @@ def _score_where_nothing_is_left(
     gone = (codes < size) & (of_level - removed <= 1e-9 * of_level) & (not fixed)
     of_class = counts.sum(axis=1)
     of_none = (of_class[labels] - removed <= 1e-9 * of_class[labels]) | (of_class == 0.0).any()  # of some class
-    of_nobody = every.sum() - removed <= 1e-9 * every.sum()
-    odd = (codes >= 0) & (removed > 0.0) & np.where(gone, smooth & of_none, of_nobody)
+    of_all = every.sum() - removed <= 1e-9 * every.sum()
+    odd = (codes >= 0) & (removed > 0.0) & np.where(gone, smooth & of_none, of_all)
     for i in np.flatnonzero(odd):
         left = counts.copy()
         left[labels[i], codes[i]] = max(left[labels[i], codes[i]] - removed[i], 0.0)
@@ -213,7 +254,7 @@ def _score_where_nothing_is_left(
 
 
 @dataclass(frozen=True)
-class CategoricalLikelihood:
+class CategoricalLikelihood(BaseLikelihood):
     """log P(level | class) of every column in one table; after the levels of a column stands a zero count."""
 
     levels: list[pa.Array]
@@ -267,9 +308,6 @@ class CategoricalLikelihood:
     def _lanes(self) -> Floats:
         return in_lanes(self.table)
 
-    def base(self, cells: Numbers | list[pa.Array]) -> None:
-        return None
-
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []
         for j, levels in enumerate(self.levels):
@@ -289,6 +327,15 @@ class CategoricalLikelihood:
         sizes = [len(levels) for levels in self.levels]
         classes = self.table.shape[1]
         return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
+
+    def known_values(self) -> list[pa.Array]:
+        return self.levels
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        named = zip(names, self.levels, strict=True)
+        return lookup_terms(
+            self, [[f"{name} = {level}" for level in [*levels.to_pylist(), "something else"]] for name, levels in named]
+        )
 
     def formula(self, cells: Numbers | list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = pa.array(cells[row : row + 1, column], from_pandas=True) if isinstance(cells, np.ndarray) else (

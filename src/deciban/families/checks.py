@@ -1,27 +1,27 @@
-"""What parameters of families and cells of tables may be."""
+"""Checks of the parameters of families, and of the cells they are given."""
 
 import math
 from typing import Literal
 
 import numpy as np
 
-from deciban import kernels
 from deciban.arrays import Flags, Floats, Integers, Numbers, SparseRows
 from deciban.errors import BadCell, UsageError
 
+# What a value that was never learned is worth: no evidence, the probability of a zero count, or an error.
 Unseen = Literal["ignore", "smooth", "error"]
 
-
+# What happens to a number outside the support of a family: it is refused, or taken for a missing cell.
 Outside = Literal["refuse", "ignore"]
+
+# A smoothing for all columns, or one for each.
+Alpha = float | tuple[float, ...]
 
 
 def check_amount(name: str, value: float) -> None:
     """Refuse anything but a finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value < math.inf:
         raise UsageError(f"{name}={value!r}: give a finite number that is at least 0")
-
-
-Alpha = float | tuple[float, ...]
 
 
 def check_alpha(alpha: Alpha) -> None:
@@ -36,11 +36,13 @@ def as_alpha(alpha: Alpha) -> float | Floats:
 
 
 def check_unseen(unseen: str) -> None:
+    """Refuse anything but one of the three choices."""
     if unseen not in ("ignore", "smooth", "error"):
         raise UsageError(f"unseen={unseen!r}: choose 'ignore', 'smooth' or 'error'")
 
 
 def check_outside(outside: str) -> None:
+    """Refuse anything but one of the two choices."""
     if outside not in ("refuse", "ignore"):
         raise UsageError(f"outside={outside!r}: choose 'refuse' or 'ignore'")
 
@@ -54,7 +56,7 @@ def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -
 
 
 def refuse_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, remedy: str) -> None:
-    """The same for a matrix that may be sparse: `usable` speaks of its stored cells."""
+    """A BadCell for the first cell that is present and not usable; `usable` is of the stored cells of sparse rows."""
     if isinstance(cells, np.ndarray):
         refuse_unless(usable, cells, expected, remedy)
         return
@@ -64,12 +66,6 @@ def refuse_stored(usable: Flags, cells: Numbers | SparseRows, expected: str, rem
         row = int(np.searchsorted(cells.indptr, first, side="right")) - 1
         found = cells.data[first].item()
         raise BadCell(int(cells.indices[first]), row, f"found {found!r}, expected {expected}", remedy)
-
-
-def refuse_infinite(numbers: Numbers) -> None:
-    """A BadCell for the first infinite cell."""
-    if not kernels.all_finite(numbers.ravel()):
-        refuse_unless(~np.isinf(numbers), numbers, "a finite number (not infinity)", "correct it or leave it empty")
 
 
 def impossible(outside: Flags, weight: Floats, slot: Integers, out: Floats) -> None:

@@ -34,5 +34,5 @@ class Parameters:
 
     @classmethod
     def of_columns(cls, each: Sequence[int], values: int = 1, numbers: int = 0) -> Self:
-        """Of columns that are blocks of their own."""
+        """The parameters of columns that are blocks of their own."""
         return cls(tuple(each), sum(each), values, numbers)

@@ -1,6 +1,6 @@
 """Waiting times and other amounts above zero with a long tail."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -10,12 +10,15 @@ import scipy
 
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
-from deciban.families.bases import ColumnFamily
-from deciban.families.checks import Outside, check_amount, check_outside, impossible, refuse_infinite, refuse_unless
+from deciban.families.bases import BaseLikelihood, ColumnFamily
+from deciban.families.checks import Outside, check_amount, check_outside, impossible
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
-from deciban.families.log_normal import POSITIVE, POSITIVE_REMEDY, positive_log
+from deciban.families.log_normal import positive_log
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.spreads import rounding_variance, vary
+from deciban.families.support import POSITIVE, refuse_infinite
+from deciban.families.terms import Terms
 from deciban.statistics import Combined, Moments
 from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
@@ -24,11 +27,15 @@ from deciban.text_tables import as_written, digits
 NARROWEST = 1e-30
 
 # From this shape on (a deviation of a hundredth of the mean) the terms of the density are so large that they are not
-# added up: the distance from the mean says the same without loss.
+# added up: the distance from the mean gives the same density without loss.
 NARROW = 1e4
 
 # From this shape on Stirling's series has all digits.
 STIRLING = 100.0
+
+
+# The moments of the cells, and of their logarithms.
+MomentsAndLogs = Combined[Moments, Moments]
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +75,8 @@ class Gamma(ColumnFamily):
     floor: float = 0.0
     outside: Outside = "refuse"
 
+    support = POSITIVE
+
     def __post_init__(self) -> None:
         check_amount("floor", self.floor)
         check_outside(self.outside)
@@ -76,24 +85,24 @@ class Gamma(ColumnFamily):
     def counts(self) -> Hashable:
         return "Gamma", self.outside
 
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
+        return [cls(outside="ignore")] if numbers.positive and numbers.varies_in_classes else []
+
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
 
-    def empty(self, classes: int, columns: int) -> Combined:
+    def empty(self, classes: int, columns: int) -> MomentsAndLogs:
         return Combined((Moments.empty(classes, columns), Moments.empty(classes, columns)))
 
-    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Combined:
+    def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> MomentsAndLogs:
         refuse_infinite(cells)
-        positive = cells > 0
-        if self.outside == "refuse":
-            refuse_unless(positive, cells, POSITIVE, POSITIVE_REMEDY)
-        elif not positive.all():
-            cells = np.where(positive, cells, np.nan)
+        cells = POSITIVE.learnable(cells, self.outside)
         logs = positive_log(cells)
         return Combined((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
 
-    def estimate(self, statistic: Combined) -> "GammaLikelihood":
-        plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
+    def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
+        plain, logs = statistic.parts
         overall, overall_logs = plain.over_classes(), logs.over_classes()
         seen = plain.weight > 0.0
         overall_gap = _gap(overall, overall_logs)
@@ -111,8 +120,10 @@ class Gamma(ColumnFamily):
         gap = np.where(constant, np.maximum(gap, unspread if self.floor == 0.0 else 0.0), gap)
         return np.asarray(np.maximum(gap, self.floor * overall_gap))
 
-    def score_left_out(self, statistic: Combined, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
-        plain, logs = (part for part in statistic.parts if isinstance(part, Moments))
+    def score_left_out(
+        self, statistic: MomentsAndLogs, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats
+    ) -> None:
+        plain, logs = statistic.parts
         every, every_log = plain.over_classes(), logs.over_classes()
         gaps = _gap(plain, logs)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
@@ -144,11 +155,11 @@ class Gamma(ColumnFamily):
             out[:, slot[j]] += evidence
 
     def add_covariance(
-        self, whole: "GammaLikelihood", statistic: Combined, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: "GammaLikelihood", statistic: MomentsAndLogs, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
-        """Mean and shape k have errors of their own: each row tells k / mean² of the one, trigamma(k) - 1/k of the
-        other."""
-        rows = np.maximum(statistic.parts[0].weight.T, 0.5)  # type: ignore[attr-defined]  # its Moments
+        """Add the errors of the mean and of the shape k: a row has the information k / mean² of the one, and
+        trigamma(k) - 1/k of the other."""
+        rows = np.maximum(statistic.parts[0].weight.T, 0.5)
         for j in np.flatnonzero((weight != 0.0) & whole.slope.any(axis=1)):
             x = np.where(cells[:, j] > 0, cells[:, j], np.nan).astype(np.float64)[:, None]
             shape, mean, low = whole.shape[j], whole.mean[j], whole.mean_low[j]
@@ -157,18 +168,18 @@ class Gamma(ColumnFamily):
             gap = np.where(
                 shape < NARROW, np.log(shape) - scipy.special.digamma(shape), (0.5 + 1.0 / (12.0 * large)) / large
             )
-            translated_errors = np.where(
+            information = np.where(
                 shape < NARROW, scipy.special.polygamma(1, shape) - 1.0 / shape, (0.5 + 1.0 / (6.0 * large)) / large**2
             )
             by_shape = fall(x, mean, low) + gap
-            variance = (shape * by_mean**2 + by_shape**2 / translated_errors) / rows[j]
+            variance = (shape * by_mean**2 + by_shape**2 / information) / rows[j]
             out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
 def _gap(plain: Moments, logs: Moments) -> Floats:
     """log(mean) - mean(log), which is 0 for a constant and grows with the spread.
 
-    Where the two are too close to be subtracted, the first terms of its series in the central moments say it:
+    Where the two are too close to be subtracted, it is the first terms of its series in the central moments:
     var(x) / (6 mean²) + var(log x) / 3. Whichever has the smaller error is taken; that of the series shows in how far
     the two variances differ.
     """
@@ -223,7 +234,7 @@ def _shape(gap: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class GammaLikelihood:
+class GammaLikelihood(BaseLikelihood):
     """Shape and mean (mean + mean_low), column by class; the log density is offset + power log x + slope x."""
 
     shape: Floats
@@ -236,10 +247,10 @@ class GammaLikelihood:
 
     @classmethod
     def of(cls, shape: Floats, mean: Floats, low: Floats, varies: Flags, outside: Outside = "refuse") -> Self:
-        """Columns that do not vary say nothing."""
-        says, scale = np.where(varies[:, None], 1.0, 0.0), mean / shape
-        offset = -says * (scipy.special.gammaln(shape) + shape * np.log(scale))
-        return cls(shape, mean, low, says * (shape - 1.0), -says / scale, offset, outside)
+        """Columns that do not vary have no evidence."""
+        used, scale = np.where(varies[:, None], 1.0, 0.0), mean / shape
+        offset = -used * (scipy.special.gammaln(shape) + shape * np.log(scale))
+        return cls(shape, mean, low, used * (shape - 1.0), -used / scale, offset, outside)
 
     @property
     def scale(self) -> Floats:
@@ -252,7 +263,7 @@ class GammaLikelihood:
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
-        positive = np.where(cells > 0, cells, np.nan)
+        positive = POSITIVE.keep(cells)
         plain = np.where(self._narrow, 0.0, weight)
         kernels.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
         for j in np.flatnonzero(self._narrow & (weight != 0.0)):
@@ -261,9 +272,6 @@ class GammaLikelihood:
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)
         if self.outside == "refuse":
             impossible(cells <= 0, weight, slot, out)
-
-    def base(self, cells: Numbers) -> None:
-        return None
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))
@@ -274,6 +282,25 @@ class GammaLikelihood:
     def parameters(self) -> Parameters:
         columns, classes = self.shape.shape
         return Parameters.of_columns([2 * classes] * columns, numbers=columns)
+
+    def cumulative(self, x: Floats, column: int, label: int) -> Floats:
+        shape, scale = self.shape[column, label], self.scale[column, label]
+        return np.asarray(scipy.special.gammainc(shape, np.maximum(x, 0) / scale))
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        """The features are x and log x."""
+
+        def features(j: int) -> Callable[[Numbers], Floats]:
+            def read(cells: Numbers) -> Floats:
+                x = cells[:, j : j + 1].astype(np.float64)
+                return np.concatenate([POSITIVE.keep(x), positive_log(x)], axis=1)
+
+            return read
+
+        return [
+            Terms((name, f"log({name})"), features(j), np.stack([self.slope[j], self.power[j]]), self.offset[j])
+            for j, name in enumerate(names)
+        ]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if np.isnan(cells[row, column]) or (self.outside == "ignore" and cells[row, column] <= 0):

@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import scipy
 
 from deciban import kernels
 from deciban.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
-from deciban.families.bases import ColumnFamily
-from deciban.families.checks import check_amount, refuse_infinite
+from deciban.families.bases import BaseLikelihood, ColumnFamily
+from deciban.families.checks import check_amount
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.spreads import (
     PerClass,
+    Pooled,
     Spread,
     check_no_shrinkage,
     least_variance,
@@ -22,6 +25,8 @@ from deciban.families.spreads import (
     spread_errors,
     vary,
 )
+from deciban.families.support import FINITE, refuse_infinite
+from deciban.families.terms import Terms
 from deciban.statistics import Moments
 from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
@@ -100,6 +105,19 @@ class Gaussian(NormalShaped):
 
     added: float = 0.0
 
+    support = FINITE
+
+    def alternatives(self, numbers: ColumnNumbers | None, others: Sequence[Any]) -> list[Any]:
+        """Without this family where a class never varied: it would be certain of that, and no row left out would
+        contradict it."""
+        suits = numbers is None or numbers.varies_in_classes
+        return [*([self] if suits else []), *others]
+
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
+        pooled = [cls(variance=Pooled())] if numbers.varies_within else []
+        return [*pooled, *([cls()] if numbers.varies_in_classes else [])]
+
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         return Moments.count(cells, labels, weights, classes)
 
@@ -118,7 +136,7 @@ class Gaussian(NormalShaped):
 def add_normal_covariance(
     normal: "Normal", moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Covariance
 ) -> None:
-    """A mean has the variance v/n, a variance 2v²/n, with n of all rows and in all classes alike where it is pooled.
+    """Add the errors of a mean, of variance v/n, and of a variance, of 2v²/n: n are all rows where it is pooled.
 
     At a squared distance q, in units of the variance, the evidence changes by q of the former and (q - 1)/2 of the
     latter, in proportion.
@@ -193,7 +211,7 @@ def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float,
 
 
 @dataclass(frozen=True)
-class Normal:
+class Normal(BaseLikelihood):
     """Normal distributions, column by class: mean centre + mean. A variance of 0 marks a column without evidence.
 
     The log density is offset - ((x - centre - mean) * root)**2.
@@ -208,10 +226,10 @@ class Normal:
 
     @classmethod
     def of(cls, centre: Floats, mean: Floats, variance: Floats, shared: bool = False) -> Self:
-        speaks = variance > 0.0
-        safe = np.where(speaks, np.maximum(variance, 1e-305), 1.0)
-        root = np.where(speaks, np.sqrt(0.5 / safe), 0.0)
-        offset = np.where(speaks, -0.5 * np.log(2.0 * np.pi * safe), 0.0)
+        varies = variance > 0.0
+        safe = np.where(varies, np.maximum(variance, 1e-305), 1.0)
+        root = np.where(varies, np.sqrt(0.5 / safe), 0.0)
+        offset = np.where(varies, -0.5 * np.log(2.0 * np.pi * safe), 0.0)
         return cls(centre, mean, variance, root, offset, shared)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
@@ -219,9 +237,6 @@ class Normal:
         terms = (self.centre, self.mean, self.root, self.offset)
         if not kernels.score_normal(cells, *terms, weight, slot, column, tile, out):
             refuse_infinite(cells)
-
-    def base(self, cells: Numbers) -> None:
-        return None
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         deviation = np.sqrt(self.variance)[:, labels]
@@ -238,6 +253,28 @@ class Normal:
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         return None if np.isnan(cells[row, column]) else self.at(as_written(cells[row, column]), column, label)
+
+    def cumulative(self, x: Floats, column: int, label: int) -> Floats:
+        deviation = np.sqrt(max(float(self.variance[column, label]), 1e-300))
+        return np.asarray(scipy.special.ndtr((x - self.centre[column] - self.mean[column, label]) / deviation))
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        return [self._terms(j, name) for j, name in enumerate(names)]
+
+    def _terms(self, j: int, name: str) -> Terms:
+        """-(x - m)²/2v, without its part in x² where that is the same for every class."""
+        variance, mean, centre = self.variance[j], self.mean[j], self.centre[j]
+        if not (variance > 0.0).all():
+            return Terms.none(variance.size)
+
+        def features(cells: Numbers) -> Floats:
+            return cells[:, j : j + 1].astype(np.float64)
+
+        slope, offset = mean / variance, -(mean**2) / (2.0 * variance)
+        if (variance == variance[0]).all():
+            return Terms((name,), features, slope[None], offset, centre=centre)
+        curve = -1.0 / (2.0 * variance)
+        return Terms((name,), features, slope[None], offset - 0.5 * np.log(variance), curve[:, None, None], centre)
 
     def at(self, x: str, column: int, label: int) -> str:
         """The density at x, as it is written."""

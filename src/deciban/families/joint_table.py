@@ -13,8 +13,8 @@ import pyarrow as pa
 from deciban import kernels
 from deciban.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import BlockFamily
-from deciban.families.categorical import add_share_variance
+from deciban.families.bases import BaseLikelihood, BlockFamily
+from deciban.families.categorical import Categorical, add_share_variance
 from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.leave_one_out import cells_of, score_anew
@@ -67,12 +67,17 @@ class JointTable(BlockFamily):
     unseen: Unseen = "ignore"
     cuts: Cuts = None
 
+    interaction = True
+
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
         for cuts in self.cuts or ():
             if cuts is not None and not all(a < b for a, b in pairwise((-np.inf, *cuts, np.inf))):
                 raise UsageError(f"JointTable(cuts=…): {cuts!r} are not finite numbers that rise")
+
+    def alone(self) -> Categorical:
+        return Categorical()
 
     @property
     def counts(self) -> Hashable:
@@ -156,7 +161,7 @@ class JointTable(BlockFamily):
 
 
 @dataclass(frozen=True)
-class JointTableLikelihood:
+class JointTableLikelihood(BaseLikelihood):
     """P(tuple | class) of the whole tuples; those of other patterns of missing members are made when needed."""
 
     statistic: Tuples
@@ -191,9 +196,6 @@ class JointTableLikelihood:
             found = cells[column][row].as_py()
             raise BadCell(column, row, f"found {found!r}, never seen in training", "or choose unseen='ignore'")
         return codes == -1 if self.unseen == "smooth" else codes < 0
-
-    def base(self, cells: list[pa.Array]) -> None:
-        return None
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         """Tuples that occur, and with smoothing also others: uniformly among all that are possible."""

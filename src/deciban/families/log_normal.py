@@ -1,12 +1,15 @@
 """Amounts above zero whose logarithm is bell-shaped: incomes, prices, concentrations."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers, Numbers
-from deciban.families.checks import Outside, check_outside, impossible, refuse_infinite, refuse_unless
+from deciban.families.bases import BaseLikelihood
+from deciban.families.checks import Outside, check_outside, impossible
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.gaussian import (
     Normal,
@@ -16,11 +19,11 @@ from deciban.families.gaussian import (
     score_normal_left_out,
 )
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
+from deciban.families.spreads import Pooled
+from deciban.families.support import POSITIVE, refuse_infinite
+from deciban.families.terms import Terms
 from deciban.statistics import Moments
 from deciban.text_tables import as_written
-
-POSITIVE = "a number above 0"
-POSITIVE_REMEDY = "use Gaussian() or Binned() for this column, or leave the cell empty"
 
 
 def positive_log(numbers: Numbers) -> Floats:
@@ -68,6 +71,8 @@ class LogNormal(NormalShaped):
 
     outside: Outside = "refuse"
 
+    support = POSITIVE
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_outside(self.outside)
@@ -76,11 +81,16 @@ class LogNormal(NormalShaped):
     def counts(self) -> Hashable:
         return "LogNormal", self.outside
 
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
+        if not numbers.positive:
+            return []
+        pooled = [cls(variance=Pooled(), outside="ignore")] if numbers.varies_within else []
+        return [*pooled, *([cls(outside="ignore")] if numbers.varies_in_classes else [])]
+
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         refuse_infinite(cells)
-        if self.outside == "refuse":
-            refuse_unless(cells > 0, cells, POSITIVE, POSITIVE_REMEDY)
-        return Moments.count(positive_log(cells), labels, weights, classes)
+        return Moments.count(positive_log(POSITIVE.learnable(cells, self.outside)), labels, weights, classes)
 
     def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)
@@ -96,7 +106,7 @@ class LogNormal(NormalShaped):
 
 
 @dataclass(frozen=True)
-class LogNormalLikelihood:
+class LogNormalLikelihood(BaseLikelihood):
     """Normal distributions of log x."""
 
     normal: Normal
@@ -115,12 +125,19 @@ class LogNormalLikelihood:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]
 
     def estimates(self) -> list[Estimated]:
-        """Of the logarithm of the cells."""
+        """The mean and variance of the logarithm of the cells."""
         found = (block.parameters for block in self.normal.estimates())
         return [Estimated({"log_mean": log["mean"], "log_variance": log["variance"]}) for log in found]
 
     def parameters(self) -> Parameters:
         return self.normal.parameters()
+
+    def cumulative(self, x: Floats, column: int, label: int) -> Floats:
+        return self.normal.cumulative(np.log(np.where(x > 0.0, x, 1e-300)), column, label)
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        """The features are logarithms."""
+        return [_of_logs(terms) for terms in self.normal.score_terms([f"log({name})" for name in names])]
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         if cells[row, column] <= 0:
@@ -129,3 +146,8 @@ class LogNormalLikelihood:
             return None
         x = as_written(cells[row, column])
         return f"{self.normal.at(f'log {x}', column, label)} / {x}"
+
+
+def _of_logs(terms: Terms) -> Terms:
+    """Terms of the logarithms of cells, as terms of the cells."""
+    return replace(terms, features=lambda cells: terms.features(positive_log(cells)))

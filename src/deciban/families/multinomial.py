@@ -22,12 +22,15 @@ from deciban.arrays import (
     log,
 )
 from deciban.errors import BadCell
-from deciban.families.bases import BlockFamily
-from deciban.families.checks import Alpha, as_alpha, check_alpha, refuse_stored
+from deciban.families.bases import BaseLikelihood, BlockFamily
+from deciban.families.checks import Alpha, as_alpha, check_alpha
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.leave_one_out import cells_of, score_anew
+from deciban.families.poisson import Poisson
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.smoothing import draw_counts, fraction, smoothed
+from deciban.families.support import AMOUNTS
+from deciban.families.terms import Terms
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 from deciban.text_tables import digits
@@ -41,8 +44,7 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     stored = cells if isinstance(cells, np.ndarray) else cells.stored
     if kernels.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
         return cells
-    expected = "a count: not negative, not infinite (Negative values in data passed to a count family)"
-    refuse_stored((stored >= 0) & (stored < np.inf), cells, expected, "use Gaussian() for this column")
+    AMOUNTS.refuse_others(cells)
     cut = np.minimum(stored, TOO_LARGE)
     return cut if isinstance(cells, np.ndarray) else cells.with_values(cut)
 
@@ -55,8 +57,10 @@ def _as_words(cells: Amounts) -> tuple[Any, Floats]:
 
 
 def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, out: Floats) -> None:
-    """Add to out[row, class] the variance of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n; `counts` are
-    class by column, a weight may be of each row."""
+    """Add to out[row, class] the variance of x1 log p1 + x2 log p2 + ...: sum of x²/k less (sum of x)²/n.
+
+    counts: class by column. weight: of all rows, or one for each.
+    """
     words, length = _as_words(cells)
     added = counts + np.maximum(as_alpha(alpha), 1e-3)
     out += weight**2 * np.maximum(words.power(2) @ (1.0 / added).T - length**2 / added.sum(axis=1), 0.0)
@@ -65,7 +69,7 @@ def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: f
 def add_complement_covariance(
     counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, size: Floats, out: Covariance
 ) -> None:
-    """The same for the shares among all other classes: two classes have the errors of the third ones in common.
+    """Add the errors of shares among all other classes, which two classes share as far as they are of third ones.
 
     The evidence of each class is divided by its `size`, which is held fixed. By the count of a word in a third class,
     whose variance is that count, the evidence of a class changes by (amount of the word) / (count among the others)
@@ -112,6 +116,10 @@ class AmountsFamily(BlockFamily):
 
     absorbs = True
     counts = "amounts"
+    support = AMOUNTS
+
+    def alone(self) -> Poisson:
+        return Poisson(alpha=1.0, outside="ignore")
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Amounts:
         return read_amounts(batch, columns)
@@ -123,11 +131,21 @@ class AmountsFamily(BlockFamily):
         return Totals.count(cells, labels, weights, classes)
 
 
-def _of_words(statistic: Totals) -> Parameters:
-    """The shares of all words but one, of those that occur."""
+def _word_parameters(statistic: Totals) -> Parameters:
+    """How many shares had to be learned: those of all words that occur but one."""
     words, classes = int(statistic.present.any(axis=0).sum()), len(statistic.total)
     each = classes * max(words - 1, 0)
     return Parameters((each,), each, numbers=words)
+
+
+def _amount_terms(names: Sequence[str], slope: Floats) -> Terms:
+    """The terms of amounts times their slope; a missing amount counts as 0."""
+
+    def amounts(cells: Amounts) -> Floats:
+        dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
+        return np.nan_to_num(dense.astype(np.float64))
+
+    return Terms(tuple(names), amounts, slope, np.zeros(slope.shape[1]))
 
 
 def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers, out: Floats) -> None:
@@ -150,14 +168,14 @@ def amounts_left_out(
     rows: LeftOut,
     slot: Integers,
     out: Floats,
+    by_others: bool = False,
+    normed: bool = False,
 ) -> None:
-    """Score each row by the shares of words among the other rows.
+    """Score each row by the shares of words among the other rows; `by_others`, those of the other classes.
 
-    Weights that were normed, a column that only this row has, and a class without other rows are counted anew.
+    Weights that were `normed`, a column that only this row has, and a class without other rows are counted anew.
     """
     words = SparseRows.of(scipy.sparse.csr_array(cells)) if isinstance(cells, np.ndarray) else cells
-    others = isinstance(family, Complement)
-    normed = isinstance(family, Complement) and family.norm
     weight = statistic.present.max(axis=1)
     lonely = statistic.present.sum(axis=0) <= rows.removed.max(initial=0.0)
     anew = (rows.removed > 0.0) & (normed | lonely.any() | (weight[rows.labels] <= rows.removed * (1.0 + 1e-9)))
@@ -169,7 +187,9 @@ def amounts_left_out(
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
     sums = by_class.sum(axis=0)
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
-    kernels.left_out_linear(*arrays, some.labels, some.removed, by_class, sums, alpha, added, others, table, part[:, 0])
+    kernels.left_out_linear(
+        *arrays, some.labels, some.removed, by_class, sums, alpha, added, by_others, table, part[:, 0]
+    )
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))
@@ -219,7 +239,7 @@ class Multinomial(AmountsFamily):
         check_alpha(self.alpha)
 
     def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
-        seen = np.asarray(statistic.present.any(axis=0))  # a word that no row speaks of is not in the vocabulary
+        seen = np.asarray(statistic.present.any(axis=0))  # a word that is missing in all rows is not in the vocabulary
         share = np.where(seen, smoothed(statistic.total, as_alpha(self.alpha), float(seen.sum())), 0.0).T.copy()
         log_share = np.where(seen[:, None], log(share), 0.0)
         return MultinomialLikelihood(share, log_share, statistic, self.alpha)
@@ -232,7 +252,7 @@ class Multinomial(AmountsFamily):
 
 
 @dataclass(frozen=True)
-class MultinomialLikelihood:
+class MultinomialLikelihood(BaseLikelihood):
     """P(word | class), column by class, and its logarithm."""
 
     share: Floats
@@ -270,7 +290,10 @@ class MultinomialLikelihood:
         return [Estimated({"probability": np.ascontiguousarray(self.share.T)})]
 
     def parameters(self) -> Parameters:
-        return _of_words(self.statistic)
+        return _word_parameters(self.statistic)
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        return [_amount_terms(names, self.log_share)]
 
     def _fraction(self, totals: Floats, word: int) -> str:
         if isinstance(self.alpha, tuple):
@@ -337,7 +360,8 @@ class Complement(AmountsFamily):
 
     def score_left_out(self, statistic: Totals, cells: Amounts, rows: LeftOut, slot: Integers, out: Floats) -> None:
         others = statistic.total.sum(axis=0) - statistic.total
-        amounts_left_out(self, statistic, others, self.estimate(statistic).weight, cells, rows, slot, out)
+        table = self.estimate(statistic).weight
+        amounts_left_out(self, statistic, others, table, cells, rows, slot, out, by_others=True, normed=self.norm)
 
     def add_covariance(self, whole: Any, statistic: Totals, cells: Amounts, weight: Floats, out: Covariance) -> None:
         size = np.ones(len(statistic.total))
@@ -347,7 +371,7 @@ class Complement(AmountsFamily):
 
 
 @dataclass(frozen=True)
-class ComplementScore:
+class ComplementScore(BaseLikelihood):
     """What each occurrence of a word adds to the score of a class, column by class."""
 
     weight: Floats
@@ -360,9 +384,6 @@ class ComplementScore:
     def _slope(self) -> Floats:
         return in_lanes(self.weight)
 
-    def base(self, cells: Amounts) -> None:
-        return None
-
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")
 
@@ -370,7 +391,10 @@ class ComplementScore:
         return [Estimated({"score": np.ascontiguousarray(self.weight.T)})]
 
     def parameters(self) -> Parameters:
-        return _of_words(self.statistic)
+        return _word_parameters(self.statistic)
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        return [_amount_terms(names, self.weight)]
 
     def formula(self, cells: Amounts, row: int, column: int, label: int) -> str:
         return "exp(score), how little the other classes use these words"

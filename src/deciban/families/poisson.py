@@ -2,33 +2,27 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Self
 
 import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import LARGEST, Codes, Flags, Floats, Integers, Numbers, log
-from deciban.families.bases import ColumnFamily
-from deciban.families.checks import Outside, check_amount, check_outside, impossible, refuse_infinite, refuse_unless
+from deciban.arrays import LARGEST, Codes, Floats, Integers, Numbers, log
+from deciban.families.bases import BaseLikelihood, ColumnFamily
+from deciban.families.checks import Outside, check_amount, check_outside, impossible
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.smoothing import draw_counts
+from deciban.families.support import COUNTS, refuse_infinite
+from deciban.families.terms import Terms
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
 from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
-
-
-def _whole(numbers: Numbers) -> Flags:
-    """Where a cell is 0, 1, 2, ..."""
-    return np.asarray((numbers >= 0) & (numbers == np.floor(numbers)))
-
-
-def _counts_alone(numbers: Numbers) -> Numbers:
-    """The cells, those that are no counts missing."""
-    whole = _whole(numbers)
-    return numbers if whole.all() else np.where(whole, numbers, np.nan)
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +64,8 @@ class Poisson(ColumnFamily):
     alpha: float = 0.0
     outside: Outside = "refuse"
 
+    support = COUNTS
+
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
         check_outside(self.outside)
@@ -77,6 +73,10 @@ class Poisson(ColumnFamily):
     @property
     def counts(self) -> Hashable:
         return "Poisson", self.outside
+
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
+        return [cls(alpha=1.0, outside="ignore")] if numbers.counts else []
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -86,11 +86,7 @@ class Poisson(ColumnFamily):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
         refuse_too_large(cells)
-        if self.outside == "refuse":
-            refuse_unless(_whole(cells), cells, "a count 0, 1, 2, ...", "use Gamma() or Gaussian() for this column")
-        else:
-            cells = _counts_alone(cells)
-        return Totals.count(cells, labels, weights, classes)
+        return Totals.count(COUNTS.learnable(cells, self.outside), labels, weights, classes)
 
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
         rate = self._rates(statistic.total, statistic.present, axis=0).T
@@ -108,7 +104,7 @@ class Poisson(ColumnFamily):
 
     def score_left_out(self, statistic: Totals, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats) -> None:
         own = np.arange(len(statistic.total)) == rows.labels[:, None]
-        cells = _counts_alone(cells)
+        cells = COUNTS.keep(cells)
         for j in range(cells.shape[1]):
             x = cells[:, j].astype(np.float64)
             there = np.flatnonzero(~np.isnan(x))
@@ -126,9 +122,9 @@ class Poisson(ColumnFamily):
     def add_covariance(
         self, whole: "PoissonLikelihood", statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
-        """A rate r has the variance r/n."""
+        """Add the errors of the rates: a rate r has the variance r/n."""
         rate, rows = whole.rate, np.maximum(statistic.present.T + self.alpha, 0.5)
-        numbers = _counts_alone(cells)
+        numbers = COUNTS.keep(cells)
         for j in np.flatnonzero((weight != 0.0) & statistic.total.any(axis=0)):
             safe = np.maximum(rate[j], 1e-3 / rows[j])
             x = numbers[:, j, None].astype(np.float64)
@@ -137,7 +133,7 @@ class Poisson(ColumnFamily):
 
 
 @dataclass(frozen=True)
-class PoissonLikelihood:
+class PoissonLikelihood(BaseLikelihood):
     """Rates, column by class, and their logarithms."""
 
     rate: Floats
@@ -147,12 +143,14 @@ class PoissonLikelihood:
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
         if self.outside == "ignore":
-            cells = _counts_alone(cells)
+            cells = COUNTS.keep(cells)
         kernels.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
-        impossible(~_whole(cells) & ~np.isnan(cells), weight, slot, out)
+        impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
-        return -np.asarray(scipy.special.gammaln(np.where(_whole(cells), np.minimum(cells, LARGEST), 0.0) + 1.0))
+        return -np.asarray(
+            scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, LARGEST), 0.0) + 1.0)
+        )
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(draw_counts(self.rate[:, labels], rng))
@@ -164,7 +162,18 @@ class PoissonLikelihood:
         columns, classes = self.rate.shape
         return Parameters.of_columns([classes] * columns, numbers=columns)
 
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        return [
+            Terms((name,), partial(_counts_in, j), self.log_rate[j][None], -self.rate[j])
+            for j, name in enumerate(names)
+        ]
+
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
-        if np.isnan(cells[row, column]) or (self.outside == "ignore" and not _whole(cells[row, column])):
+        if np.isnan(cells[row, column]) or (self.outside == "ignore" and not COUNTS.contains(cells[row, column])):
             return None
         return f"Poisson({as_written(cells[row, column])}; mean {digits(self.rate[column, label])})"
+
+
+def _counts_in(column: int, cells: Numbers) -> Floats:
+    """The counts in a column, as a feature; NaN for other numbers."""
+    return np.asarray(COUNTS.keep(cells[:, column : column + 1]), dtype=np.float64)

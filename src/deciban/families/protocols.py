@@ -1,4 +1,4 @@
-"""The contract of a family."""
+"""The contract of a family and of its likelihood: what the rest of the program asks them."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,17 +7,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from deciban.arrays import Codes, Flags, Floats, Integers
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.support import Support
+from deciban.families.terms import Terms
 from deciban.tables.readable import Readable
 
 Sampled = Any  # an Arrow array or a NumPy array
 
 
 class Likelihood(Protocol):
-    """What a family has estimated: log P(cells | class) for the columns of one part of the model."""
+    """What a family has estimated: log P(cells | class) for the columns of one group of the model.
+
+    Each column is a block, or all of them are one. `BaseLikelihood` has defaults for what not every one can answer.
+    """
 
     def score(self, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
-        """Add weight[b] * (evidence of block b) to out[row, slot[b], class], for the blocks of this part."""
+        """Add weight[b] * (evidence of block b) to out[row, slot[b], class], for the blocks of this group."""
         ...
 
     def base(self, cells: Any) -> Floats | None:
@@ -37,16 +43,33 @@ class Likelihood(Protocol):
         ...
 
     def formula(self, cells: Any, row: int, column: int, label: int) -> str | None:
-        """How P(cell | class) was found, as one would write it on a blackboard; None where a cell says nothing."""
+        """How P(cell | class) was found, as one would write it on a blackboard; None where a cell is no evidence."""
+        ...
+
+    def score_terms(self, names: Sequence[str]) -> Sequence[Terms] | None:
+        """The evidence of each block as weights times features, given the names of the columns; None where the family
+        has no linear or quadratic form."""
+        ...
+
+    def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
+        """P(cell < x | class) for cells of one column; None where that is no continuous distribution of a given shape,
+        which cells can be tested against."""
+        ...
+
+    def known_values(self) -> Sequence[Any] | None:
+        """The values of each column that evidence is known for; None where any value has evidence."""
         ...
 
 
 class Family(Protocol):
-    """How the cells of a column (or of a block of columns) are distributed within each class."""
+    """How the cells of a column (or of a block of columns) are distributed within each class.
+
+    `ColumnFamily` and `BlockFamily` have defaults for what most families answer alike.
+    """
 
     @property
     def joint(self) -> bool:
-        """Whether all columns of a part form one block; if not, each is a block of its own."""
+        """Whether all columns of a group form one block; if not, each is a block of its own."""
         ...
 
     @property
@@ -62,6 +85,36 @@ class Family(Protocol):
     @property
     def ordered(self) -> bool:
         """Whether the order of the columns matters: a parameter has a part for each of them."""
+        ...
+
+    @property
+    def interaction(self) -> bool:
+        """Whether a block of it beside the columns alone adds how these interact, and weighs nothing unless it helps;
+        if not, the block is another model of all its columns."""
+        ...
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether the cells are texts, of which words are counted."""
+        ...
+
+    @property
+    def support(self) -> Support:
+        """The cells that can be learned; samples lie in it."""
+        ...
+
+    def alone(self) -> "Family":
+        """The family of one column of a block by itself."""
+        ...
+
+    def alternatives(self, numbers: ColumnNumbers | None, others: Sequence["Family"]) -> list["Family"]:
+        """What tuning tries for a column that was inferred to be of this family, this one first unless it does not
+        suit. `numbers` are those of the column, if it has any, and `others` the families that are `suited_to` them."""
+        ...
+
+    @classmethod
+    def suited_to(cls, numbers: ColumnNumbers) -> Sequence["Family"]:
+        """The families of this type that tuning may try for a column of such numbers, whatever was inferred."""
         ...
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Any:
@@ -85,9 +138,9 @@ class Family(Protocol):
         ...
 
     def add_covariance(self, whole: Any, statistic: Any, cells: Any, weight: Floats, out: "Covariance") -> None:
-        """Add weight[b]**2 times the covariance that the evidence of each block has between the classes, because what
-        it was estimated from is a sample: by the delta method. `whole` is what `estimate` makes of the statistic. What
-        classes have estimated apart adds to `out.own` alone."""
+        """Add weight[b]**2 times the covariance between classes of the evidence of each block, which errs because the
+        statistic is of a sample; by the delta method. `whole` is what `estimate` makes of the statistic. Errors that
+        classes do not share add to `out.own` alone."""
         ...
 
 
@@ -137,7 +190,7 @@ def by_pattern(missing: Flags) -> Iterator[tuple[Flags, Integers]]:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows that were counted, each to be scored without itself: its class, and the weight of it that is taken out."""
+    """Rows that were counted, each to be scored without itself: its class, and the weight of it that is removed."""
 
     labels: Codes
     removed: Floats

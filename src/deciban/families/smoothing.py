@@ -5,7 +5,7 @@ import numpy as np
 from deciban.arrays import Floats, Integers, Numbers
 from deciban.text_tables import digits
 
-# Whole numbers beyond are not told apart by a double; a Poisson distribution is then normal to its last digit.
+# Doubles do not tell whole numbers beyond this apart; a Poisson distribution is then normal to its last digit.
 LARGEST_RATE = 2.0**53
 
 

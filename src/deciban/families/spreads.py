@@ -183,7 +183,7 @@ def spread_errors(spread: Spread, rows: Floats, variance: Floats) -> Floats:
 
 
 def vary(variance: Floats, mean: Floats) -> Flags:
-    """Whether columns of this overall variance and mean vary; a constant column says nothing.
+    """Whether columns of this overall variance and mean vary; a constant column is no evidence.
 
     What is left of rounding is no variance: doubles that differ at all do so by more than 1e-24 of their size. Below
     1e-290 the inverse of a variance would overflow.

@@ -10,4 +10,19 @@ from deciban.statistics.tuples import Tuples
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import Words
 
-__all__ = ["Bins", "Combined", "Levels", "Moments", "Scatter", "Statistic", "Totals", "Tuples", "Vocabulary", "Words"]
+# The kinds of counts that a model may hold.
+STATISTICS = (Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words)
+
+__all__ = [
+    "STATISTICS",
+    "Bins",
+    "Combined",
+    "Levels",
+    "Moments",
+    "Scatter",
+    "Statistic",
+    "Totals",
+    "Tuples",
+    "Vocabulary",
+    "Words",
+]

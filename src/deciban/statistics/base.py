@@ -1,7 +1,7 @@
 """What every statistic can do."""
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -73,23 +73,32 @@ def checked_scatter(
     return np.where(left <= np.maximum(rounding_error, 1e-25 * before), 0.0, left)
 
 
+First = TypeVar("First", bound=Statistic)
+Second = TypeVar("Second", bound=Statistic)
+
+
 @dataclass(frozen=True)
-class Combined:
-    """Several statistics of the same rows and columns, side by side."""
+class Combined(Generic[First, Second]):
+    """Two statistics of the same rows and columns, side by side."""
 
-    parts: tuple[Statistic, ...]
+    parts: tuple[First, Second]
 
-    def merge(self, other: Self) -> "Combined":
-        return Combined(tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
+    def merge(self, other: Self) -> "Combined[First, Second]":
+        (a, b), (other_a, other_b) = self.parts, other.parts
+        return Combined((a.merge(other_a), b.merge(other_b)))
 
-    def remove(self, other: Self) -> "Combined":
-        return Combined(tuple(a.remove(b) for a, b in zip(self.parts, other.parts, strict=True)))
+    def remove(self, other: Self) -> "Combined[First, Second]":
+        (a, b), (other_a, other_b) = self.parts, other.parts
+        return Combined((a.remove(other_a), b.remove(other_b)))
 
-    def scale(self, factor: float) -> "Combined":
-        return Combined(tuple(a.scale(factor) for a in self.parts))
+    def scale(self, factor: float) -> "Combined[First, Second]":
+        a, b = self.parts
+        return Combined((a.scale(factor), b.scale(factor)))
 
-    def place_classes(self, positions: Integers, size: int) -> "Combined":
-        return Combined(tuple(a.place_classes(positions, size) for a in self.parts))
+    def place_classes(self, positions: Integers, size: int) -> "Combined[First, Second]":
+        a, b = self.parts
+        return Combined((a.place_classes(positions, size), b.place_classes(positions, size)))
 
-    def place_columns(self, positions: Integers, size: int) -> "Combined":
-        return Combined(tuple(a.place_columns(positions, size) for a in self.parts))
+    def place_columns(self, positions: Integers, size: int) -> "Combined[First, Second]":
+        a, b = self.parts
+        return Combined((a.place_columns(positions, size), b.place_columns(positions, size)))

@@ -223,9 +223,8 @@ def _check_words(words: Vocabulary, buckets: int) -> None:
     require(all(bucket_number(words[k]) < buckets for k in range(words.rare)), "a bucket of rare words is none")
 
 
-@check_statistic.register
-def _(statistic: Combined, template: Combined, classes: int) -> None:
-    require(len(statistic.parts) == len(template.parts), "a statistic is missing")
+@check_statistic.register(Combined)
+def _(statistic: Combined[Any, Any], template: Combined[Any, Any], classes: int) -> None:
     for part, model in zip(statistic.parts, template.parts, strict=True):
         require(type(part) is type(model), f"a {type(part).__name__} stands for a {type(model).__name__}")
         check_statistic(part, model, classes)

@@ -10,35 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import date, datetime, time
 from types import UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban import families
 from deciban.arrays import SparseRows
 from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
+from deciban.families import FAMILIES, SPREADS, Family
 from deciban.fitted import Origin
 from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
 from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema
-from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Statistic, Totals, Tuples, Vocabulary, Words
+from deciban.statistics import STATISTICS, Bins, Combined, Scatter, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
 from deciban.tables.cell_formats import CellHabits
 from deciban.tune.families import Choice
 from deciban.tune.tuning import Tuning
-
-FAMILIES = (
-    *(families.Bernoulli, families.Binned, families.Categorical, families.Complement, families.Gamma),
-    *(families.Gaussian, families.JointGaussian, families.JointTable, families.LogNormal, families.Multinomial),
-    *(families.Poisson, families.Text),
-)
-SPREADS = (families.PerClass, families.Pooled, families.Shrunk)
-STATISTICS = (Bins, Levels, Moments, Scatter, Combined, Totals, Tuples, Words)
 
 # What files call types and fields that have other names by now.
 STORED_NAMES: dict[type[Any], str] = {ColumnGroup: "Part", Bins: "Cells", Combined: "Several", CellHabits: "Habit"}
@@ -246,6 +238,8 @@ def conforms(value: Any, hint: Any) -> bool:
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
+    if isinstance(hint, TypeVar):
+        return conforms(value, hint.__bound__)
     if origin in (Union, UnionType):
         return any(conforms(value, one) for one in inner)
     if origin is Literal:
@@ -265,7 +259,7 @@ def conforms(value: Any, hint: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    if hint is families.Family:
+    if hint is Family:
         return isinstance(value, FAMILIES)
     if hint is Statistic:
         return isinstance(value, STATISTICS)

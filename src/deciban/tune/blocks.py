@@ -1,4 +1,4 @@
-"""Columns that speak together: joint Gaussians, and tables of two."""
+"""The choice of columns to model together: joint Gaussians, and tables of two columns."""
 
 from itertools import combinations
 from typing import Any
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.arrays import Codes, Floats
-from deciban.families import Bernoulli, Categorical, Gaussian, JointGaussian, JointTable
+from deciban.families import JointGaussian, JointTable
 from deciban.families.spreads import Pooled, Shrunk
 from deciban.posterior import log_normalize
 from deciban.schema.reasons import ChosenBy, Reason
@@ -26,7 +26,7 @@ SHRINKAGE_WORK = 2e7
 
 # Pairs of columns: how many of the best columns are paired, how many levels they may have, their smoothing, how many
 # pairs join at a time and how often, and what log-likelihood each must promise.
-PAIRED_COLUMNS, PAIRED_LEVELS, PAIR_ALPHA, PAIRS_A_ROUND, ROUNDS, LEAST_GAIN = 24, 16, 0.5, 6, 6, 4.0
+PAIRED_COLUMNS, PAIRED_LEVELS, PAIR_ALPHA, PAIRS_A_ROUND, ROUNDS, LEAST_PAIR_GAIN = 24, 16, 0.5, 6, 6, 4.0
 MOST_PAIRS = PAIRS_A_ROUND * ROUNDS
 
 POOLED = tuple(JointGaussian(Pooled(shrinkage=share)) for share in (0.002, 0.02, 0.2))
@@ -40,7 +40,7 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     columns = [
         column
         for group in base.groups
-        if isinstance(group.family, Gaussian | Categorical | Bernoulli)
+        if not group.family.joint
         for column in group.inferred_columns
         if is_number(rows.table, column)
     ]
@@ -73,7 +73,7 @@ def _joins(rows: Rows, column: int) -> bool:
 
 
 def choose_pairs(rows: Rows, base: Schema, scored: list[ScoredGroup], losses: dict[str, float]) -> list[ScoredGroup]:
-    """Tables of two columns, as long as they promise to add to what the others say."""
+    """Tables of two columns, as long as they promise to add to the evidence of the others."""
     known = [column for column in range(base.width) if base.column_name(column) in losses]
     best = sorted(known, key=lambda column: losses[base.column_name(column)])
     bins = int(np.clip((rows.total / 2.0) ** (1.0 / 3.0), 4, PAIRED_LEVELS))
@@ -100,7 +100,7 @@ def choose_pairs(rows: Rows, base: Schema, scored: list[ScoredGroup], losses: di
         score = np.einsum("nbk,b->nk", evidence, weights) + rows.log_prior + bias
         posterior, _ = log_normalize(score, rows.log_prior)
         gains = np.array([pair_gain(codes[:, a], sizes[a], codes[:, b], sizes[b], rows, posterior) for a, b in pairs])
-        found = [k for k in np.argsort(-gains)[:PAIRS_A_ROUND] if gains[k] > LEAST_GAIN]
+        found = [k for k in np.argsort(-gains)[:PAIRS_A_ROUND] if gains[k] > LEAST_PAIR_GAIN]
         if not found:
             break
         for k in found:

@@ -1,22 +1,13 @@
-"""The family that each column speaks by."""
+"""The choice of a family for each column."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.families import (
-    Binned,
-    Categorical,
-    Family,
-    Gamma,
-    Gaussian,
-    LogNormal,
-    Poisson,
-    Text,
-)
-from deciban.families.spreads import Pooled
+from deciban.families import FAMILIES, Family
+from deciban.families.column_numbers import ColumnNumbers
 from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics import Moments
@@ -25,13 +16,13 @@ from deciban.tune.rows import Rows, is_number, left_out_evidence, measure_of
 # What another family than the inferred one must gain in log-likelihood to be worth the change.
 CHANGE_NATS = 1.0
 
-# A class whose variance in a column is below this share of the column's has shown no spread there.
+# A class whose variance in a column is below this share of the column's does not vary there.
 LEAST_SPREAD = 1e-3
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The family a column speaks by, and those it was preferred to, each with its leave-one-out log-loss alone."""
+    """The family chosen for a column, and those it was preferred to, each with its leave-one-out log-loss alone."""
 
     column: str
     family: Family
@@ -61,20 +52,20 @@ class Choice:
 
 @dataclass(frozen=True)
 class ScoredGroup:
-    """A part with the evidence of its blocks."""
+    """A column group with the evidence of its blocks."""
 
     group: ColumnGroup
     evidence: Floats
 
 
 def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
-    """The parts of the base but texts, each inferred column with the family that has the least log-loss by itself."""
+    """The groups of the base but texts, each inferred column with the family that has the least log-loss alone."""
     options: dict[Family, list[int]] = {}
     inferred_as: dict[int, Family] = {}
     kept = []
     for group in base.groups:
-        if isinstance(group.family, Text):
-            continue  # they are chosen for in another way
+        if group.family.holds_texts:
+            continue  # see choose_texts
         inferred = [] if group.family.joint else group.inferred_columns
         inferred_as.update(dict.fromkeys(inferred, group.family))
         for column in inferred:
@@ -109,46 +100,23 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
 
 
 def candidates(family: Family, rows: Rows, column: int) -> list[Family]:
-    """The families that may suit a column that was inferred to be of this one; that one first."""
-    table = rows.table
-    others: list[Family] = []
-    dropped: Family | None = None
-    if isinstance(family, Categorical) and family.unseen == "error":
-        return [family, *(replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0) if alpha != family.alpha)]
-    if isinstance(family, Categorical):
-        others += [replace(family, alpha=alpha) for alpha in (0.1, 0.5, 1.0)]
-    if isinstance(family, Gaussian | Categorical) and is_number(table, column):
-        cells = np.asarray(table.numbers([column])[:, 0], dtype=np.float64)
-        cells = cells[~np.isnan(cells)]
-        values = np.unique(cells)
-        if values.size < 2:
-            return [family]
-        own, pooled = least_spread(rows, column)
-        if pooled:
-            others.append(Gaussian(variance=Pooled()))
-        if own:
-            others.append(Gaussian())
-        elif isinstance(family, Gaussian):
-            dropped = family
-        others += [Binned(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(rows.total / 8, 4)]
-        measure = measure_of(table, column)
-        if measure != "position" and values[0] > 0.0 and pooled:
-            others.append(LogNormal(variance=Pooled(), outside="ignore"))
-        if measure != "position" and values[0] > 0.0 and own:
-            others += [LogNormal(outside="ignore"), Gamma(outside="ignore")]
-        whole = values[0] >= 0.0 and values[-1] < 1e6 and (values == np.floor(values)).all()
-        if measure == "number" and whole:
-            others.append(Poisson(alpha=1.0, outside="ignore"))
-        if values.size <= min(30, rows.total / 4):
-            others += [Categorical(alpha=alpha) for alpha in (0.5, 1.0)]
-    return [option for option in dict.fromkeys([family, *others]) if option is not dropped]
+    """The families that may suit a column that was inferred to be of this one; that one first, if it does."""
+    numbers = numbers_of(rows, column) if is_number(rows.table, column) else None
+    if numbers is not None and numbers.values.size < 2:
+        return [family]
+    others = [other for kind in FAMILIES for other in kind.suited_to(numbers)] if numbers is not None else []
+    return list(dict.fromkeys(family.alternatives(numbers, others)))
+
+
+def numbers_of(rows: Rows, column: int) -> ColumnNumbers:
+    """The numbers of a column, as families ask for them."""
+    cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
+    values = np.unique(cells[~np.isnan(cells)])
+    return ColumnNumbers(values, rows.total, measure_of(rows.table, column), *least_spread(rows, column))
 
 
 def least_spread(rows: Rows, column: int, few: float = np.inf) -> tuple[bool, bool]:
-    """Whether every class (of less than `few` rows) spreads in a column, and whether the classes together do.
-
-    Where a class never varied, a bell shape is certain that it never will; no row left out contradicts it.
-    """
+    """Whether every class (of less than `few` rows) varies in a column, and whether the classes together do."""
     cells = np.asarray(rows.table.numbers([column]), dtype=np.float64)
     moments = Moments.count(cells, rows.labels, rows.weights, rows.classes)
     overall = float(moments.over_classes().variance()[0, 0])

@@ -1,8 +1,8 @@
-"""Rows to tune on, and what they say without themselves."""
+"""Rows to tune on, and the evidence of each by what is counted of the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from deciban.arrays import CORES, Codes, Floats, log
 from deciban.counts import Counts
 from deciban.families import Family
+from deciban.families.column_numbers import Measure
 from deciban.families.leave_one_out import cells_of
 from deciban.families.protocols import LeftOut
 from deciban.parallel import map_in_threads
@@ -40,7 +41,7 @@ class Rows:
 
     @classmethod
     def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, most: int) -> "Rows":
-        """The rows that have a label and a weight, or as many of them as are to be looked at, drawn by lot."""
+        """The rows that have a label and a weight, or a random sample of `most` of them."""
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         share = np.bincount(labels[usable], every[usable], classes)
@@ -96,7 +97,7 @@ class Rows:
 
 
 def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counted: dict[Any, Any]) -> Floats:
-    """The evidence of each row by what the other rows count; `counted` remembers what was."""
+    """The evidence of each row by the statistic of the other rows; `counted` keeps statistics for the next family."""
     cells = family.read(rows.table, columns)
     key = family.counts, tuple(columns)
     if key not in counted:
@@ -119,15 +120,15 @@ def left_out_evidence(rows: Rows, family: Family, columns: Sequence[int], counte
 
 
 def is_number(table: Table, column: int) -> bool:
+    """Whether a column holds numbers, dates or times."""
     if isinstance(table, SparseMatrix):
         return False
     cells = table.values([column])
     return is_numeric(cells[0].type) if isinstance(cells, list) else True
 
 
-def measure_of(table: Table, column: int) -> Literal["number", "amount", "position"]:
-    """What the numbers of a column are: dates and times are positions, whose zero is a convention, and durations are
-    amounts, whose unit is one; neither are counts."""
+def measure_of(table: Table, column: int) -> Measure:
+    """What the numbers of a column measure."""
     cells = table.values([column])
     if not isinstance(cells, list) or not pa.types.is_temporal(cells[0].type):
         return "number"

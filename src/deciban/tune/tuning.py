@@ -1,7 +1,7 @@
-"""Tuning by leave-one-out: the family of each column, the columns that speak together, the weight of each block.
+"""Tuning by leave-one-out: the family of each column, the columns modelled together, the weight of each block.
 
 Rows are scored by what is counted without them, so that a choice is judged by rows it has not seen. Counts do not
-depend on any of it: a choice says which statistics are kept beside those of plain Bayes, and how all are heard.
+depend on any of it: a choice is which statistics are kept beside those of plain Bayes, and how all are weighed.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,6 @@ import numpy as np
 from deciban.arrays import Floats, Integers
 from deciban.counts import Counts, column_places
 from deciban.errors import BadCell, DataError
-from deciban.families import JointGaussian
 from deciban.families.protocols import LeftOut
 from deciban.model import Model, estimate
 from deciban.parallel import one_blas_thread
@@ -28,17 +27,17 @@ from deciban.tune.rows import FEWEST_ROWS, Rows
 from deciban.tune.texts import choose_texts
 from deciban.tune.weights import learn_weights, left_out_figures
 
-# No more rows than this are looked at, fewer where they have much to say.
-MOST_ROWS = 6_000
-MOST_EVIDENCE = 1 << 23
+# No more rows than this are tuned on, and no more numbers of evidence.
+MOST_ROWS_TUNED = 6_000
+MOST_EVIDENCE_TUNED = 1 << 23
 
 # With more blocks than this all of them share one weight.
-MOST_BLOCKS = 500
+MOST_BLOCKS_WEIGHED = 500
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The parts that are heard, the weight of each of their blocks, the bias of each class, and how they were found.
+    """The column groups in use, the weight of each of their blocks, the bias of each class, and how they were found.
 
     `stale`: the counts have changed since.
     `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
@@ -57,15 +56,16 @@ class Tuning:
 
     @property
     def weight_groups(self) -> Integers:
-        """The group of each block: all single columns, each joint Gaussian beside them; -1 for tables beside them."""
+        """The group of each block: one for all columns alone, one for each other model of the columns together; -1 for
+        interactions, whose weights are drawn to 0."""
         groups = np.zeros(len(self.schema.block_names), dtype=np.int64)
         auxiliary = 0
         for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
-            if group.auxiliary and isinstance(group.family, JointGaussian):
+            if group.auxiliary and group.family.interaction:
+                groups[slot] = -1
+            elif group.auxiliary:
                 auxiliary += 1
                 groups[slot] = auxiliary
-            elif group.auxiliary:
-                groups[slot] = -1
         return groups
 
     @classmethod
@@ -91,7 +91,7 @@ class Tuning:
     def after(self, counts: Counts, classes: Any) -> "Tuning":
         """The same, marked stale, for counts that have changed; `classes` are those of the bias.
 
-        What is not counted any more is dropped: a column then speaks by its plain family with the weight it had. New
+        What is not counted any more is dropped: a column then takes its plain family with the weight it had. New
         columns have the mean weight of the others.
         """
         place = column_places(self.schema, counts.schema)
@@ -168,7 +168,7 @@ def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, 
     if present.classes < 2 or rows.total < FEWEST_ROWS:
         few = "one class" if present.classes == 1 else counted(rows.total, "row")
         return replace(plain, note=f"plain Bayes: {few} cannot be tuned on")
-    if blocks > MOST_BLOCKS:
+    if blocks > MOST_BLOCKS_WEIGHED:
         return replace(plain, shared_weight=True, note=f"one weight for all {blocks} blocks")
     try:
         with progress("tuning", "candidates") as advance:
@@ -196,7 +196,7 @@ def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
 def relearn_weights(
     tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
 ) -> Tuning:
-    """The same parts with weights learned anew from these rows."""
+    """The same groups with weights learned anew from these rows."""
     classes = labels.classes.size
     rows = Rows.of(table, labels.codes, weights, classes, most_rows(tuning.schema, classes))
     rows = rows.among(labels.classes, counts)
@@ -205,13 +205,13 @@ def relearn_weights(
             f"{counted(rows.labels.size, 'row')} of {counted(classes, 'class')} are too few to tune on; "
             f"give at least {FEWEST_ROWS}"
         )
-    if len(tuning.schema.block_names) > MOST_BLOCKS:
+    if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
         return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned)
     return with_learned_weights(tuning, counts, rows, learned)
 
 
 def with_learned_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
-    """The same parts with the weights that these rows support, which are among those counted if they were `learned`."""
+    """The same groups with the weights that these rows support; they are among those counted if they were `learned`."""
     scored = counts.for_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
     left_out = rows.rows_to_leave_out(learned)
@@ -228,7 +228,7 @@ def with_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Flo
 
 
 def choose(rows: Rows, base: Schema) -> Tuning:
-    """The parts to hear and their weights, found on rows that are counted here for this purpose alone."""
+    """The groups to use and their weights, found on rows that are counted here for this purpose alone."""
     scored, choices = choose_families(rows, base)
     texts, more = choose_texts(rows, base)
     scored += texts
@@ -246,12 +246,12 @@ def choose(rows: Rows, base: Schema) -> Tuning:
 
 def most_rows(schema: Schema, classes: int) -> int:
     """How many rows are tuned on."""
-    blocks = min(len(schema.block_names), MOST_BLOCKS) + MOST_PAIRS
-    return max(min(MOST_ROWS, MOST_EVIDENCE // max(1, blocks * classes)), FEWEST_ROWS)
+    blocks = min(len(schema.block_names), MOST_BLOCKS_WEIGHED) + MOST_PAIRS
+    return max(min(MOST_ROWS_TUNED, MOST_EVIDENCE_TUNED // max(1, blocks * classes)), FEWEST_ROWS)
 
 
 def with_groups(base: Schema, scored: Iterable[ColumnGroup]) -> Schema:
-    """The base and, beside it, all that has to be counted for the parts that are heard."""
+    """The base and, beside it, all that has to be counted for the groups in use."""
     schema = base
     for group in scored:
         if schema.group_counting(group) is None:

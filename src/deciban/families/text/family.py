@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 
 from deciban.arrays import Codes, Floats, Integers, SparseRows, summed_cells, take_cells
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import ShortRepr
+from deciban.families.bases import ColumnFamily
 from deciban.families.checks import check_amount
 from deciban.families.leave_one_out import score_anew
 from deciban.families.protocols import Covariance, LeftOut
+from deciban.families.support import TEXTS
 from deciban.families.text.likelihood import TextColumn, TextLikelihood, row_sums
 from deciban.families.text.tokens import Analyzer, Tokenizer, Tokens, parts_of
 from deciban.statistics.words import Words, counted_words, gathered
@@ -28,7 +29,7 @@ Amounts = Literal["count", "log", "root"]
 
 
 @dataclass(frozen=True, repr=False)
-class Text(ShortRepr):
+class Text(ColumnFamily):
     """Texts as words, each drawn by itself from those of the class: (count + alpha) / (all + alpha * vocabulary).
 
     kind: "multinomial" counts every word of a text; "bernoulli" asks which words are there, and which are not;
@@ -67,9 +68,8 @@ class Text(ShortRepr):
     tempering: float = 0.0
     linear: float = 0.0
 
-    joint = False
-    absorbs = False
-    ordered = False
+    holds_texts = True
+    support = TEXTS
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)

@@ -24,6 +24,7 @@ from deciban.arrays import (
     summed_cells,
 )
 from deciban.errors import BadCell
+from deciban.families.bases import BaseLikelihood
 from deciban.families.bernoulli import Exchange
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.multinomial import add_amounts_variance, add_complement_covariance, score_amounts
@@ -304,7 +305,7 @@ def shown(word: str) -> str:
 
 
 @dataclass(frozen=True)
-class TextLikelihood:
+class TextLikelihood(BaseLikelihood):
     """What the words of each column say."""
 
     columns: tuple[TextColumn, ...]
@@ -316,9 +317,6 @@ class TextLikelihood:
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
         for j, texts in enumerate(cells):
             self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)
-
-    def base(self, cells: list[pa.Array]) -> None:
-        return None
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         return [written(column, labels, rng, length) for column in self.columns]
