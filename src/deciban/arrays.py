@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -109,8 +109,8 @@ class SparseRows:
         rows = self.with_values(self.stored)
         return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=self.shape)
 
-    def kernel_arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        return kernel_view(self.data), kernel_view(self.indices), kernel_view(self.indptr)
+    def kernel_arrays(self) -> "SparseArrays":
+        return SparseArrays(kernel_view(self.data), kernel_view(self.indices), kernel_view(self.indptr))
 
 
 def with_each(table: "pa.Table", change: Callable[["pa.ChunkedArray"], Any]) -> "pa.Table":
@@ -201,3 +201,11 @@ def log(values: Floats) -> Floats:
     """Natural logarithm; log 0 is -inf without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values), dtype=np.float64)
+
+
+class SparseArrays(NamedTuple):
+    """Rows in CSR form as kernels take them; see `SparseRows`."""
+
+    data: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    indptr: npt.NDArray[Any]

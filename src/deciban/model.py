@@ -11,7 +11,6 @@ from deciban.counts import Counts, Guard
 from deciban.errors import BadCell
 from deciban.families import Likelihood
 from deciban.families.protocols import LeftOut, Sampled, add_base
-from deciban.families.text.likelihood import TextLikelihood
 from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
@@ -188,7 +187,7 @@ class Model:
         guard = Guard(self.schema)
         for p, group in enumerate(self.schema.groups):
             likelihood = self.likelihoods[p]
-            given = () if length is None or not isinstance(likelihood, TextLikelihood) else (length,)
+            given = (length,) if length is not None and likelihood.texts else ()
             drawn = guard(p, likelihood.sample, labels, rng, *given)
             columns.update(zip(group.columns, drawn, strict=True))
         return [columns.get(column, pa.nulls(rows)) for column in range(self.schema.width)], labels

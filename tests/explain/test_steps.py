@@ -52,7 +52,7 @@ def test_absent_words_are_terms_too() -> None:
     assert {word.word for word in spoken.words} == {
         name for name, there in zip(expected, present, strict=True) if there
     }
-    assert f"{others} other absent words {spoken.rest:+.1f}" in steps.summary(0)
+    assert f"{others} other absent words {spoken.more_absent_decibans:+.1f}" in steps.summary(0)
     assert f"{spoken.absent[0].word} {spoken.absent[0].decibans:+.1f}" in steps.summary(0)
     nothing = clf.explain(["zzz"])
     assert math.fsum(dict(nothing.reasons(0)["words"]["x0"]).values()) == pytest.approx(nothing.words(0)[0].decibans)

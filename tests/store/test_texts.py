@@ -11,7 +11,7 @@ import pytest
 from deciban import BayesClassifier, ModelFileError, Text, load
 from deciban.statistics import Vocabulary
 from deciban.store.checks import _check_words
-from tests.families.test_text import MAILS, many_words
+from tests.families.text.corpora import MAILS, many_words
 from tests.store.crafted import MUTANTS, ignoring_overflow, predicts
 from tests.store.files import changed, content, nodes, put_together, taken_apart, written
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Flags, Floats, Integers, decoded_cells
-from deciban.explain.words import DECIBANS, TextEvidence, text_evidence
+from deciban.explain.words import DECIBANS, TextEvidence, TokenizedText, tokenized_texts
 from deciban.families import Family
 from deciban.model import Evidence, Model
 from deciban.tables.cell_numbers import is_text
@@ -77,6 +77,18 @@ class Steps:
             self._read[row] = _values(self.table.slice(row, row + 1))
         return self._read[row]
 
+    @cached_property
+    def _tokenized(self) -> dict[int, dict[int, TokenizedText]]:
+        return {}
+
+    def _texts(self, row: int) -> dict[int, TokenizedText]:
+        """The texts of a row by their blocks; each is cut into words once, whatever is asked of it."""
+        if row not in self._tokenized:
+            self._tokenized.clear()
+            texts = tokenized_texts(self.model, self.table.slice(row, row + 1))
+            self._tokenized[row] = {text.block: text for text in texts}
+        return self._tokenized[row]
+
     def _order(self, row: int) -> Integers:
         """The classes, the most probable first."""
         return np.argsort(-self._log_posterior[row], kind="stable")
@@ -108,12 +120,15 @@ class Steps:
         def by_class(values: Floats) -> dict[str, float]:
             return dict(zip(names, values.tolist(), strict=True))
 
-        one = self.table.slice(row, row + 1)
+        one, texts = self.table.slice(row, row + 1), self._texts(row)
         read = [group.family.read(one, group.columns) for group in self.model.schema.groups]
         blocks = []
         for b, block in enumerate(self._blocks):
             likelihood = self.model.likelihoods[block.group]
-            how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
+            if b in texts:
+                how = [texts[b].formula(c) for c in range(len(names))]
+            else:
+                how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
             blocks.append(
                 {
                     **block.as_dict(self._cells(row)),
@@ -163,7 +178,9 @@ class Steps:
         order = self._order(row)
         if order.size == 1 or self._impossible[row]:
             return []
-        return list(text_evidence(self.model, self.table.slice(row, row + 1), int(order[0]), int(order[1])))
+        best, other = int(order[0]), int(order[1])
+        found = (text.evidence(float(self.model.weights[b]), best, other) for b, text in self._texts(row).items())
+        return [evidence for evidence in found if evidence is not None]
 
     def _terms(self, row: int) -> list[tuple[dict[str, Any], str, float]]:
         """What each block is, as people write it, and what it says for the best class against the next, in decibans."""
@@ -196,16 +213,18 @@ class Steps:
     def _decibans(self, row: int, width: int, short: bool = False) -> str:
         """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
         terms = self._terms(row)
-        translated_errors = [not block["columns"] or not short or (value != 0.0 and k < MOST_TERMS)
-                for k, (block, _, value) in enumerate(terms)]  # fmt: skip
-        if translated_errors.count(False) == 1:
-            translated_errors = [True] * len(terms)  # the line that would count it can as well show it
+        is_shown = [
+            not block["columns"] or not short or (value != 0.0 and k < MOST_TERMS)
+            for k, (block, _, value) in enumerate(terms)
+        ]
+        if is_shown.count(False) == 1:
+            is_shown = [True] * len(terms)  # the line that would count it can as well show it
         lines = [
             (cut_label(label, width - 12), f"{value:+.2f}")
-            for (_, label, value), here in zip(terms, translated_errors, strict=True)
+            for (_, label, value), here in zip(terms, is_shown, strict=True)
             if here
         ]
-        others = [value for (_, _, value), here in zip(terms, translated_errors, strict=True) if not here]
+        others = [value for (_, _, value), here in zip(terms, is_shown, strict=True) if not here]
         if others:
             lines.append((counted(len(others), "other"), f"{sum(others):+.2f}"))
         lines.append(("sum", f"{sum(value for _, _, value in terms):+.2f}"))

@@ -9,8 +9,9 @@ import numpy as np
 
 from deciban.arrays import Floats, decoded_cells
 from deciban.errors import UsageError
-from deciban.families.text.likelihood import TextColumn, TextLikelihood, shown
-from deciban.families.text.tokens import prepared
+from deciban.families.text.folding import folded_text
+from deciban.families.text.likelihood import KnownWords, TextColumn
+from deciban.families.text.tokens import Tokens
 from deciban.model import Model
 from deciban.tables.table import Table
 from deciban.text_tables import aligned, amount, counted
@@ -18,7 +19,7 @@ from deciban.text_tables import aligned, amount, counted
 DECIBANS = 10.0 / np.log(10.0)
 
 # Words that are named and marked, and the characters of a text that are shown.
-MOST_WORDS = 12
+MOST_WORDS_NAMED = 12
 MOST_CHARACTERS = 1_000
 
 # Absent words that are named, and what each of them says at least.
@@ -43,16 +44,17 @@ class TextEvidence:
     """What a text says for one class against another, word by word: all terms of a sum.
 
     words: those in the text, the most telling first. Where absence is evidence too (`Text(kind="bernoulli")`), absent:
-        the absent words that say most by that; others_absent, rest: how many more are absent, and what all these say.
+        the absent words that say most by that; more_absent, more_absent_decibans: how many more are absent, and what
+        they say together. tokens: what of the text is a word.
     """
 
     column: str
     text: str
     words: tuple[WordEvidence, ...]
     absent: tuple[WordEvidence, ...]
-    others_absent: int
-    rest: float
-    column_words: TextColumn
+    more_absent: int
+    more_absent_decibans: float
+    tokens: Tokens
 
     @property
     def decibans(self) -> float:
@@ -63,57 +65,58 @@ class TextEvidence:
         """What adds up to all that the text says; absent words are in brackets."""
         terms = [(word.word, word.decibans) for word in self.words]
         terms += [(f"(no {word.word})", word.decibans) for word in self.absent]
-        if self.others_absent:
-            terms.append((f"({self._others_absent})", self.rest))
+        if self.more_absent:
+            terms.append((f"({self._more_absent})", self.more_absent_decibans))
         return terms
 
     @property
-    def _others_absent(self) -> str:
-        return counted(self.others_absent, "other absent word" if self.absent else "absent word")
+    def _more_absent(self) -> str:
+        return counted(self.more_absent, "other absent word" if self.absent else "absent word")
 
     @property
     def marked(self) -> str:
         """The text itself, the words that say most in brackets with what they say."""
-        family = self.column_words.family
         text = self.text[: 10 * MOST_CHARACTERS]
+        parts, end = [], 0
+        for first, last, value in sorted(self._marks(text)):
+            if first >= end:
+                parts += [text[end:first], f"[{text[first:last]}{value}]"]
+                end = last
+        return _on_one_line("".join([*parts, text[end:]]), cut=len(text) < len(self.text))
+
+    def _marks(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where the words that say most begin and end in the text, and what is said of them there."""
         units = [
             unit
-            for unit in _words_in(text, family.lowercase, family.strip_accents)
-            if len(unit[0]) >= family.shortest and unit[0] not in family.stop_words
+            for unit in _words_in(text, self.tokens.lowercase, self.tokens.strip_accents)
+            if len(unit[0]) >= self.tokens.shortest and unit[0] not in self.tokens.stop_words
         ]
-        taken: set[int] = set()
-        marks: list[tuple[int, int, str]] = []
-        for word in self.words[:MOST_WORDS]:  # of n-grams that overlap the one that says most is marked
+        marked: set[int] = set()
+        for word in self.words[:MOST_WORDS_NAMED]:  # of n-grams that overlap the one that says most is marked
             value = f" {word.decibans:+.1f}"
             size = word.word.count(" ") + 1
             for k in range(len(units) - size + 1):
                 here = range(k, k + size)
-                if " ".join(units[u][0] for u in here) == word.word and taken.isdisjoint(here):
-                    taken.update(here)
-                    marks.append((units[k][1], units[k + size - 1][2], value))
+                if " ".join(units[u][0] for u in here) == word.word and marked.isdisjoint(here):
+                    marked.update(here)
+                    yield units[k][1], units[k + size - 1][2], value
                     value = ""  # said once for all times that it is there
-        parts, end = [], 0
-        for first, last, value in sorted(marks):
-            if first >= end:
-                parts += [text[end:first], f"[{text[first:last]}{value}]"]
-                end = last
-        return _around("".join([*parts, text[end:]]), cut=len(text) < len(self.text))
 
     def __str__(self) -> str:
-        spoken = [word for word in self.words[:MOST_WORDS] if round(word.decibans, 1) != 0.0]
+        named = [word for word in self.words[:MOST_WORDS_NAMED] if round(word.decibans, 1) != 0.0]
         lines = []
         for sign, name in ((1.0, "for"), (-1.0, "against")):
-            if some := [str(word) for word in spoken if sign * word.decibans > 0.0]:
+            if some := [str(word) for word in named if sign * word.decibans > 0.0]:
                 lines.append(f"  {name + ':':8} {', '.join(some)}")
-        if others := [word for word in self.words if word not in spoken]:
+        if others := [word for word in self.words if word not in named]:
             more = sum(word.decibans for word in others)
             lines.append(f"  {counted(len(others), 'other word')} {more:+.1f}")
         absent = [str(word) for word in self.absent]
-        if self.others_absent:
-            absent.append(f"{self._others_absent} {self.rest:+.1f}")
+        if self.more_absent:
+            absent.append(f"{self._more_absent} {self.more_absent_decibans:+.1f}")
         if absent:
             lines.append(f"  absent:  {', '.join(absent)}")
-        if self.column_words.family.analyzer == "word" and self.column_words.family.tokenizer is None:
+        if self.tokens.marks_words:
             lines.append(f"  {self.marked}")
         return "\n".join([f"{self.column}, {counted(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
 
@@ -124,7 +127,7 @@ def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple
     written, place, at = [], [], 0
     for k, character in enumerate(text):
         size = len(character.lower()) if lowercase else 1
-        becomes = prepared(small[at : at + size], False, strip_accents)
+        becomes = folded_text(small[at : at + size], False, strip_accents)
         written.append(becomes)
         place += [k] * len(becomes)
         at += size
@@ -134,40 +137,60 @@ def _words_in(text: str, lowercase: bool, strip_accents: bool) -> Iterator[tuple
         yield found[0], place[found.start()], last
 
 
-def _around(text: str, cut: bool) -> str:
+def _on_one_line(text: str, cut: bool) -> str:
     """A text on one line, cut off where it is long."""
     line = " ".join(text.split())
     return line if len(line) <= MOST_CHARACTERS and not cut else line[: MOST_CHARACTERS - 1] + "…"
 
 
-def text_evidence(model: Model, row: Table, best: int, other: int) -> Iterator[TextEvidence]:
-    """What the texts of one row say for the best class against another."""
-    for p, group in enumerate(model.schema.groups):
-        likelihood = model.likelihoods[p]
-        if not isinstance(likelihood, TextLikelihood):
+@dataclass(frozen=True)
+class TokenizedText:
+    """A text of one row, cut into words once for all that an explanation says of it."""
+
+    block: int
+    name: str
+    text: str
+    known: KnownWords | None
+    column: TextColumn
+
+    def formula(self, label: int) -> str | None:
+        """How its likelihood was found for a class; None where it says nothing."""
+        return self.column.formula(self.known, label)
+
+    def evidence(self, weight: float, best: int, other: int) -> TextEvidence | None:
+        """What it says for one class against another; None where it says nothing."""
+        vocabulary = self.column.words
+        if weight == 0.0 or self.known is None or not len(vocabulary):
+            return None
+        scores = self.column.word_scores(self.known)
+        there, not_there = (
+            DECIBANS * weight * (each[:, best] - each[:, other]) for each in (scores.present, scores.absent_scores)
+        )
+        order, by_absence = (np.argsort(-np.abs(each), kind="stable") for each in (there, not_there))
+        words = tuple(
+            WordEvidence(vocabulary.shown(self.known.words[k]), float(self.known.amounts[k]), float(there[k]))
+            for k in order
+        )
+        absent = tuple(
+            WordEvidence(vocabulary.shown(scores.absent[k]), 0.0, float(not_there[k]))
+            for k in by_absence[:MOST_ABSENT]
+            if abs(not_there[k]) >= LEAST_ABSENT
+        )
+        more = by_absence[len(absent) :]
+        tokens = self.column.options.tokens
+        return TextEvidence(self.name, self.text, words, absent, more.size, float(not_there[more].sum()), tokens)
+
+
+def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:
+    """The texts of one row, each cut into words."""
+    schema = model.schema
+    for group, slots, likelihood in zip(schema.groups, schema.block_slots, model.likelihoods, strict=True):
+        if not likelihood.texts:
             continue
         cells = group.family.read(row, group.columns)
-        for j, column in enumerate(group.columns):
-            weight = float(model.weights[model.schema.block_slots[p][j]])
-            mine = likelihood.columns[j]
-            if weight == 0.0 or cells[j].null_count or not len(mine.words):
-                continue
-            terms = mine.terms(cells[j])
-            said, unsaid = (
-                DECIBANS * weight * (each[:, best] - each[:, other]) for each in (terms.said, terms.said_absent)
-            )
-            order, missed = (np.argsort(-np.abs(each), kind="stable") for each in (said, unsaid))
-            spoken = [
-                WordEvidence(shown(mine.words[terms.words[k]]), float(terms.amounts[k]), float(said[k])) for k in order
-            ]
-            telling = [k for k in missed[:MOST_ABSENT] if abs(unsaid[k]) >= LEAST_ABSENT]
-            absent = [WordEvidence(shown(mine.words[terms.absent[k]]), 0.0, float(unsaid[k])) for k in telling]
-            others = missed[len(absent) :]
-            text = decoded_cells(cells[j])[0] or ""
-            yield TextEvidence(
-                model.schema.column_name(column), text, tuple(spoken), tuple(absent), others.size,
-                float(unsaid[others].sum()), mine,
-            )  # fmt: skip
+        for place, block, cell, column in zip(group.columns, slots, cells, likelihood.texts, strict=True):
+            text = decoded_cells(cell)[0] or ""
+            yield TokenizedText(int(block), schema.column_name(place), text, column.known_words(cell), column)
 
 
 @dataclass(frozen=True)
@@ -196,7 +219,7 @@ def top_words_of(model: Model, label: int, most: int, column: str | None = None)
     texts = {
         model.schema.column_name(place): text
         for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True)
-        for place, text in zip(group.columns, getattr(likelihood, "texts", ()), strict=False)
+        for place, text in zip(group.columns, likelihood.texts, strict=False)
     }
     if not texts or (column is not None and column not in texts):
         problem = "no column is Text()" if column is None else f"column {column!r} is not Text()"
@@ -211,7 +234,7 @@ def top_words(column: TextColumn, label: int, most: int) -> TopWords:
 
     Of those that say the same, the first in the alphabet.
     """
-    counts, total = column.counts[:, label], column.counts.sum(axis=1)
+    counts, total = column.counts.counts[:, label], column.counts.total
     own, rest = _share(column, counts), _share(column, total - counts)
     said = np.log(own) - np.log(rest)
     telling = own * said
@@ -219,12 +242,12 @@ def top_words(column: TextColumn, label: int, most: int) -> TopWords:
     enough = np.flatnonzero((telling >= least) & (said > 0.0))
     order = sorted(enough.tolist(), key=lambda k: (-telling[k], column.words[k]))[:most]
     return TopWords(
-        TopWord(shown(column.words[k]), float(DECIBANS * said[k]), float(counts[k]), float(total[k] - counts[k]))
+        TopWord(column.words.shown(k), float(DECIBANS * said[k]), float(counts[k]), float(total[k] - counts[k]))
         for k in order
     )
 
 
 def _share(column: TextColumn, counts: Floats) -> Any:
     """Their share of all counts, smoothed, so that none is 0."""
-    alpha = max(column.family.alpha, 1e-3)
+    alpha = max(column.options.alpha, 1e-3)
     return (counts + alpha) / (counts.sum() + alpha * counts.size)

@@ -67,6 +67,10 @@ class BlockFamily(CountedFamily):
 class BaseLikelihood:
     """What a likelihood answers where a question does not apply to it."""
 
+    @property
+    def texts(self) -> tuple[Any, ...]:
+        return ()
+
     def base(self, cells: Any) -> Floats | None:
         return None
 

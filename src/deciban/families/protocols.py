@@ -22,6 +22,11 @@ class Likelihood(Protocol):
     Each column is a block, or all of them are one. `BaseLikelihood` has defaults for what not every one can answer.
     """
 
+    @property
+    def texts(self) -> tuple[Any, ...]:
+        """The TextColumn of each column that holds texts: what its words say."""
+        ...
+
     def score(self, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
         """Add weight[b] * (evidence of block b) to out[row, slot[b], class], for the blocks of this group."""
         ...

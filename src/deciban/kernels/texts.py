@@ -6,7 +6,8 @@ import numpy as np
 
 from deciban.kernels.bits import copy_block, letters, lowest
 from deciban.kernels.compiled import Array, compiled, inner
-from deciban.kernels.words import COUNT, CUT, ROW, WORD, number_some
+from deciban.kernels.text_arrays import CharacterRules, Numbering, Texts, UnknownWords, WordIndex, WordRules, WordSpans
+from deciban.kernels.words import COUNT, ROW, ROW_END, WORD, number_some
 
 # Marks characters that are white space.
 SPACE = 1 << 24
@@ -68,22 +69,13 @@ def put_character(scratch: Array, k: int, point: int) -> int:
 
 
 @inner
-def _ascii_words(
-    data: Array,
-    i: int,
-    end: int,
-    lower: bool,
-    shortest: int,
-    scratch: Array,
-    k: int,
-    begins: Array,
-    stops: Array,
-    words: int,
-) -> Any:
-    """Copy a text to `scratch` and find where its words begin and stop there; their number, or -1 if not all is ASCII.
+def _ascii_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpans, k: int, words: int) -> Any:
+    """Copy a text and find where its words begin and stop; how many words there are then, or -1 if not all is ASCII.
 
-    Letters are found 64 at a time, as bits.
+    The copy begins at byte `k` of `spans`, behind the words that are there. Letters are found 64 at a time, as bits.
     """
+    scratch, begins, stops = spans
+    _, _, lower, shortest = rules
     carry, at = np.uint64(0), 0
     begun, stopped, kept = np.uint64(words), np.uint64(words), np.uint64(words)
     while at < end - i:
@@ -119,14 +111,13 @@ def _ascii_words(
 
 
 @inner
-def _unicode_words(
-    data: Array, i: int, end: int, folded: Array, pool: Array, shortest: int, scratch: Array, k: int, begins: Array,
-    stops: Array, words: int,
-) -> Any:  # fmt: skip
-    """Write the words of a text to `scratch` from `k` on and where they begin and stop; their number, -1 for no room.
+def _unicode_words(data: Array, i: int, end: int, rules: WordRules, spans: WordSpans, k: int, words: int) -> Any:
+    """The same for any text; -1 where there is no room.
 
     A character becomes folded[c], none of a word if that is 0; if it is negative, several, which `pool` has.
     """
+    scratch, begins, stops = spans
+    folded, pool, _, shortest = rules
     begin, length = k, 0
     while i <= end:
         if k + ROOM > scratch.size or words + SEVERAL > begins.size:
@@ -154,76 +145,72 @@ def _unicode_words(
 
 
 @inner
-def _words_of(
-    data: Array, i: int, end: int, folded: Array, pool: Array, lower: bool, shortest: int, scratch: Array, k: int,
-    begins: Array, stops: Array, words: int,
-) -> Any:  # fmt: skip
-    """Write the words of a text to `scratch`, behind others: how many there are then, -1 where there is no room."""
-    if scratch.size < k + end - i + ROOM or begins.size < words + (end - i) // 2 + 8:
+def _words_of(data: Array, i: int, end: int, rules: WordRules, spans: WordSpans, k: int, words: int) -> Any:
+    """Write the words of a text behind others: how many there are then, -1 where there is no room."""
+    if spans.text.size < k + end - i + ROOM or spans.begins.size < words + (end - i) // 2 + 8:
         return -1
-    found = _ascii_words(data, i, end, lower, shortest, scratch, k, begins, stops, words)
-    if found >= 0:
-        return found
-    return _unicode_words(data, i, end, folded, pool, shortest, scratch, k, begins, stops, words)
+    found = _ascii_words(data, i, end, rules, spans, k, words)
+    return found if found >= 0 else _unicode_words(data, i, end, rules, spans, k, words)
 
 
 @compiled
-def find_words(
-    data: Array, offsets: Array, present: Array, folded: Array, pool: Array, lower: bool, shortest: int, scratch: Array,
-    begins: Array, stops: Array, texts: Array, state: Array,
-) -> bool:  # fmt: skip
+def find_words(texts: Texts, rules: WordRules, spans: WordSpans, bounds: Array, state: Array) -> bool:
     """Write the words of texts, where they begin and stop, and where those of each text begin; False for no room."""
+    data, offsets, present = texts
     while state[ROW] < offsets.size - 1:
         row, words = state[ROW], state[WORD]
         if present[row]:
-            at = stops[words - 1] if words > 0 else words
-            words = _words_of(
-                data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, at, begins, stops, words
-            )
+            at = spans.stops[words - 1] if words > 0 else words
+            words = _words_of(data, offsets[row], offsets[row + 1], rules, spans, at, words)
             if words < 0:
                 return False
         state[ROW], state[WORD] = row + 1, words
-        texts[row + 1] = words
+        bounds[row + 1] = words
     return True
 
 
 @compiled
 def number_texts(
-    data: Array, offsets: Array, present: Array, folded: Array, pool: Array, lower: bool, shortest: int, scratch: Array,
-    begins: Array, stops: Array, seeds: Array, entries: Array, text: Array, starts: Array, growing: bool, tail: Array,
-    tail_seeds: Array, hashes: Array, numbers: Array, firsts: Array, state: Array,
+    texts: Texts, rules: WordRules, spans: WordSpans, seeds: Array, index: WordIndex, growing: bool,
+    unknown: UnknownWords, out: Numbering,
 ) -> bool:  # fmt: skip
     """What `number_words` does for the words that `find_words` finds, text by text: all stays in the cache."""
     none: Any = np.int64(0)  # not literally 0, for which all would be compiled once more
+    data, offsets, present = texts
+    _, bounds, state, _ = out
     while state[ROW] < offsets.size - 1:
         row = state[ROW]
         if present[row]:
-            if state[CUT] < 0:
-                state[CUT] = _words_of(
-                    data, offsets[row], offsets[row + 1], folded, pool, lower, shortest, scratch, none, begins, stops,
-                    none,
-                )  # fmt: skip
-            if state[CUT] < 0 or not number_some(
-                scratch, begins, stops, state[CUT], seeds, entries, text, starts, growing, tail, tail_seeds, hashes,
-                numbers, state,
-            ):  # fmt: skip
+            if state[ROW_END] < 0:
+                state[ROW_END] = _words_of(data, offsets[row], offsets[row + 1], rules, spans, none, none)
+            if state[ROW_END] < 0 or not number_some(spans, state[ROW_END], seeds, index, growing, unknown, out):
                 return False
-        state[ROW], state[WORD], state[CUT] = row + 1, 0, -1
-        firsts[row + 1] = state[COUNT]
+        state[ROW], state[WORD], state[ROW_END] = row + 1, 0, -1
+        bounds[row + 1] = state[COUNT]
     return True
+
+
+@inner
+def _put_next(spans: WordSpans, count: int, k: int, point: int) -> int:
+    """Write a character behind `count` others; the place behind it."""
+    spans.begins[count] = k
+    k = put_character(spans.text, k, point)
+    spans.stops[count] = k
+    return k
 
 
 @compiled
 def find_characters(
-    data: Array, offsets: Array, present: Array, folded: Array, pool: Array, in_words: bool, scratch: Array,
-    begins: Array, stops: Array, groups: Array, texts: Array, state: Array,
-) -> bool:  # fmt: skip
+    texts: Texts, rules: CharacterRules, spans: WordSpans, groups: Array, bounds: Array, state: Array
+) -> bool:
     """Write the characters of texts, where they begin and stop, where groups do, and the groups of each text.
 
     N-grams do not leave a group: a text or, in words, a word with a space before and behind it. Of several white spaces
     one space is left. White space is marked by SPACE in `folded`. False where room is short: `state` has the row to go
     on with, and the characters, bytes and groups of those before it.
     """
+    data, offsets, present = texts
+    folded, pool, in_words = rules
     for row in range(state[0], offsets.size - 1):
         count, k, group = state[1], state[2], state[3]
         i, end = offsets[row], offsets[row + 1]
@@ -234,7 +221,7 @@ def find_characters(
                 point, step = _decoded(data, i, end)
                 point = folded[point]
                 several = pool[-point] if point < 0 else 1
-            if scratch.size < k + 8 * several + 64 or begins.size < count + 3 * several + 8:
+            if spans.text.size < k + 8 * several + 64 or spans.begins.size < count + 3 * several + 8:
                 return False
             if groups.size < group + several + 4:
                 return False
@@ -246,9 +233,7 @@ def find_characters(
                     continue
                 ended = in_words and (blanks > 0 or i >= end) and groups[group] < count
                 if ended or (blanks > 0 and not in_words):
-                    begins[count] = k
-                    k = put_character(scratch, k, last_blank if blanks == 1 and not in_words else 32)
-                    stops[count] = k
+                    k = _put_next(spans, count, k, last_blank if blanks == 1 and not in_words else 32)
                     count += 1
                 if ended:
                     group += 1
@@ -256,13 +241,9 @@ def find_characters(
                 blanks = 0
                 if i < end:
                     if in_words and groups[group] == count:
-                        begins[count] = k
-                        k = put_character(scratch, k, 32)
-                        stops[count] = k
+                        k = _put_next(spans, count, k, 32)
                         count += 1
-                    begins[count] = k
-                    k = put_character(scratch, k, one)
-                    stops[count] = k
+                    k = _put_next(spans, count, k, one)
                     count += 1
             if i >= end:
                 break
@@ -270,6 +251,6 @@ def find_characters(
         if not in_words:
             group += 1
             groups[group] = count
-        texts[row + 1] = group
+        bounds[row + 1] = group
         state[0], state[1], state[2], state[3] = row + 1, count, k, group
     return True

@@ -2,25 +2,28 @@
 
 import numpy as np
 
+from deciban.arrays import SparseArrays
 from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.text_arrays import LabelledTexts
 
 
 @compiled
 def count_words(
-    numbers: Array, amounts: Array, firsts: Array, order: Array, labels: Array, weights: Array, tally: Array,
-    touched: Array, words: Array, counts: Array, ends: Array,
-) -> None:  # fmt: skip
+    numbers: Array, bounds: Array, amounts: Array, texts: LabelledTexts, tally: Array, touched: Array, out: SparseArrays
+) -> None:
     """The weights of texts added up for each of their words: class by class the numbers of its words, and their counts.
 
-    The words of text i are numbers[firsts[i]] and so on, each as much as `amounts` has or, if that is empty, 1. `order`
-    has the texts that count, class by class: the tally of one stays in the cache. ends[c + 1] is where the words of
-    class c end. There is room for each word in `tally` (zeros) and `touched`, which needs one place more.
+    The words of text i are numbers[bounds[i]] and so on, each as much as `amounts` has or, if that is empty, 1.
+    out.indptr[c + 1] is where the words of class c end. There is room for each word in `tally` (zeros), which stays in
+    the cache class by class, and in `touched`, which needs one place more.
     """
+    order, labels, weights = texts
+    counts, words, ends = out
     new, found = np.uint64(0), np.uint64(0)
     for k in range(order.size):
         row = order[k]
         weight = weights[row]
-        for t in range(firsts[row], firsts[row + 1]):
+        for t in range(bounds[row], bounds[row + 1]):
             number = np.uint64(numbers[t])
             before = tally[number]
             tally[number] = before + (weight if amounts.size == 0 else weight * amounts[t])
@@ -37,39 +40,40 @@ def count_words(
 
 
 @compiled
-def add_counts(
-    a_data: Array, a_words: Array, a_ends: Array, b_data: Array, b_words: Array, b_ends: Array, numbers: Array,
-    place: Array, data: Array, words: Array, ends: Array,
-) -> None:  # fmt: skip
+def add_counts(mine: SparseArrays, theirs: SparseArrays, numbers: Array, place: Array, out: SparseArrays) -> None:
     """The sum of two tables, class by word; numbers[w] is what the first calls word w of the second.
 
     `place`, of each word among those of its class, is negative at first; there is room for the cells of both.
     """
+    my_data, my_words, my_ends = mine
+    their_data, their_words, their_ends = theirs
+    data, words, ends = out
     at = 0
-    for c in range(a_ends.size - 1):
+    for c in range(my_ends.size - 1):
         first = at
-        for t in range(a_ends[c], a_ends[c + 1]):
-            data[at], words[at] = a_data[t], a_words[t]
-            place[np.uint64(a_words[t])] = at
+        for t in range(my_ends[c], my_ends[c + 1]):
+            data[at], words[at] = my_data[t], my_words[t]
+            place[np.uint64(my_words[t])] = at
             at += 1
-        for t in range(b_ends[c], b_ends[c + 1]):
-            number = numbers[np.uint64(b_words[t])]
+        for t in range(their_ends[c], their_ends[c + 1]):
+            number = numbers[np.uint64(their_words[t])]
             there = place[np.uint64(number)]
             if there >= first:
-                data[np.uint64(there)] += b_data[t]
+                data[np.uint64(there)] += their_data[t]
             else:
-                data[at], words[at] = b_data[t], number
+                data[at], words[at] = their_data[t], number
                 at += 1
         ends[c + 1] = at
 
 
 @compiled
-def gather_numbers(numbers: Array, begins: Array, place: Array, data: Array, indices: Array, indptr: Array) -> None:
-    """The rows in CSR form: how often each word is in each text; `place` of each word is -1 before and after."""
+def count_per_text(numbers: Array, bounds: Array, place: Array, out: SparseArrays) -> None:
+    """How often each word is in each text, in CSR form; `place` of each word is -1 before and after."""
+    data, indices, indptr = out
     count = 0
-    for row in range(begins.size - 1):
+    for row in range(bounds.size - 1):
         first = count
-        for k in range(begins[row], begins[row + 1]):
+        for k in range(bounds[row], bounds[row + 1]):
             word = np.uint64(numbers[k])
             if place[word] < 0:
                 place[word] = count - first

@@ -1,8 +1,8 @@
 """Words, numbered by a hash table.
 
-A vocabulary is two arrays: `text` (the bytes of all words, one behind the other) and `starts` (where each begins, and
-one more). It is searched by `entries` in open addressing: two numbers that are the key of a word, its own number and
-its hash; or zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide.
+A `WordIndex` has the bytes of all words, one behind the other (`text`), and where each begins, and one more (`starts`).
+It is searched by `entries` in open addressing: two numbers that are the key of a word, its own number and its hash; or
+zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide.
 
 Kernels allocate nothing. Where room is short they return False, and `state` says where to go on when there is more.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from deciban.arrays import SPARE
 from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight
 from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.text_arrays import Numbering, UnknownWords, WordIndex, WordSpans
 
 # Words of so many bytes or more are known by a hash; the others are their own keys.
 LONG = 16
@@ -23,7 +24,7 @@ RUN = 512
 
 # Places of `state`: the row and the word to go on with, how many words are known, how many numbers were written, and
 # where the words of the row end (-1: it is not yet cut into words).
-ROW, WORD, KNOWN, COUNT, CUT = 0, 1, 2, 3, 4
+ROW, WORD, KNOWN, COUNT, ROW_END = 0, 1, 2, 3, 4
 STATES = 5
 
 _ONE = np.uint64(1)
@@ -47,17 +48,16 @@ def _key(text: Array, begin: int, size: int, seeds: Array) -> tuple[Any, Any]:
 
 
 @inner
-def _find(
-    entries: Array, text: Array, starts: Array, of: Array, begin: int, size: int, first: int, more: int, slot: Any
-) -> Any:
-    """The slot of a word, whose bytes are in `of`, from a slot on; or the empty one that it may have."""
+def _find(index: WordIndex, source: Array, begin: int, size: int, first: int, more: int, slot: Any) -> Any:
+    """The slot of a word, whose bytes are in `source`, from a slot on; or the empty one that it may have."""
+    entries, text = index.entries, index.text
     mask = np.uint64(entries.shape[0] - 1)
     while True:
         if entries[slot, 0] == first and entries[slot, 1] == more:
             if size < LONG:
                 return slot
-            there, same = starts[entries[slot, 2]], 0
-            while same < size and text[there + same] == of[begin + same]:
+            there, same = index.starts[entries[slot, 2]], 0
+            while same < size and text[there + same] == source[begin + same]:
                 same += 1
             if same == size:
                 return slot
@@ -117,34 +117,23 @@ def index_words(text: Array, starts: Array, seeds: Array, hashes: Array, entries
 
 
 @compiled
-def keep_words(
-    scratch: Array,
-    begins: Array,
-    stops: Array,
-    texts: Array,
-    stop_entries: Array,
-    stop_text: Array,
-    stop_starts: Array,
-    seeds: Array,
-    out: Array,
-    left: Array,
-) -> None:
+def keep_words(words: WordSpans, texts: Array, stop: WordIndex, seeds: Array, out: Array, left: Array) -> None:
     """Copy words to `out` with one space between them, without stop words, and change begins and stops accordingly.
 
     left[row] becomes the number of the words that are left of the texts before it.
     """
+    source, begins, stops = words
     kept, at = 0, 0
     for row in range(texts.size - 1):
         for t in range(texts[row], texts[row + 1]):
             begin, size = begins[t], stops[t] - begins[t]
-            if stop_starts.size > 1:
-                first, more = _key(scratch, begin, size, seeds)
-                slot = _hashed(first, more, seeds) & np.uint64(stop_entries.shape[0] - 1)
-                slot = _find(stop_entries, stop_text, stop_starts, scratch, begin, size, first, more, slot)
-                if stop_entries[slot, 1] != 0:
+            if stop.known > 0:
+                first, more = _key(source, begin, size, seeds)
+                slot = _hashed(first, more, seeds) & np.uint64(stop.entries.shape[0] - 1)
+                if stop.entries[_find(stop, source, begin, size, first, more, slot), 1] != 0:
                     continue
             for b in range(size):
-                out[at + b] = scratch[begin + b]
+                out[at + b] = source[begin + b]
             out[at + size] = 32
             begins[kept], stops[kept] = at, at + size
             at += size + 1
@@ -154,23 +143,24 @@ def keep_words(
 
 @compiled
 def list_grams(
-    begins: Array, stops: Array, groups: Array, texts: Array, least: int, most: int, whole: bool, bounds: Array,
-    gram_begins: Array, gram_stops: Array,
-) -> None:  # fmt: skip
-    """Write where the n-grams (`least` to `most` units long) of each text begin and stop; those of text i at bounds[i].
+    units: WordSpans, groups: Array, texts: Array, sizes: tuple[int, int], whole: bool, bounds: Array, grams: WordSpans
+) -> None:
+    """Write where the n-grams (of `sizes`: least and most units) of each text begin and stop; those of text i at
+    bounds[i].
 
     `whole`: of a group of units that is shorter than any n-gram all of it counts, once.
     """
+    least, most = sizes
     at = 0
     for row in range(texts.size - 1):
         for g in range(texts[row], texts[row + 1]):
             first, last = groups[g], groups[g + 1]
             for n in range(least, most + 1):
                 for k in range(first, last - n + 1):
-                    gram_begins[at], gram_stops[at] = begins[k], stops[k + n - 1]
+                    grams.begins[at], grams.stops[at] = units.begins[k], units.stops[k + n - 1]
                     at += 1
             if whole and first < last < first + least:
-                gram_begins[at], gram_stops[at] = begins[first], stops[last - 1]
+                grams.begins[at], grams.stops[at] = units.begins[first], units.stops[last - 1]
                 at += 1
         bounds[row + 1] = at
 
@@ -188,12 +178,15 @@ def _copy_word(source: Array, begin: int, size: int, target: Array, at: int) -> 
 
 @inner
 def _number_run(
-    scratch: Array, begins: Array, stops: Array, run: int, last: int, seeds: Array, entries: Array, text: Array,
-    starts: Array, growing: bool, tail: Array, tail_seeds: Array, hashes: Array, numbers: Array, state: Array,
+    words: WordSpans, run: int, last: int, seeds: Array, index: WordIndex, growing: bool, unknown: UnknownWords,
+    out: Numbering,
 ) -> None:  # fmt: skip
     """Number words `run` to `last`, at most RUN of them. Memory is asked for all entries before the first is needed."""
+    scratch, begins, stops = words
+    entries, text, starts, _ = index
+    numbers, _, state, hashes = out
     mask = np.uint64(entries.shape[0] - 1)
-    known, at = state[KNOWN], np.uint64(state[COUNT])  # unsigned: an index is not asked whether it counts from the end
+    known, at = state[KNOWN], np.uint64(state[COUNT])  # unsigned: an index does not count from the end
     for k in range(np.uint64(last - run)):
         begin = begins[np.uint64(run) + k]
         first, more = _key(scratch, begin, stops[np.uint64(run) + k] - begin, seeds)
@@ -209,7 +202,7 @@ def _number_run(
             continue
         begin = begins[np.uint64(run) + k]
         size = stops[np.uint64(run) + k] - begin
-        slot = _find(entries, text, starts, scratch, begin, size, first, more, slot)
+        slot = _find(index, scratch, begin, size, first, more, slot)
         if entries[slot, 1] != 0:
             numbers[at] = np.int32(entries[slot, 2])
             at += _ONE
@@ -221,59 +214,55 @@ def _number_run(
             numbers[at] = known
             at += _ONE
             known += 1
-        elif tail.size > 0:
-            bucket = tail[_bucket(scratch, begin, size, tail.size, tail_seeds)]
-            if bucket >= 0:
-                numbers[at] = bucket
+        elif unknown.numbers.size > 0:
+            number = unknown.numbers[_bucket(scratch, begin, size, unknown.numbers.size, unknown.seeds)]
+            if number >= 0:
+                numbers[at] = number
                 at += _ONE
     state[KNOWN], state[COUNT] = known, np.int64(at)
 
 
 @inner
 def number_some(
-    scratch: Array, begins: Array, stops: Array, words: int, seeds: Array, entries: Array, text: Array, starts: Array,
-    growing: bool, tail: Array, tail_seeds: Array, hashes: Array, numbers: Array, state: Array,
-) -> bool:  # fmt: skip
-    """Number the words from state[WORD] to `words`; False where room is short."""
-    while state[WORD] < words:
+    words: WordSpans, count: int, seeds: Array, index: WordIndex, growing: bool, unknown: UnknownWords, out: Numbering
+) -> bool:
+    """Number the words from state[WORD] to `count`; False where room is short."""
+    _, begins, stops = words
+    entries, text, starts, _ = index
+    numbers, state = out.numbers, out.state
+    while state[WORD] < count:
         run = state[WORD]
-        last = run + RUN if run + RUN < words else words
+        last = run + RUN if run + RUN < count else count
         if state[COUNT] + last - run > numbers.size:
             return False
         if growing:
             known, size = state[KNOWN], 0
             for k in range(run, last):
                 size += stops[k] - begins[k]
-            many = 10 * (known + last - run) > 7 * entries.shape[0]  # frequent words come early and are found at once
-            if many or known + last - run + 1 > starts.size or starts[known] + size + SPARE > text.size:
+            many = 10 * (known + last - run) > 7 * entries.shape[0]  # frequent words come early, found at once
+            short = starts[known] + size + SPARE > text.size
+            if many or short or known + last - run + 1 > starts.size:
                 return False
-        _number_run(
-            scratch, begins, stops, run, last, seeds, entries, text, starts, growing, tail, tail_seeds, hashes, numbers,
-            state,
-        )  # fmt: skip
+        _number_run(words, run, last, seeds, index, growing, unknown, out)
         state[WORD] = last
     return True
 
 
 @compiled
 def number_words(
-    texts: Array, scratch: Array, begins: Array, stops: Array, seeds: Array, entries: Array, text: Array, starts: Array,
-    growing: bool, tail: Array, tail_seeds: Array, hashes: Array, numbers: Array, firsts: Array, state: Array,
-) -> bool:  # fmt: skip
+    texts: Array, words: WordSpans, seeds: Array, index: WordIndex, growing: bool, unknown: UnknownWords, out: Numbering
+) -> bool:
     """Write the numbers of the words of each text, and where those of each begin; False where room is short.
 
-    The words of text i are those from texts[i] on. With `growing` new words are added to the vocabulary; without,
-    words it does not know have the number that `tail` has for their hash, or are left out.
+    The words of text i are those from texts[i] on. With `growing` new words are added to the index.
     """
+    state = out.state
     while state[ROW] < texts.size - 1:
-        state[CUT] = texts[state[ROW] + 1]
-        if not number_some(
-            scratch, begins, stops, state[CUT], seeds, entries, text, starts, growing, tail, tail_seeds,
-            hashes, numbers, state,
-        ):  # fmt: skip
+        state[ROW_END] = texts[state[ROW] + 1]
+        if not number_some(words, state[ROW_END], seeds, index, growing, unknown, out):
             return False
         state[ROW] += 1
-        firsts[state[ROW]] = state[COUNT]
+        out.bounds[state[ROW]] = state[COUNT]
     return True
 
 

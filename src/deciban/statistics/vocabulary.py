@@ -1,10 +1,10 @@
-"""Words and their numbers."""
+"""Vocabularies: words and their numbers, and the buckets that rare words share."""
 
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,34 +13,33 @@ import pyarrow.compute as pc
 
 from deciban import kernels
 from deciban.arrays import SPARE, Bytes, Codes, Integers
+from deciban.kernels.text_arrays import Hashes, Numbering, UnknownWords, WordIndex, WordSpans
 
-# Nobody outside this process knows how it hashes words, so none can be chosen to collide. Buckets are the same
-# anywhere.
+# Nobody outside this process knows how it hashes words, so none can be chosen to collide.
 SEEDS = np.frombuffer(secrets.token_bytes(40), dtype=np.uint64) | np.uint64(1)
 
-
+# Buckets of rare words are the same in every process and model file.
 BUCKET_SEEDS = np.array(
     [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F], np.uint64
 )
 
-
-# What stands before the number of a bucket of rare words, where words would be; no word has it.
-RARE = "\0"
-
+# A bucket of rare words stands among the words of a vocabulary as this, which no word has, and its number.
+BUCKET_MARK = "\0"
 
 # The number of a word that is not in a vocabulary.
 UNKNOWN = np.iinfo(np.int32).max
 
-
-ALL_UNKNOWN = np.array([UNKNOWN], dtype=np.int32)
-
-
-NO_TAIL = np.zeros(0, dtype=np.int32)
+# What becomes of words that are not in a vocabulary: they are left out, or are all UNKNOWN.
+LEAVE_OUT = UnknownWords(np.zeros(0, dtype=np.int32), BUCKET_SEEDS)
+ALL_UNKNOWN = UnknownWords(np.array([UNKNOWN], dtype=np.int32), BUCKET_SEEDS)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words, all different, in any order: one behind the other in `text`, each from its `starts` on."""
+    """Words, all different, in any order: one behind the other in `text`, each from its `starts` on.
+
+    Buckets of rare words, if there are any, come first.
+    """
 
     text: Bytes
     starts: Integers
@@ -52,6 +51,18 @@ class Vocabulary:
         starts = np.concatenate([[0], np.cumsum([len(word) for word in encoded])]).astype(np.int64)
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy(), starts)
 
+    @classmethod
+    def of_index(cls, index: WordIndex) -> "Vocabulary":
+        """The words of an index in the order in which they came.
+
+        They keep the index, to be looked up by it, unless most of its entries are empty.
+        """
+        words = Vocabulary(index.text[: index.starts[index.known]], index.starts[: index.known + 1])
+        if 8 * index.known < len(index.entries):
+            return words.take(np.arange(index.known))
+        words.__dict__["index"] = index
+        return words
+
     def __len__(self) -> int:
         return self.starts.size - 1
 
@@ -61,6 +72,10 @@ class Vocabulary:
 
     def __getitem__(self, number: int) -> str:
         return bytes(self.text[self.starts[number] : self.starts[number + 1]]).decode(errors="replace")
+
+    def shown(self, number: int) -> str:
+        """A word as people read it."""
+        return shown_word(self[number])
 
     @cached_property
     def array(self) -> pa.Array:
@@ -84,12 +99,20 @@ class Vocabulary:
         return Vocabulary(np.frombuffer(text, dtype=np.uint8)[: ends[-1]].copy(), ends.copy())
 
     @cached_property
-    def rare(self) -> int:
-        """How many buckets of rare words there are; they come first."""
+    def bucket_count(self) -> int:
+        """How many of the words are buckets of rare words; they come first."""
         number = 0
-        while number < len(self) and self[number].startswith(RARE):
+        while number < len(self) and self[number].startswith(BUCKET_MARK):
             number += 1
         return number
+
+    def buckets(self, size: int) -> Integers:
+        """The bucket, of so many, that each word is in; that of a bucket is itself."""
+        found = np.empty(len(self), dtype=np.int64)
+        kernels.word_buckets(self.padded, self.starts, size, BUCKET_SEEDS, found)
+        for number in range(self.bucket_count):
+            found[number] = bucket_number(self[number])
+        return found
 
     @property
     def all_different(self) -> bool:
@@ -97,69 +120,60 @@ class Vocabulary:
         return int(pc.count_distinct(self.array).as_py()) == len(self)
 
     @cached_property
-    def index(self) -> "Index":
-        """What its words are looked up by."""
+    def index(self) -> WordIndex:
+        """The hash table that its words are looked up in."""
         return self._indexed()
 
-    def _indexed(self) -> "Index":
+    def _indexed(self) -> WordIndex:
         text, size = self.padded, 16
         while need_more_entries(len(self), size):
             size *= 2
         entries = np.zeros((size, 4), dtype=np.uint64)
         kernels.index_words(text, self.starts, SEEDS, _room_for_hashes(), entries)
-        return Index(entries, text, self.starts, len(self))
+        return WordIndex(entries, text, self.starts, len(self))
 
     def numbers_of(self, words: "Vocabulary") -> Codes:
         """The number that each of these words has here, or UNKNOWN. An index that is made for it is not kept."""
-        here, texts = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
-        cut = words.padded, words.starts[:-1], words.starts[1:]
-        return numbered(kernels.number_words, (texts,), cut, here, False, ALL_UNKNOWN, 1, len(words))[0]
+        index, texts = self.__dict__.get("index") or self._indexed(), np.array([0, len(words)])
+        spans = WordSpans(words.padded, words.starts[:-1], words.starts[1:])
+        return number_with_room(kernels.number_words, (texts,), spans, index, ALL_UNKNOWN, 1, len(words))[0]
 
     def followed_by(self, words: "Vocabulary") -> "Vocabulary":
         """These words and others behind them."""
         starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
         return Vocabulary(np.concatenate([self.text, words.text]), starts)
 
+    @property
+    def sort_order(self) -> Integers:
+        """The numbers of the words in the order of their bytes."""
+        firsts = np.empty(len(self), dtype=np.uint64)
+        kernels.first_bytes(self.text, self.starts, firsts)
+        order = np.argsort(firsts)
+        kernels.sort_ties(self.text, self.starts, firsts, order, np.empty_like(order))
+        return order
 
-# What texts are cut into: the bytes of words, where each begins, and where it stops.
-Cut = tuple[Bytes, Integers, Integers]
 
 NO_WORDS = Vocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
-class Index(NamedTuple):
-    """Words in the order in which they came, `known` of them, with room for more; see `kernels.words`."""
-
-    entries: npt.NDArray[np.uint64]
-    text: Bytes
-    starts: Integers
-    known: int
-
-    @classmethod
-    def empty(cls, size: int) -> Self:
-        """Without words, for texts of so many bytes: with the room that most languages need."""
-        entries = 1 << min(max(11, (size // 128).bit_length()), 18)
-        text, starts = np.empty(size // 8 + 64, dtype=np.uint8), np.empty(entries // 2 + 1, dtype=np.int64)
-        starts[0] = 0
-        return cls(np.zeros((entries, 4), dtype=np.uint64), text, starts, 0)
-
-    @property
-    def words(self) -> Vocabulary:
-        """The words as they came; unless there is room for far more, they know that they are looked up here."""
-        words = Vocabulary(self.text[: self.starts[self.known]], self.starts[: self.known + 1])
-        if 8 * self.known < len(self.entries):
-            return words.take(np.arange(self.known))
-        words.__dict__["index"] = self
-        return words
+def buckets_beyond(most: int | None) -> int:
+    """How many buckets there are for the words beyond so many: a power of two, about a fourth of them."""
+    return 0 if most is None else 1 << max(4, (most // 4 - 1).bit_length())
 
 
-def sort_order(vocabulary: Vocabulary) -> Integers:
-    """The numbers of the words in the order of their bytes."""
-    firsts = np.empty(len(vocabulary), dtype=np.uint64)
-    kernels.first_bytes(vocabulary.text, vocabulary.starts, firsts)
-    order = np.argsort(firsts)
-    kernels.sort_ties(vocabulary.text, vocabulary.starts, firsts, order, np.empty_like(order))
-    return order
+def bucket_name(bucket: int) -> str:
+    """What stands for a bucket of rare words in a vocabulary."""
+    return f"{BUCKET_MARK}{bucket:06x}"
+
+
+def bucket_number(name: str) -> int:
+    """The number of a bucket of rare words that has this name."""
+    return int(name[len(BUCKET_MARK) :], 16)
+
+
+def shown_word(word: str) -> str:
+    """A word of a vocabulary as people read it."""
+    return f"(rare words {word[1:]})" if word.startswith(BUCKET_MARK) else word
 
 
 def need_more_entries(words: int, entries: int) -> bool:
@@ -167,60 +181,69 @@ def need_more_entries(words: int, entries: int) -> bool:
     return 10 * words > 7 * entries
 
 
-def _room_for_hashes() -> npt.NDArray[np.uint64]:
+def _room_for_hashes() -> Hashes:
     from deciban.kernels.words import RUN
 
     return np.empty((RUN, 3), dtype=np.uint64)
 
 
-def longer(array: npt.NDArray[Any], least: int) -> npt.NDArray[Any]:
-    """The same array with twice the room, or `least`."""
+def enlarged(array: npt.NDArray[Any], least: int = 0) -> npt.NDArray[Any]:
+    """The same array with room behind it: twice its size, or `least`."""
     grown = np.empty(max(2 * array.size, least), dtype=array.dtype)
     grown[: array.size] = array
     return grown
 
 
-def numbered(
+def enlarged_spans(spans: WordSpans) -> WordSpans:
+    """The same words with room for as much again."""
+    return WordSpans(enlarged(spans.text), enlarged(spans.begins), enlarged(spans.stops))
+
+
+def number_with_room(
     kernel: Callable[..., bool],
     given: Sequence[Any],
-    cut: Cut,
-    index: "Index",
-    growing: bool,
-    tail: Codes,
+    spans: WordSpans,
+    index: WordIndex,
+    unknown: UnknownWords | None,
     rows: int,
     expected: int,
-) -> tuple[Codes, Integers, "Index"]:
-    """The numbers of the words of `rows` texts, where those of each begin, and the vocabulary, which may have grown.
+) -> tuple[Codes, Integers, WordIndex]:
+    """The numbers of the words of `rows` texts, the bounds of those of each text, and the index, which may have grown.
 
-    kernel: `number_texts` or `number_words`, which stops where room is short. given: what it takes first. cut: words,
-    or room for those that texts are cut into. About so many numbers are expected.
+    kernel: `number_texts` or `number_words`, which stops where room is short; then there is made more. given: what it
+    takes first. spans: words, or room for those that texts are cut into. unknown: what becomes of words that are not in
+    the index; None adds them to it. expected: about so many numbers.
     """
-    from deciban.kernels.words import COUNT, CUT, KNOWN, ROW, RUN, STATES, WORD
+    from deciban.kernels.words import COUNT, KNOWN, ROW, ROW_END, RUN, STATES, WORD
 
-    entries, text, starts, known = index
-    numbers, firsts = np.empty(max(expected, 64), dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
+    numbers, bounds = np.empty(max(expected, 64), dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
     state, hashes = np.zeros(STATES, dtype=np.int64), _room_for_hashes()
-    state[KNOWN], state[CUT] = known, -1
-    while not kernel(
-        *given, *cut, SEEDS, entries, text, starts, growing, tail, BUCKET_SEEDS, hashes, numbers, firsts, state
-    ):
-        row, word, known, count, words = (int(state[k]) for k in (ROW, WORD, KNOWN, COUNT, CUT))
-        scratch, begins, stops = cut
-        if words < 0:  # the text did not fit
-            cut = longer(scratch, 0), longer(begins, 0), longer(stops, 0)
+    state[KNOWN], state[ROW_END] = index.known, -1
+    growing, instead = unknown is None, LEAVE_OUT if unknown is None else unknown
+    while not kernel(*given, spans, SEEDS, index, growing, instead, Numbering(numbers, bounds, state, hashes)):
+        row, word, known, count, row_end = (int(state[k]) for k in (ROW, WORD, KNOWN, COUNT, ROW_END))
+        if row_end < 0:  # the words of the text did not fit
+            spans = enlarged_spans(spans)
             continue
-        last = min(word + RUN, words)
+        last = min(word + RUN, row_end)
         if count + last - word > numbers.size:
             share = (row + 1) / rows  # of the texts, which may need as much again
-            numbers = longer(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
+            numbers = enlarged(numbers, min(int(1.1 * count / share), 4 * count) + RUN)
         if growing:
-            size = int((stops[word:last] - begins[word:last]).sum())
-            if starts[known] + size + SPARE > text.size:
-                text = longer(text, int(starts[known]) + size + SPARE)
-            if known + last - word + 1 > starts.size:
-                starts = longer(starts, known + last - word + 1)
-            while need_more_entries(known + last - word, len(entries)):
-                found = np.zeros((2 * len(entries), 4), dtype=np.uint64)
-                kernels.move_entries(entries, found)
-                entries = found
-    return numbers[: state[COUNT]], firsts, Index(entries, text, starts, int(state[KNOWN]))
+            size = int((spans.stops[word:last] - spans.begins[word:last]).sum())
+            index = _with_room(index, known, last - word, size)
+    return numbers[: state[COUNT]], bounds, WordIndex(*index[:3], int(state[KNOWN]))
+
+
+def _with_room(index: WordIndex, known: int, words: int, size: int) -> WordIndex:
+    """An index of `known` words with room for more words of so many bytes."""
+    entries, text, starts, _ = index
+    if starts[known] + size + SPARE > text.size:
+        text = enlarged(text, int(starts[known]) + size + SPARE)
+    if known + words + 1 > starts.size:
+        starts = enlarged(starts, known + words + 1)
+    while need_more_entries(known + words, len(entries)):
+        more = np.zeros((2 * len(entries), 4), dtype=np.uint64)
+        kernels.move_entries(entries, more)
+        entries = more
+    return WordIndex(entries, text, starts, known)

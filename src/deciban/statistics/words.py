@@ -8,38 +8,41 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, SparseRows, scatter_to, summed
+from deciban.arrays import Codes, Floats, Integers, SparseArrays, SparseRows, scatter_to, summed
 from deciban.errors import ForgetError
+from deciban.kernels.text_arrays import LabelledTexts
 from deciban.statistics.base import remaining
-from deciban.statistics.vocabulary import BUCKET_SEEDS, NO_WORDS, RARE, UNKNOWN, Vocabulary, sort_order
-
-# The texts that count, class by class, and the label and weight of every text.
-Labelled = tuple[Integers, Codes, Floats]
-
+from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, buckets_beyond
 
 # Words, and their counts, class by word.
 Counted = tuple[Vocabulary, SparseRows]
 
 
-def counted_words(
-    numbers: Codes, amounts: Floats | None, firsts: Integers, labelled: Labelled, known: int, classes: int
+def counts_by_class(
+    numbers: Codes, bounds: Integers, amounts: Floats | None, texts: LabelledTexts, words: int, classes: int
 ) -> SparseRows:
-    """The weights of texts added up for each of their words, class by word; see `kernels.count_words`."""
-    order, labels, weights = labelled
-    most = min(classes * known, int(np.diff(firsts)[order].sum()))
-    words, counts, ends = np.empty(most, dtype=np.int32), np.empty(most), np.zeros(classes + 1, dtype=np.int64)
-    touched, each = np.empty(known + 1, dtype=np.int32), np.zeros(0) if amounts is None else amounts
-    kernels.count_words(numbers, each, firsts, order, labels, weights, np.zeros(known), touched, words, counts, ends)
-    ends = np.maximum.accumulate(ends)
-    return SparseRows(counts[: ends[-1]], words[: ends[-1]], ends, known)
+    """The weights of texts added up for each of so many words, class by word; see `kernels.count_words`."""
+    most = min(classes * words, int(np.diff(bounds)[texts.order].sum()))
+    out = _room_for_cells(most, classes)
+    touched, each = np.empty(words + 1, dtype=np.int32), np.zeros(0) if amounts is None else amounts
+    kernels.count_words(numbers, bounds, each, texts, np.zeros(words), touched, out)
+    return _filled(out, np.maximum.accumulate(out.indptr), words)
 
 
-def gathered(numbers: Codes, firsts: Integers, words: int) -> SparseRows:
+def counts_by_text(numbers: Codes, bounds: Integers, words: int) -> SparseRows:
     """How often each of so many words is in each text."""
-    place, indptr = np.full(words, -1, dtype=np.int32), np.zeros(firsts.size, dtype=np.int64)
-    data, indices = np.empty(numbers.size), np.empty(numbers.size, dtype=np.int32)
-    kernels.gather_numbers(numbers, firsts, place, data, indices, indptr)
-    return SparseRows(data, indices, indptr, words)
+    out = _room_for_cells(numbers.size, bounds.size - 1)
+    kernels.count_per_text(numbers, bounds, np.full(words, -1, dtype=np.int32), out)
+    return SparseRows(*out, words)
+
+
+def _room_for_cells(most: int, rows: int) -> SparseArrays:
+    return SparseArrays(np.empty(most), np.empty(most, dtype=np.int32), np.zeros(rows + 1, dtype=np.int64))
+
+
+def _filled(out: SparseArrays, ends: Integers, width: int) -> SparseRows:
+    """The rows that were written where there was room for more."""
+    return SparseRows(out.data[: ends[-1]], out.indices[: ends[-1]], ends, width)
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,9 @@ class Words:
 
     Words are in the order in which they came, or in that of their bytes if there may be no more than `most`.
 
-    texts: the weight of the texts that are not missing, class by column. most: how many words a column may have; if
-    there are more, the rarest are counted in `buckets` by their hash. What was taken for rare stays in its bucket, also
-    if it comes again, so that the count of a word may be too low, by no more than what its bucket holds.
+    texts: the weight of the texts that are not missing, class by column. most: how many words a column may have; the
+    rarest beyond that are counted in `buckets` by their hash. A word that was once counted as rare stays in its bucket
+    for these texts, so that its count may be too low, by no more than what its bucket holds.
     """
 
     vocabularies: tuple[Vocabulary, ...]
@@ -65,13 +68,13 @@ class Words:
 
     @classmethod
     def of(cls, columns: Sequence[Counted], texts: Floats, most: int | None = None) -> Self:
-        """Of words and their counts, class by word."""
+        """The statistic of columns, from the words of each and their counts, class by word."""
         found = [_bounded(_occurring(*column), most) for column in columns]
         return cls(tuple(words for words, _ in found), tuple(counts for _, counts in found), texts, most)
 
     @property
     def buckets(self) -> int:
-        return buckets_of(self.most)
+        return buckets_beyond(self.most)
 
     @property
     def tables(self) -> tuple[Floats, ...]:
@@ -81,11 +84,11 @@ class Words:
     @property
     def in_sorted_order(self) -> "Words":
         """The same words in the order of their bytes: equal counts are then equal in all."""
-        return self._holding([_sorted(*column) for column in self._columns()], self.texts)
+        return self._with_columns([_sorted(*column) for column in self._columns()], self.texts)
 
     def merge(self, other: Self) -> "Words":
         found = [_bounded(_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]
-        return self._holding(found, self.texts + other.texts)
+        return self._with_columns(found, self.texts + other.texts)
 
     def remove(self, other: Self) -> "Words":
         found = []
@@ -96,27 +99,27 @@ class Words:
                 have, (words, taken) = _sorted(words, have)[1], _sorted(words, taken)
                 taken = taken.with_values(_from_buckets(words, have, taken, self.buckets))
             found.append(_occurring(words, have.with_values(remaining(have.data, taken.data))))
-        return self._holding(found, remaining(self.texts, other.texts))
+        return self._with_columns(found, remaining(self.texts, other.texts))
 
     def scale(self, factor: float) -> "Words":
         scaled = [(words, counts.with_values(counts.stored * factor)) for words, counts in self._columns()]
-        return self._holding(scaled, self.texts * factor)
+        return self._with_columns(scaled, self.texts * factor)
 
     def place_classes(self, positions: Integers, size: int) -> "Words":
         columns = [(words, _placed_classes(counts, positions, size)) for words, counts in self._columns()]
-        return self._holding(columns, scatter_to(self.texts, positions, size))
+        return self._with_columns(columns, scatter_to(self.texts, positions, size))
 
     def place_columns(self, positions: Integers, size: int) -> "Words":
         columns = [(NO_WORDS, _no_counts(self.texts.shape[0]))] * size
         for column, position in zip(self._columns(), positions, strict=True):
             if position >= 0:
                 columns[position] = column
-        return self._holding(columns, scatter_to(self.texts, positions, size, axis=1))
+        return self._with_columns(columns, scatter_to(self.texts, positions, size, axis=1))
 
     def _columns(self) -> list[Counted]:
         return list(zip(self.vocabularies, self.counts, strict=True))
 
-    def _holding(self, columns: Sequence[Counted], texts: Floats) -> "Words":
+    def _with_columns(self, columns: Sequence[Counted], texts: Floats) -> "Words":
         return Words(tuple(words for words, _ in columns), tuple(counts for _, counts in columns), texts, self.most)
 
 
@@ -134,15 +137,15 @@ def _added(mine: Counted, theirs: Counted) -> Counted:
     numbers[new] = np.arange(len(words), len(words) + new.size)
     if new.size:
         words = words.followed_by(more.take(new))
-    most, place = counts.stored.size + others.stored.size, np.full(len(words), -1, dtype=np.int64)
-    data, indices, ends = np.empty(most), np.empty(most, dtype=np.int32), np.zeros_like(counts.indptr)
-    kernels.add_counts(*counts.kernel_arrays(), *others.kernel_arrays(), numbers, place, data, indices, ends)
-    return words, SparseRows(data[: ends[-1]], indices[: ends[-1]], ends, len(words))
+    out = _room_for_cells(counts.stored.size + others.stored.size, counts.indptr.size - 1)
+    place = np.full(len(words), -1, dtype=np.int64)
+    kernels.add_counts(counts.kernel_arrays(), others.kernel_arrays(), numbers, place, out)
+    return words, _filled(out, out.indptr, len(words))
 
 
 def _sorted(words: Vocabulary, counts: SparseRows) -> Counted:
     """The words in the order of their bytes, and the counts of each class in that of its words."""
-    order = sort_order(words)
+    order = words.sort_order
     place = np.empty(len(words), dtype=np.int32)
     place[order] = np.arange(len(words), dtype=np.int32)
     moved = SparseRows(counts.data.copy(), place[counts.indices], counts.indptr, counts.width)
@@ -192,54 +195,35 @@ def _occurring(words: Vocabulary, counts: SparseRows) -> Counted:
     return kept, SparseRows(counts.data, place[counts.indices], counts.indptr, len(kept))
 
 
-def buckets_of(most: int | None) -> int:
-    """How many buckets there are for the words beyond so many: a power of two, about a fourth of them."""
-    return 0 if most is None else 1 << max(4, (most // 4 - 1).bit_length())
-
-
-def _buckets(words: Vocabulary, buckets: int) -> Integers:
-    """The bucket of each word; that of a bucket is itself."""
-    found = np.empty(len(words), dtype=np.int64)
-    kernels.word_buckets(words.padded, words.starts, buckets, BUCKET_SEEDS, found)
-    for k in range(words.rare):
-        found[k] = bucket_number(words[k])
-    return found
-
-
-def bucket_number(name: str) -> int:
-    """The number of a bucket of rare words that has this name."""
-    return int(name[len(RARE) :], 16)
-
-
 def _bounded(column: Counted, most: int | None) -> Counted:
-    """The most frequent words, so many, and the others in their buckets, which come first; in order, if there are."""
+    """The `most` most frequent words in order, behind the buckets of the others; without a bound the column itself."""
     if most is None:
         return column
     words, counts = _sorted(*column)
-    first = words.rare
+    first = words.bucket_count
     if len(words) - first <= most:
         return words, counts
     table = counts.matrix().T.tocsr()
     order = np.argsort(-table[first:].sum(axis=1), kind="stable") + first
     kept, rare = np.sort(order[:most]), np.concatenate([np.arange(first), np.sort(order[most:])])
-    distinct, place = np.unique(_buckets(words.take(rare), buckets_of(most)), return_inverse=True)
-    tail = Vocabulary.of([f"{RARE}{bucket:06x}" for bucket in distinct])
+    distinct, place = np.unique(words.take(rare).buckets(buckets_beyond(most)), return_inverse=True)
+    tail = Vocabulary.of([bucket_name(bucket) for bucket in distinct])
     into = scipy.sparse.csr_array((np.ones(rare.size), (place, np.arange(rare.size))), shape=(len(tail), rare.size))
     table = scipy.sparse.vstack([into @ table[rare], table[kept]], format="csr")
     return tail.followed_by(words.take(kept)), _with_sorted_cells(table.T.tocsr())
 
 
 def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int) -> Floats:
-    """What is to be taken of the stored cells, where that of a word that is not there in full is taken from its bucket.
+    """What is to be taken from each stored cell: of a word that is not there in full the rest from its bucket.
 
-    What was counted in a bucket of its own and is a word here is taken from the words of this bucket, a share of each:
-    which of them it was, nobody knows.
+    What was counted in a bucket there and as words here is taken from the words of this bucket, a share of each: which
+    of them it was is not known.
     """
     have, taken = having.matrix().toarray().T, taking.matrix().toarray().T
-    bucket = _buckets(words, buckets)
+    bucket = words.buckets(buckets)
     lacking = summed(np.maximum(taken - have, 0.0).T, bucket, buckets).T
     taken = np.minimum(taken, have)
-    first = bucket[: words.rare]
+    first = bucket[: words.bucket_count]
     from_bucket = np.minimum(have[: first.size] - taken[: first.size], lacking[first])
     taken[: first.size] += from_bucket
     lacking[first] -= from_bucket

@@ -15,8 +15,7 @@ from deciban.fitted import Fitted
 from deciban.schema.schema import Schema
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.bins import MOST_CELLS
-from deciban.statistics.vocabulary import RARE
-from deciban.statistics.words import bucket_number
+from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.tune.tuning import Tuning
 
 MOST_COLUMNS = 1 << 24
@@ -25,7 +24,7 @@ MOST_COLUMNS = 1 << 24
 VAST = 1e290
 
 # The name of a bucket of rare words.
-BUCKET = re.compile(RARE + "[0-9a-f]{6}")
+BUCKET = re.compile(BUCKET_MARK + "[0-9a-f]{6}")
 
 
 def require(fact: Any, what: str) -> None:
@@ -218,9 +217,9 @@ def _check_words(words: Vocabulary, buckets: int) -> None:
     require(len(words) < 1 << 31, "it has too many words")
     bytes(words.text).decode()
     require(words.all_different, "a word is there twice")
-    require(not (words.text[words.starts[words.rare : -1]] == 0).any(), "rare words do not come first")
-    require(all(BUCKET.fullmatch(words[k]) for k in range(words.rare)), "a bucket of rare words has no number")
-    require(all(bucket_number(words[k]) < buckets for k in range(words.rare)), "a bucket of rare words is none")
+    require(not (words.text[words.starts[words.bucket_count : -1]] == 0).any(), "rare words do not come first")
+    require(all(BUCKET.fullmatch(words[k]) for k in range(words.bucket_count)), "a bucket of rare words has no number")
+    require(all(bucket_number(words[k]) < buckets for k in range(words.bucket_count)), "a bucket of rare words is none")
 
 
 @check_statistic.register(Combined)

@@ -1,6 +1,8 @@
-"""How texts are heard: by which words, and how much the long ones count."""
+"""How texts are scored: by what their words count, and how much the long ones do."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -11,25 +13,21 @@ from deciban.tune.families import Choice, ScoredGroup
 from deciban.tune.rows import Rows, left_out_evidence
 from deciban.tune.weights import GROUP_ROWS, centred, maximise
 
-# What a text is heard by instead of its counts: roots of them, of length 1, so that long texts and words that come
-# again and again do not drown the others; and what the logarithm and the rest of a lift are expected to weigh.
+# What texts are scored by instead of plain counts: the lifts of roots of them, normalized, so that long texts and words
+# that come again and again do not outweigh the others; and the weights that are expected of log lifts and of lifts.
 LIFT = {"kind": "lift", "alpha": 1.0, "amounts": "root", "normalize": True, "min_count": 0.0}
-EXPECTED = np.array([0.6, 0.5])
+EXPECTED_WEIGHTS = np.array([0.6, 0.5])
 
 # How much the evidence of long texts may be tempered, where the user chose what is counted.
 TEMPERING = (0.25, 0.5)
 
 
 def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Choice, ...]]:
-    """How each column of texts speaks best, by the log-loss it has alone with the best weight."""
+    """Each column of texts with the family of least log-loss, alone and with the weight that suits it best."""
     scored, choices = [], []
-    texts = [
-        (group.family, column) for group in base.groups if isinstance(group.family, Text) for column in group.columns
-    ]
-    for family, column in texts:
-        plain = left_out_evidence(rows, family, [column], {})
-        options: list[tuple[Text, Floats]] = [(family, plain)]
-        if family.kind == "multinomial" and family.amounts == "count" and not (family.normalize or family.tempering):
+    for family, column in _texts(base):
+        options = [(family, left_out_evidence(rows, family, [column], {}))]
+        if family.has_default_evidence:
             options.append(_lifted(rows, family, column))
         elif not family.tempering:
             for power in TEMPERING:
@@ -44,12 +42,20 @@ def choose_texts(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[Cho
     return scored, tuple(choices)
 
 
+def _texts(base: Schema) -> Iterator[tuple[Text, int]]:
+    """The columns of texts, each with its family."""
+    for group in base.groups:
+        if group.family.holds_texts:
+            for column in group.columns:
+                yield cast(Text, group.family), column
+
+
 def _lifted(rows: Rows, family: Text, column: int) -> tuple[Text, Floats]:
-    """The lifts of words, between their logarithms and themselves as these rows want it."""
+    """Lifts, the share of them that is linear chosen for these rows, and their evidence."""
     counted: dict[object, object] = {}
     log_lift, linear = (replace(family, **LIFT, linear=share) for share in (0.0, 1.0))  # type: ignore[arg-type]
     both = np.concatenate([left_out_evidence(rows, one, [column], counted) for one in (log_lift, linear)], axis=1)
-    weights, _ = maximise(centred(both), rows, EXPECTED, np.zeros(rows.classes), GROUP_ROWS)
+    weights, _ = maximise(centred(both), rows, EXPECTED_WEIGHTS, np.zeros(rows.classes), GROUP_ROWS)
     share = round(float(weights[1] / weights.sum()), 2) if weights.sum() > 0.0 else 0.0
     return replace(log_lift, linear=share), (1.0 - share) * both[:, :1] + share * both[:, 1:]
 

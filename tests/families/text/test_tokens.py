@@ -14,9 +14,12 @@ from hypothesis import example, given, settings, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folding, parts_of, prepared
-from deciban.statistics.vocabulary import Index, Vocabulary
-from deciban.statistics.words import counted_words
+from deciban.families.text.cells import texts_of
+from deciban.families.text.folding import CASED, COMPOSED, folded_text, folding
+from deciban.families.text.tokens import Tokens
+from deciban.kernels.text_arrays import CharacterRules, LabelledTexts, Texts, WordIndex, WordSpans
+from deciban.statistics.vocabulary import Vocabulary
+from deciban.statistics.words import counts_by_class
 
 TEXTS = (
     "Die Straße ist heiß; DIE STRASSE, DIE STRAẞE! Über Größe_und_Maß, Donaudampfschifffahrts\u00adgesellschaft",
@@ -112,7 +115,7 @@ def test_every_character_of_unicode_between_letters(analyzer: str, options: dict
 def test_where_letters_have_no_capital_form_and_no_accents() -> None:
     for point in range(CASED, sys.maxunicode + 1):
         assert chr(point).lower() == chr(point)
-        assert point < COMPOSED or prepared(chr(point), False, True) == chr(point)
+        assert point < COMPOSED or folded_text(chr(point), False, True) == chr(point)
 
 
 SPECIAL = "aAzZ09__  \t\nÀéßẞİıſΣσςΑ\u0301\u0307\u0345\u00ad\u200d'.:’·-Åǅﬁﷺ한각가①½²١१中日ｶﾞＡ👍\u3000\x1c\x85\0"
@@ -141,8 +144,8 @@ def test_words_are_those_of_scikit_learn(
 
 
 def learned(tokens: Tokens, texts: pa.Array) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
-    numbers, firsts, index = tokens.learned(texts)
-    return index.words, numbers, firsts
+    numbers, bounds, vocabulary = tokens.learn(texts)
+    return vocabulary, numbers, bounds
 
 
 LABELLED = st.lists(st.tuples(st.one_of(st.none(), UNICODE, st.text("aΣσ é", max_size=9)), st.integers(0, 3)))
@@ -155,8 +158,9 @@ def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], op
     tokens, texts = Text(**options).tokens, pa.array([text for text, _ in rows], pa.string())
     labels = np.array([label for _, label in rows], dtype=np.int32)
     order = np.argsort(labels, kind="stable")
-    words, numbers, firsts = learned(tokens, texts)
-    found = counted_words(numbers, None, firsts, (order, labels, np.full(labels.size, 0.5)), len(words), 4)
+    words, numbers, bounds = learned(tokens, texts)
+    texts_in_order = LabelledTexts(order, labels, np.full(labels.size, 0.5))
+    found = counts_by_class(numbers, bounds, None, texts_in_order, len(words), 4)
     expected: Counter[tuple[str, int]] = Counter()
     for text, label in rows:
         expected.update((word, label) for word in (tokens.words(text) if text else []))
@@ -173,8 +177,8 @@ def test_texts_do_not_flow_into_each_other(texts: list[str | None], options: dic
     analyze, tokens = vectorizer(options).build_analyzer(), Text(**options).tokens
     for kind in (pa.string(), pa.large_string()):
         array = pa.array(texts, kind)[cut:]
-        vocabulary, numbers, firsts = learned(tokens, array)
-        found = [Counter(vocabulary[n] for n in numbers[a:b]) for a, b in itertools.pairwise(firsts)]
+        vocabulary, numbers, bounds = learned(tokens, array)
+        found = [Counter(vocabulary[n] for n in numbers[a:b]) for a, b in itertools.pairwise(bounds)]
         assert found == [
             Counter(analyze((text or "").replace("\0", " "))) if text else Counter() for text in texts[cut:]
         ]
@@ -204,27 +208,28 @@ def test_many_texts_are_cut_in_pieces_without_a_seam() -> None:
     texts = [f"word{k} {'long' * (k % 50)} über{k % 7}" for k in range(8000)] + ["x" * 300_000 + " yy", "", "zz"]
     expected = vectorizer({}).fit(texts)
     tokens = Text().tokens
-    vocabulary, numbers, firsts = learned(tokens, pa.array(texts))
-    assert firsts.size == len(texts) + 1
+    vocabulary, numbers, bounds = learned(tokens, pa.array(texts))
+    assert bounds.size == len(texts) + 1
     assert sorted(vocabulary.array.to_pylist()) == sorted(expected.vocabulary_)
     assert numbers.size == expected.transform(texts).sum()
 
 
 def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """U+FDFA becomes four words: there is room for all of them wherever it comes."""
-    for name in ("_decoded", "_long_decoded", "put_character"):
+    for name in ("_decoded", "_long_decoded", "_put_next", "put_character"):
         monkeypatch.setattr(kernels.texts, name, getattr(kernels.texts, name).py_func)
     folded, pool = folding(True, True, True)
     for groups in range(50, 75):
         data = np.frombuffer(("a " * groups + "\ufdfa \ufdfa").encode(), dtype=np.uint8)
-        places, texts, state = np.array([0, data.size]), np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
+        texts = Texts(data, np.array([0, data.size]), np.ones(1, dtype=np.bool_))
+        bounds, state = np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
         room = [np.zeros(data.size + 64, dtype=kind) for kind in (np.uint8, np.int64, np.int64, np.int64)]
         # as Python, which checks that arrays are not left
         while not kernels.find_characters.py_func(  # type: ignore[attr-defined]
-            data, places, np.ones(1, dtype=np.bool_), folded, pool, True, *room, texts, state
+            texts, CharacterRules(folded, pool, True), WordSpans(*room[:3]), room[3], bounds, state
         ):
             room = [np.concatenate([array, np.zeros(16, dtype=array.dtype)]) for array in room]
-        assert texts[1] == groups + 8
+        assert bounds[1] == groups + 8
     monkeypatch.undo()
     same({"analyzer": "char_wb", "strip_accents": True}, ["a " * n + "\ufdfa \ufdfa b" for n in range(50, 75)])
     same({"strip_accents": True, "shortest": 1}, ["\ufdfa" * 500, "½" * 500, "ﷺ " * 500])
@@ -241,10 +246,12 @@ def test_words_do_not_depend_on_how_much_room_there_is_at_first(
     texts = pa.array([*some, "x" * 700, None, "zz " * 900])
     tokens = Text(strip_accents=True, **options).tokens
     expected = learned(tokens, texts)
-    small = Index(np.zeros((16, 4), dtype=np.uint64), np.empty(16, dtype=np.uint8), np.zeros(1, dtype=np.int64), 0)
-    monkeypatch.setattr(Index, "empty", classmethod(lambda cls, size: small))
+    small = WordIndex(np.zeros((16, 4), dtype=np.uint64), np.empty(16, dtype=np.uint8), np.zeros(1, dtype=np.int64), 0)
+    monkeypatch.setattr(WordIndex, "empty", classmethod(lambda cls, size: small))
     tiny = [np.zeros(8, dtype=kind) for kind in (np.uint8, np.int64, np.int64)]
-    monkeypatch.setattr("deciban.families.text.tokens.room", lambda size, words: tuple(array.copy() for array in tiny))
+    monkeypatch.setattr(
+        "deciban.families.text.tokens.room", lambda size, words: WordSpans(*(array.copy() for array in tiny))
+    )
     found = learned(tokens, texts)
     assert found[0].array.equals(expected[0].array)
     for one, other in zip(found[1:], expected[1:], strict=True):
@@ -255,9 +262,9 @@ def test_many_short_words_in_one_text_need_no_more_room(monkeypatch: pytest.Monk
     """Each is a group of characters: room for groups ran out again and again, and the room for characters grew too."""
     grown: list[int] = []
     monkeypatch.setattr(
-        "deciban.families.text.tokens.longer", lambda array, least: grown.append(array.size) or array.repeat(2)
+        "deciban.families.text.tokens.enlarged", lambda array: grown.append(array.size) or array.repeat(2)
     )
-    numbers, _, _ = Text(analyzer="char_wb", ngram_range=(2, 2)).tokens.learned(pa.array(["a b " * 20_000]))
+    numbers, _, _ = Text(analyzer="char_wb", ngram_range=(2, 2)).tokens.learn(pa.array(["a b " * 20_000]))
     assert numbers.size == 80_000
     assert not grown
 
@@ -283,8 +290,8 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
     """Nothing is read beyond the end, and what comes out is valid."""
     tokens = Text(**options).tokens
     for texts in (*((one,) for one in INVALID), INVALID, tuple(reversed(INVALID))):
-        vocabulary, _, firsts = learned(tokens, raw(*texts, kind=kind))
-        assert firsts.size == len(texts) + 1
+        vocabulary, _, bounds = learned(tokens, raw(*texts, kind=kind))
+        assert bounds.size == len(texts) + 1
         bytes(vocabulary.text).decode()
 
 
@@ -292,9 +299,9 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=5), st.sampled_from(OPTIONS))
 def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
     tokens = Text(**options).tokens
-    vocabulary, numbers, firsts = learned(tokens, raw(*texts))
+    vocabulary, numbers, bounds = learned(tokens, raw(*texts))
     bytes(vocabulary.text).decode()
-    assert firsts[-1] == numbers.size
+    assert bounds[-1] == numbers.size
     assert not any("\0" in word for word in vocabulary.array.to_pylist())
 
 
@@ -324,7 +331,7 @@ def test_what_arrow_has_before_and_behind() -> None:
     assert learned(Tokens(), masked)[0].array.to_pylist() == ["aa", "bb", "ee"]
     for empty in (pa.array([], pa.string()), pa.nulls(3, pa.string()), pa.nulls(0, pa.large_string()), array[:0]):
         assert len(learned(Tokens(), empty)[0]) == 0
-        assert parts_of(empty)[1].size == len(empty) + 1
+        assert texts_of(empty).offsets.size == len(empty) + 1
 
 
 def test_a_tokenizer_of_ones_own() -> None:

@@ -1,0 +1,306 @@
+"""The kinds of Text: what the words of a column say of each class, one class for each kind."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from deciban import kernels
+from deciban.arrays import Flags, Floats, Integers, SparseRows, in_lanes, kernel_view, log, summed_cells
+from deciban.errors import BadCell
+from deciban.families.bernoulli import Exchange
+from deciban.families.estimates import Parameters
+from deciban.families.multinomial import add_amounts_variance, add_complement_covariance, score_amounts
+from deciban.families.protocols import Covariance
+from deciban.families.smoothing import fraction
+from deciban.families.text.kind import Kind, WordScores
+from deciban.families.text.options import KindName, TextOptions
+from deciban.families.text.sampling import Drawn, draw_present_words, draw_words
+from deciban.families.text.term_weights import TermWeights
+from deciban.families.text.word_counts import WordCounts
+from deciban.kernels.text_arrays import (
+    AbsentWithout,
+    LeftOutRules,
+    LeftOutTexts,
+    LiftTable,
+    PresenceTable,
+    ShareTable,
+)
+
+
+@dataclass(frozen=True)
+class _Amounts(ABC):
+    """Kinds that add up the scores of words, each times its amount."""
+
+    counts: WordCounts
+    options: TextOptions
+
+    @staticmethod
+    def term_weights(options: TextOptions) -> TermWeights:
+        return TermWeights(options.amounts, options.normalize)
+
+    def prepare(self) -> None:
+        _ = self.slope
+
+    @cached_property
+    def slope(self) -> Floats:
+        """What each occurrence of a word adds, word by class, in lanes."""
+        return in_lanes(self._scores())
+
+    @abstractmethod
+    def _scores(self) -> Floats:
+        """The slope without the lanes."""
+
+    def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
+        score_amounts(rows, self.slope, np.array([weight]), np.array([slot]), out)
+
+    @property
+    def left_out_by_formula(self) -> bool:
+        return self.options.alpha > 0.0 or bool(self.counts.sums.all())
+
+    @property
+    def _rules(self) -> LeftOutRules:
+        options = self.options
+        return LeftOutRules(float(options.alpha), float(options.min_count), options.normalize)
+
+    def _per_amount(self, weight: Floats) -> Floats:
+        """The weight of counts that are ones: amounts that are normalized are about this much smaller."""
+        return weight * np.sqrt(self.counts.texts_per_amount) if self.options.normalize else weight
+
+    @cached_property
+    def _as_all(self) -> Flags:
+        """The classes without counts that take the shares of all together, because nothing is added to theirs."""
+        return np.asarray((self.counts.sums <= 0.0) & (self.options.alpha == 0.0))
+
+    @cached_property
+    def _basis(self) -> Floats:
+        """The counts that shares are of, word by class."""
+        counts = self.counts.counts
+        return np.where(self._as_all, counts.sum(axis=1, keepdims=True), counts) if self._as_all.any() else counts
+
+    def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
+        add_amounts_variance(self._basis.T, self.options.alpha, rows, self._per_amount(weight), out.own)
+
+    def estimates(self) -> dict[str, Floats]:
+        return {"score": self.slope[:, : self.counts.classes]}
+
+    def parameters(self) -> Parameters:
+        """Shares of words sum to 1."""
+        learned = self.counts.classes * max(self.counts.size - 1, 0)
+        return Parameters((learned,), learned, numbers=self.counts.size)
+
+    def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
+        classes = self.counts.classes
+        each = self.slope[words, :classes] * amounts[:, None]
+        return WordScores(each, np.zeros(0, dtype=np.int64), np.zeros((0, classes)))
+
+    def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
+        return f"exp(score of {words.size} words){power}"
+
+    def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
+        raise BadCell(0, None, f"{self.options} is a score, not a distribution", "use Text() to write texts")
+
+
+class _Shares(_Amounts):
+    """Kinds that score words by the logarithms of their shares, in the class or in the others."""
+
+    of_others: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def _bottom(self) -> Floats:
+        """What the shares of each class are divided by."""
+
+    def score_left_out(self, rows: SparseRows, left: LeftOutTexts, part: Floats) -> Floats:
+        length, bottom = np.zeros(left.labels.size), self._bottom
+        table = ShareTable(self._basis, self.counts.total, self.slope, bottom)
+        fewer = np.empty_like(bottom)
+        kernels.left_out_shares(rows.kernel_arrays(), left, table, self._rules, self.of_others, fewer, length, part)
+        return length
+
+
+class MultinomialWords(_Shares):
+    """Each word of a text is drawn from those of the class: log P(word | class) for each occurrence."""
+
+    of_others = False
+
+    def _scores(self) -> Floats:
+        """log P(word | class)."""
+        alpha, stored, word = self.options.alpha, self.counts.stored, self.counts.stored_words
+        found, log_bottom = np.empty((self.counts.size, self.counts.classes)), log(self._bottom)
+        found[:] = log(np.full(1, alpha)) - log_bottom
+        if self._as_all.any():
+            total = summed_cells(word, stored.data, self.counts.size)
+            found[:, self._as_all] = log(total + alpha)[:, None] - log_bottom[self._as_all]
+        found[word, stored.indices] = log(stored.data + alpha) - log_bottom[stored.indices]
+        return found
+
+    @property
+    def _bottom(self) -> Floats:
+        sums = np.where(self._as_all, self.counts.sums.sum(), self.counts.sums)
+        return np.asarray(sums + self.options.alpha * self.counts.size)
+
+    def estimates(self) -> dict[str, Floats]:
+        return {"probability": np.exp(self.slope[:, : self.counts.classes])}
+
+    def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
+        """The two words that say most as fractions, and how many more there are."""
+        if not words.size:
+            return None
+        counts, alpha, size = self._basis[:, label], self.options.alpha, self.counts.size
+        bottom = counts.sum()
+        order = np.argsort(-np.abs(self.slope[words, label] * amounts), kind="stable")
+        parts = [
+            f"[{fraction(counts[words[k]], bottom, alpha, size)}]" + (f"^{amounts[k]:.3g}" if amounts[k] != 1.0 else "")
+            for k in order[:2]
+        ]
+        product = " · ".join(parts) + (f" · ({words.size - 2} more)" if words.size > 2 else "")
+        return f"({product}){power}" if power else product
+
+    def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
+        return draw_words(np.exp(self.slope), self.counts, labels, rng, length)
+
+
+class ComplementWords(_Shares):
+    """A class is scored by how little all others use the words: -log P(word | other classes)."""
+
+    of_others = True
+
+    def _scores(self) -> Floats:
+        """What the shares in the other classes lack."""
+        alpha, stored, word = self.options.alpha, self.counts.stored, self.counts.stored_words
+        log_bottom, total = log(self._bottom), summed_cells(word, stored.data, self.counts.size)
+        found = log(total + alpha)[:, None] - log_bottom
+        found[word, stored.indices] = log(total[word] - stored.data + alpha) - log_bottom[stored.indices]
+        return np.asarray(-np.maximum(found, np.log(1e-300)))
+
+    @cached_property
+    def _basis(self) -> Floats:
+        counts = self.counts.counts
+        return np.asarray(counts.sum(axis=1, keepdims=True) - counts)
+
+    @property
+    def _bottom(self) -> Floats:
+        sums = self.counts.sums
+        return np.asarray(sums.sum() - sums + self.options.alpha * self.counts.size)
+
+    def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
+        size = np.ones(self.counts.classes)
+        add_complement_covariance(self.counts.counts.T, self.options.alpha, rows, self._per_amount(weight), size, out)
+
+
+class LiftWords(_Amounts):
+    """A class is scored by how much more probable each word makes it: its lift P(class | word) / P(class)."""
+
+    def _scores(self) -> Floats:
+        """The score of the lift of each word in each class; a word without counts there has the least."""
+        linear, stored, word, sums = self.options.linear, self.counts.stored, self.counts.stored_words, self.counts.sums
+        unit = self.options.alpha * (self.counts.texts_per_amount if self.options.normalize else 1.0)
+        inverse = np.divide(sums.sum(), sums, out=np.zeros_like(sums), where=sums > 0.0)  # of the share of a class
+        total = unit + summed_cells(word, stored.data, self.counts.size)
+        found = np.empty((self.counts.size, sums.size))
+        found[:] = lift_score(unit / total, linear)[:, None]
+        lift = (stored.data * inverse[stored.indices] + unit) / total[word]
+        found[word, stored.indices] = lift_score(lift, linear)
+        return found
+
+    def score_left_out(self, rows: SparseRows, left: LeftOutTexts, part: Floats) -> Floats:
+        counts, length = self.counts, np.zeros(left.labels.size)
+        table = LiftTable(counts.counts, counts.total, counts.sums, float(counts.texts.sum()))
+        rest = np.empty_like(counts.sums)
+        linear = float(self.options.linear)
+        kernels.left_out_lifts(rows.kernel_arrays(), left, table, self._rules, linear, rest, length, part)
+        return length
+
+    def parameters(self) -> Parameters:
+        """What each word makes of the classes."""
+        learned = self.counts.size * (self.counts.classes - 1)
+        return Parameters((learned,), learned, numbers=self.counts.size)
+
+
+def lift_score(lift: Floats, linear: float) -> Floats:
+    """The score of a lift: its logarithm, or a share of it linearly."""
+    return lift - 1.0 if linear == 1.0 else (1.0 - linear) * log(lift) + linear * (lift - 1.0)
+
+
+@dataclass(frozen=True)
+class BernoulliWords:
+    """Each word is in a text or not: log P(it is | class) of those that are, log P(it is not | class) of all others."""
+
+    counts: WordCounts
+    options: TextOptions
+
+    @staticmethod
+    def term_weights(options: TextOptions) -> TermWeights:
+        return TermWeights("presence")
+
+    def prepare(self) -> None:
+        pass
+
+    @cached_property
+    def _exchange(self) -> Exchange:
+        """What the absence of all words says, and each word that is there instead."""
+        alpha, counts, texts = self.options.alpha, self.counts.counts, self.counts.texts
+        ones, zeros = counts + alpha, texts - counts + alpha
+        rows = np.maximum(texts + 2.0 * alpha, 1e-300)
+        with np.errstate(divide="ignore"):
+            one, zero = np.log(ones / rows), np.log(np.maximum(zeros, 0.0) / rows)
+        nothing = texts + alpha <= 0.0  # a class without texts says nothing
+        one[:, nothing], zero[:, nothing] = 0.0, 0.0
+        return Exchange.of(one, zero, np.ones(len(one)))
+
+    def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
+        part = np.zeros((rows.shape[0], 1, out.shape[2]))
+        self._exchange.score(rows, 0.5, part)
+        out[:, slot] += weight * part[:, 0]
+
+    @property
+    def left_out_by_formula(self) -> bool:
+        return self.options.alpha > 0.0
+
+    def score_left_out(self, rows: SparseRows, left: LeftOutTexts, part: Floats) -> Floats:
+        alpha, length = float(self.options.alpha), np.zeros(left.labels.size)
+        counts, texts = self.counts.counts, np.asarray(kernel_view(self.counts.texts))
+        absent = log(np.maximum(texts - counts, 0.0) + alpha).sum(axis=0)
+        table = PresenceTable(counts, self.counts.total, texts, absent)
+        rules = LeftOutRules(alpha, float(self.options.min_count), False)
+        without = AbsentWithout(np.zeros(texts.size), np.full(texts.size, -1.0))
+        kernels.left_out_presence(rows.kernel_arrays(), left, table, rules, without, length, part)
+        return length
+
+    def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
+        share = (self.counts.counts + 0.5) / (self.counts.texts + 1.0)
+        absent, there = share / (1.0 - share), (1.0 - share) / share
+        own = absent.sum(axis=0) + rows.matrix() @ (there - absent)
+        out.own[:] += weight**2 * own / np.maximum(self.counts.texts, 0.5)
+
+    def estimates(self) -> dict[str, Floats]:
+        return {"probability": np.exp(self._exchange.one)}
+
+    def parameters(self) -> Parameters:
+        """The presence of each word is free."""
+        learned = self.counts.classes * self.counts.size
+        return Parameters((learned,), learned, 2**self.counts.size)
+
+    def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
+        absent = np.delete(np.arange(self.counts.size), words)
+        return WordScores(self._exchange.one[words], absent, self._exchange.zero[absent])
+
+    def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
+        return f"({words.size} words there, {self.counts.size - words.size} not){power}"
+
+    def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
+        shares = np.exp(self._exchange.one)
+        if length is None:
+            return draw_present_words(shares, self.counts, labels, rng)
+        return draw_words(shares, self.counts, labels, rng, length)
+
+
+KINDS: dict[KindName, type[Kind]] = {
+    "multinomial": MultinomialWords,
+    "bernoulli": BernoulliWords,
+    "complement": ComplementWords,
+    "lift": LiftWords,
+}

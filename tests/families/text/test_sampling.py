@@ -1,0 +1,56 @@
+"""Texts drawn from a class."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from deciban import BayesClassifier, Text
+from deciban.errors import DataError, UsageError
+from tests.families.text.corpora import MAIL_LABELS, MAILS, vocabulary
+
+
+@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(amounts="root"), Text(alpha=0.0)])
+def test_texts_drawn_from_a_class(family: Text) -> None:
+    clf = BayesClassifier(family).fit([*MAILS, None], [*MAIL_LABELS, "spam"])
+    table, labels = clf.sample(200, 3, label="ham", length=30)
+    texts = table.column(0).to_pylist()
+    assert set(labels.tolist()) == {"ham"}
+    assert all(len(text.split()) == 30 for text in texts)
+    drawn = Counter(" ".join(texts).split())
+    assert set(drawn) <= set(vocabulary(clf))
+    assert {word for word, _ in drawn.most_common(2)} == {"at", "lunch"}
+    if family.alpha == 0.0:
+        assert set(drawn) == {"lunch", "at", "noon", "see", "you"}
+    assert clf.sample(3, 0, length=0)[0].column(0).to_pylist() == ["", "", ""]
+    means = [len(text.split()) for text in clf.sample(3000, 0, label="ham")[0].column(0).to_pylist()]
+    assert np.mean(means) == pytest.approx(3.5, abs=0.2)
+
+
+def test_what_cannot_be_drawn_or_told() -> None:
+    clf = BayesClassifier(Text(), tune=None).fit(MAILS, MAIL_LABELS)
+    with pytest.raises(UsageError, match="'eggs' is none of"):
+        clf.sample(1, label="eggs")
+    with pytest.raises(UsageError, match="'eggs' is none of"):
+        clf.top_words("eggs")
+    for length in (-1, 2.5, "x"):
+        with pytest.raises(UsageError, match="length"):
+            clf.sample(1, length=length)
+    with pytest.raises(UsageError, match="n=-1"):
+        clf.top_words("ham", -1)
+    for kind in ("complement", "lift"):
+        scores = BayesClassifier(Text(kind), tune=None).fit(MAILS, MAIL_LABELS)  # type: ignore[arg-type]
+        for call in (scores.sample, scores.bayes_error):
+            with pytest.raises(DataError, match="is a score, not a distribution; use"):
+                call()
+    numbers = BayesClassifier(tune=None).fit(np.eye(20), MAIL_LABELS)
+    with pytest.raises(UsageError, match=r"is Text\(\)"):
+        numbers.top_words("ham")
+    with pytest.raises(UsageError, match=r"Text\(\)"):
+        numbers.sample(2, length=5)
+    two = BayesClassifier(Text(), tune=None).fit({"a": MAILS, "b": MAILS}, MAIL_LABELS)
+    with pytest.raises(UsageError, match="several columns"):
+        two.top_words("ham")
+    with pytest.raises(UsageError, match="column 'c' is not Text"):
+        two.top_words("ham", column="c")
+    assert two.top_words("ham", column="b") == clf.top_words("ham")
