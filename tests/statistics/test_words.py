@@ -33,12 +33,12 @@ def test_a_bound_of_words(most: int, tmp_path: Path) -> None:
     assert_array_equal(np.sort(table[len(rare) :].sum(axis=1)), kept)
 
     shards = [BayesClassifier(Text(most_words=most), tune=None).fit(texts[k::7], labels[k::7]) for k in range(7)]
-    merge_models = sum(shards[1:], shards[0])
-    assert len(words_of(merge_models)[0]) <= most + merge_models.counts_.statistics[0].buckets
-    assert_allclose(groups_of(merge_models), groups_of(clf))
-    assert "common" in words_of(merge_models)[0]
+    merged = sum(shards[1:], shards[0])
+    assert len(words_of(merged)[0]) <= most + merged.counts_.statistics[0].buckets
+    assert_allclose(groups_of(merged), groups_of(clf))
+    assert "common" in words_of(merged)[0]
 
-    for whole in (clf, merge_models):
+    for whole in (clf, merged):
         left = whole
         for shard in shards[:-1]:
             left = left - shard

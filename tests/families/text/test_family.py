@@ -154,11 +154,11 @@ def test_texts_that_come_and_go(family: Text, tmp_path: Path) -> None:
     other = one.shard(second, LABELS[45:])
     for name, clf in (("one", one), ("other", other)):
         clf.save(tmp_path / f"{name}.dcb")
-    merge_models = merge([tmp_path / "one.dcb", tmp_path / "other.dcb"])
+    merged = merge([tmp_path / "one.dcb", tmp_path / "other.dcb"])
     both = BayesClassifier({"text": family}, tune=None).fit(whole, LABELS)
     grown = pickle.loads(pickle.dumps(one)).partial_fit(second, LABELS[45:])
     if family.most_words is None:
-        for clf in (one + other, merge_models, grown):
+        for clf in (one + other, merged, grown):
             assert_allclose(clf.predict_proba(TABLE), both.predict_proba(TABLE), rtol=1e-9)
         assert_allclose((both - other).predict_proba(TABLE), before, rtol=1e-9)
         assert_allclose(grown.forget(second, LABELS[45:]).predict_proba(TABLE), before, rtol=1e-9)
