@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import DataError, UsageError, naming_source
 from deciban.files.mail import mail_kind, messages, read_mail
 from deciban.files.plain_text import MARKS, codec, decoded, text_of_html
 from deciban.files.stream import Source
@@ -123,7 +123,8 @@ class Documents(Source):
                 text = decoded(raw, self.encoding)
                 yield Row(item.folder, item.called, None, None, text_of_html(text) if kind == "html" else text)
         if others and len(others) == len(self.items):
-            raise DataError(f"{self.name}: none of its files is text, such as {others[0]}; save them as text")
+            none = f"{self.name}: none of its files is text, such as {others[0]}; save them as text"
+            raise naming_source(DataError(none))
         if others:
             count = "1 file is" if len(others) == 1 else f"{len(others):,} files are"
             warnings.warn(f"{self.name}: {count} no text and left out, such as {others[0]}", stacklevel=2)

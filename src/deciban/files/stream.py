@@ -9,13 +9,11 @@ from typing import Self
 
 import pyarrow as pa
 
-from deciban.errors import DecibanError, UsageError
+from deciban.errors import DecibanError, UsageError, naming_source
+from deciban.files.temporary import STANDARD_INPUT
 from deciban.progress import Advance
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.row_sampling import RowSampler, rows_that_fit
-
-# What the user calls standard input.
-STANDARD_INPUT = "-"
 
 
 class Stream(ABC):
@@ -140,7 +138,8 @@ class Source(Stream):
     def _refuse_unknown(self, columns: Iterable[str]) -> None:
         known = set(self.names)
         if unknown := [name for name in columns if name not in known]:
-            raise UsageError(f"{self.name}: there is no column {unknown[0]!r}; there are {', '.join(self.names)}")
+            there = f"there is no column {unknown[0]!r}; there are {', '.join(self.names)}"
+            raise naming_source(UsageError(f"{self.name}: {there}"))
 
     def unfinished(self, column: str) -> tuple[str, ...]:
         """Cells of a column in last lines of files that have no end."""
@@ -177,7 +176,6 @@ class Source(Stream):
         try:
             yield
         except DecibanError as problem:
-            named = (f"{name}{sign}" for name in (self.name, *self.files) for sign in ":,")
-            if str(problem).startswith(tuple(named)):
+            if problem.names_source:
                 raise
-            raise type(problem)(f"{self.name}: {problem}") from problem
+            raise naming_source(type(problem)(f"{self.name}: {problem}")) from problem

@@ -19,10 +19,9 @@ import pyarrow.compute as pc
 from deciban import shutdown
 from deciban.arrays import with_each
 from deciban.errors import DataError, UsageError
-from deciban.files.duckdb_errors import interrupts
+from deciban.files.duckdb import connect, interrupts
 from deciban.files.leftovers import lock, sweep
-from deciban.files.scan import connect
-from deciban.files.stream import STANDARD_INPUT
+from deciban.files.temporary import STANDARD_INPUT
 from deciban.tables.cell_numbers import plain_type
 
 Write = Callable[[pa.Table], None]
