@@ -28,6 +28,9 @@ ONE_PIECE_BYTES = 2 << 20
 # Bytes of a short table: it is two pieces, its lines of JSON are held in memory, and if it is Parquet it is read here.
 SHORT_BYTES = 1 << 26
 
+# Bytes of lines of JSON that a thread takes at a time, at least.
+THREAD_BYTES = 1 << 20
+
 # Bytes of the lines of JSON whose keys are the columns.
 FIRST_LINES = 1 << 16
 
@@ -197,34 +200,35 @@ class JsonText:
         parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
         for path in self.paths:
             with pa.input_stream(str(path), compression=self.compression) as stream:
-                for lines, rows in _blocks_of_lines(stream, block):
-                    read = arrow_json.ReadOptions(use_threads=False, block_size=len(lines))
+                for lines in _blocks_of_lines(stream, block):
+                    rows, longest = _objects(lines)
+                    read = arrow_json.ReadOptions(block_size=max(THREAD_BYTES, 2 * longest))
                     table = arrow_json.read_json(pa.BufferReader(lines), read, parse)
                     table.validate(full=True)  # Arrow has not looked whether it is UTF-8
                     if table.num_rows != rows:  # several objects in a line
                         raise UnsuitableError
-                    yield from table.to_batches()
+                    yield from table.combine_chunks().to_batches()
 
 
-def _blocks_of_lines(stream: Any, size: int) -> Iterator[tuple[bytes, int]]:
-    """The lines of JSON in blocks of about so many bytes, and how many there are in each; all have to be objects.
-
-    Arrow would take a line that is null for a row, and crash at a block of nothing else.
-    """
+def _blocks_of_lines(stream: Any, size: int) -> Iterator[bytes]:
+    """The lines of JSON, about so many bytes at a time."""
     held, more = stream.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8), True
     while more:
         read = stream.read(size)
         block, more = held + read, len(read) == size
         end = block.rfind(b"\n") + 1 if more else len(block)
-        lines, held = block[:end] if more else block.rstrip(), block[end:]
+        lines, held = block[:end] if more else block.rstrip() + b"\n", block[end:]
         if len(held) > LONGEST_LINE:
             raise UnsuitableError
-        if lines:
-            yield lines, _objects(lines if more else lines + b"\n")
+        if lines.strip():
+            yield lines
 
 
-def _objects(lines: bytes) -> int:
-    """The number of lines, each of which begins and ends with a brace."""
+def _objects(lines: bytes) -> tuple[int, int]:
+    """The number of lines, each of which has to begin and end with a brace, and the bytes of the longest.
+
+    Arrow would take a line that is null for a row, and crash at a block of nothing else.
+    """
     data = np.frombuffer(lines, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
@@ -232,7 +236,7 @@ def _objects(lines: bytes) -> int:
     last = np.where(last == ord("\r"), data[ends - 2], last)
     if not ((data[starts] == ord("{")) & (last == ord("}"))).all():
         raise UnsuitableError
-    return int(ends.size)
+    return ends.size, int((ends - starts).max())
 
 
 def _keys(path: Path, compression: str | None) -> tuple[str, ...]:
