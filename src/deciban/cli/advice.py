@@ -94,7 +94,7 @@ def _column(name: str) -> str:
 
 def _query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
     """A table to give instead, in which these columns are numbers or dates."""
-    from deciban.files.locate import SQL
+    from deciban.files.queries import SQL
 
     made = []
     for name, expression in expressions.items():

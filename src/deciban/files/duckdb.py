@@ -6,6 +6,7 @@ Its messages are read by regular expressions, which is why `pyproject.toml` boun
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,7 @@ def select_from(table: str, columns: Sequence[str]) -> str:
     return f"SELECT {shown or '1'} FROM {table}"
 
 
+@lru_cache(maxsize=1)
 def keywords() -> frozenset[str]:
     """The words that are names in SQL only in quotes."""
     connection = connect()
