@@ -28,6 +28,9 @@ ONE_PIECE_BYTES = 2 << 20
 # Bytes of a short table: it is two pieces, its lines of JSON are held in memory, and if it is Parquet it is read here.
 SHORT_BYTES = 1 << 26
 
+# Bytes of a CSV file whose rows are looked at first.
+FIRST_CSV_BYTES = 1 << 17
+
 # Bytes of lines of JSON that a thread takes at a time, at least.
 THREAD_BYTES = 1 << 20
 
@@ -120,7 +123,7 @@ class CsvText:
 
     @cached_property
     def first(self) -> pa.RecordBatch:
-        return _first_of(self._batches(self.form.header, GLANCE_BYTES))
+        return _first_of(self._batches(self.form.header, FIRST_CSV_BYTES))
 
     @property
     def piece(self) -> int:

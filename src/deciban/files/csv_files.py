@@ -353,9 +353,11 @@ def _with_own_types(scan: CsvScan, arrow: CsvText | None) -> CsvScan:
     """The scan, whose columns are what their first cells look like: a column is text if a few of them are."""
     if arrow is not None:
         with suppress(*UNSUITABLE):
-            looked = scan.looked_at(pa.Table.from_batches([arrow.first.slice(0, FEW_ROWS)]))
-            if all(one.sure and one.kind == one.own for one in looked.types.values()):
-                return looked
+            few = pa.Table.from_batches([arrow.first.slice(0, FEW_ROWS)])
+            if all(text_type(column) == "VARCHAR" for column in few.columns):  # of numbers, only the first is looked at
+                looked = scan.looked_at(few)
+                if all(one.kind == one.own for one in looked.types.values()):
+                    return looked
     return scan.looked_at(scan.head(max(1_000, min(TYPED_ROWS, TYPED_CELLS // len(scan.names)))))
 
 
