@@ -152,7 +152,23 @@ class CsvText:
         )
         for path in self.paths:
             with pa.input_stream(str(path), compression=self.form.compression) as stream:
-                yield from csv.open_csv(stream, read, parse, convert)
+                yield from csv.open_csv(pa.PythonFile(_WholeLineEnds(stream), "r"), read, parse, convert)
+
+
+class _WholeLineEnds:
+    """A file that is never read up to a CR: of CR LF in a cell, Arrow would lose the LF that begins a block."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._held = stream, b""
+        self.closed = False
+
+    def read(self, size: int) -> bytes:
+        data = self._held + self._stream.read(size - len(self._held))
+        self._held = b"\r" if len(data) > 1 and data.endswith(b"\r") else b""
+        return data[: len(data) - len(self._held)]
+
+    def close(self) -> None:
+        self.closed = True
 
 
 @dataclass(frozen=True)
