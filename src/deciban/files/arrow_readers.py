@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 
 from deciban.arrays import even_part
 from deciban.files.quotes import LONGEST_LINE, quotes_in
-from deciban.files.sniff import GLANCE_BYTES, FileFormat
+from deciban.files.sniff import SNIFF_BYTES, FileFormat
 
 # Bytes of a piece of a table, at most and about, and of a table that is one piece.
-PIECE_BYTES = 12 << 20
+TEXT_PIECE_BYTES = 12 << 20
 ONE_PIECE_BYTES = 2 << 20
 
 # Bytes of a short table: it is two pieces, its lines of JSON are held in memory, and if it is Parquet it is read here.
@@ -94,7 +94,7 @@ def _piece_bytes(size: int) -> int:
     """
     if size <= ONE_PIECE_BYTES:
         return ONE_PIECE_BYTES
-    return 5 * size // 9 if size <= SHORT_BYTES else even_part(size, PIECE_BYTES)
+    return 5 * size // 9 if size <= SHORT_BYTES else even_part(size, TEXT_PIECE_BYTES)
 
 
 def _first_of(batches: Batches) -> pa.RecordBatch:
@@ -127,7 +127,7 @@ class CsvText:
 
     @property
     def piece(self) -> int:
-        return PIECE_BYTES if self.form.compression is not None else _piece_bytes(bytes_of(self.paths))
+        return TEXT_PIECE_BYTES if self.form.compression is not None else _piece_bytes(bytes_of(self.paths))
 
     def batches(self, names: Sequence[str]) -> Batches:
         """Each is a piece; no row may be longer than that."""
@@ -163,7 +163,7 @@ class _WholeLineEnds:
         self.closed = False
 
     def read(self, size: int) -> bytes:
-        data = self._held + self._stream.read(size - len(self._held))
+        data: bytes = self._held + self._stream.read(size - len(self._held))
         self._held = b"\r" if len(data) > 1 and data.endswith(b"\r") else b""
         return data[: len(data) - len(self._held)]
 
@@ -202,11 +202,11 @@ class JsonText:
 
     @cached_property
     def first(self) -> pa.RecordBatch:
-        return self.held[0] if self.held else _first_of(self._batches(GLANCE_BYTES))
+        return self.held[0] if self.held else _first_of(self._batches(SNIFF_BYTES))
 
     @property
     def piece(self) -> int:
-        return PIECE_BYTES if self.compression is not None else _piece_bytes(bytes_of(self.paths))
+        return TEXT_PIECE_BYTES if self.compression is not None else _piece_bytes(bytes_of(self.paths))
 
     def batches(self, names: Sequence[str]) -> Batches:
         for batch in self.held or self._batches(self.piece):
@@ -264,7 +264,7 @@ def _keys(path: Path, compression: str | None) -> tuple[str, ...]:
         suppress(ValueError, RecursionError, *UNSUITABLE),
         pa.input_stream(str(path), compression=compression) as stream,
     ):
-        start = stream.read(GLANCE_BYTES).removeprefix(codecs.BOM_UTF8)
+        start = stream.read(SNIFF_BYTES).removeprefix(codecs.BOM_UTF8)
         lines = start[: start.rfind(b"\n", 0, FIRST_LINES) + 1] or start.partition(b"\n")[0]
         found = [json.loads(line) for line in lines.split(b"\n") if line.strip()]
         if all(isinstance(one, dict) and all(isinstance(cell, str | None) for cell in one.values()) for one in found):

@@ -310,12 +310,12 @@ class CsvScan(Scan):
             try:
                 cells = one.cell_format.read(cells, missing)
             except BadCell as bad:
-                self._complain_by_line()
+                self._raise_by_line()
                 raise bad.as_error(name, first_row) from None
         return as_days(cells) if one.days else cells
 
-    def _complain_by_line(self) -> None:
-        """Have DuckDB, which knows the line, complain of a cell that cannot be read, if it is wrong for DuckDB too."""
+    def _raise_by_line(self) -> None:
+        """Let DuckDB, which knows the line, raise the error of a cell that cannot be read, if it cannot read it."""
         words = (word for marker in MARKERS for word in (marker, marker.upper(), marker.title()))
         types = {name: _as_duckdb_can(one) for name, one in self.types.items()}
         deque(replace(self._with_reads(missing=(*self.missing, *words)), types=types).tables(), maxlen=0)

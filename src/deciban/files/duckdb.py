@@ -31,7 +31,7 @@ CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that en
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
 LONGEST = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
-WANTED = {
+EXPECTED_TYPES = {
     "DOUBLE": "a number",
     "BIGINT": "a whole number",
     "BOOLEAN": "true or false",
@@ -207,7 +207,7 @@ def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[s
     if bad := CONVERTED.search(text):
         column = header.get(bad[1], bad[1])
         return DataError(
-            f"{place}, column {column!r}: found {_cut(bad[2])!r}, expected {WANTED.get(bad[3], bad[3])}; "
+            f"{place}, column {column!r}: found {_cut(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}; "
             f"correct the cell, leave it empty, name it as missing, or read the column as text"
         )
     if "unicode" in text.lower():

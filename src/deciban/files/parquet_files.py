@@ -11,7 +11,7 @@ from deciban.files.arrow_readers import SHORT_BYTES, ParquetReader, in_named_fol
 from deciban.files.duckdb import column_types, list_of
 from deciban.files.scan import ColumnType, Scan, Types, select_typed
 from deciban.progress import Advance
-from deciban.tables.row_sampling import drawn, rows_that_fit
+from deciban.tables.row_sampling import rows_that_fit, sampled_places
 
 # What DuckDB calls the number of a row.
 ROW_NUMBER = "file_row_number"
@@ -56,7 +56,7 @@ class ParquetScan(Scan):
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         if not self.reads[0].numbered or self.rows is None:
             return super().sample(most, advance)
-        places = pa.table({"place": drawn(self.rows, rows_that_fit(most, self.row_size))})
+        places = pa.table({"place": sampled_places(self.rows, rows_that_fit(most, self.row_size))})
         query = f"{self._query} WHERE {ROW_NUMBER} IN (SELECT place FROM drawn) ORDER BY {ROW_NUMBER}"
         with self._answer(query, drawn=places) as reader:
             return self._named(reader.read_all()), self.rows

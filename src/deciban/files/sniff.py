@@ -15,10 +15,10 @@ from deciban.arrays import repeated
 from deciban.errors import DataError, UsageError
 
 # How much of a file is looked at; a header has to end before.
-GLANCE_BYTES = 1 << 20
+SNIFF_BYTES = 1 << 20
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-UNSUPPORTED = {
+NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
     b"SQLite format 3": "an SQLite database; export the table as CSV",
@@ -32,7 +32,7 @@ UNSUPPORTED = {
     b"\x80\x04": "a pickle; save the table as CSV or Parquet",
     b"\x80\x05": "a pickle; save the table as CSV or Parquet",
 }
-MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+UTF_16_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 DELIMITERS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
@@ -59,7 +59,7 @@ def sniff(
 ) -> FileFormat:
     """What the file is, which the user calls `name`; a DataError where it is nothing that could be read as a table."""
     with open(path, "rb") as file:
-        start = file.read(GLANCE_BYTES)
+        start = file.read(SNIFF_BYTES)
     if not start.strip():
         raise DataError(f"{name}: the file is empty; give a table with a header and rows")
     if start.startswith(b"PAR1"):
@@ -68,13 +68,13 @@ def sniff(
     if compression is not None:
         try:
             with pa.input_stream(str(path), compression=compression) as stream:
-                start = stream.read(GLANCE_BYTES)
+                start = stream.read(SNIFF_BYTES)
         except (OSError, pa.ArrowException) as problem:
             raise DataError(f"{name}: the file cannot be decompressed ({problem}); write it anew") from None
-    for magic, what in UNSUPPORTED.items():
+    for magic, what in NO_TABLES.items():
         if start.startswith(magic):
             raise DataError(f"{name}: this is {what}")
-    marked = next((name for magic, name in MARKS.items() if start.startswith(magic)), None)
+    marked = next((name for magic, name in UTF_16_MARKS.items() if start.startswith(magic)), None)
     encoding = encoding or marked or "utf-8"
     text = _decoded(name, start, encoding)
     if text.lstrip()[:1] in ("{", "["):
@@ -89,7 +89,7 @@ def compression_of(start: bytes) -> str | None:
 
 def _decoded(name: str, start: bytes, encoding: str) -> str:
     """The text at the beginning of a file, without a byte order mark."""
-    whole = len(start) < GLANCE_BYTES
+    whole = len(start) < SNIFF_BYTES
     try:
         decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
         text = decoder.decode(start, final=whole)
@@ -158,16 +158,16 @@ def _csv(
 def unfinished_line(path: Path, delimiter: str) -> list[str]:
     """The cells of the last line of a file, if it has no end; none if it is very long or cannot be read."""
     with open(path, "rb") as file:
-        file.seek(max(path.stat().st_size - GLANCE_BYTES, 0))
-        last = file.read(GLANCE_BYTES).replace(b"\r", b"\n").rpartition(b"\n")[2]
-    if not last or len(last) == GLANCE_BYTES:
+        file.seek(max(path.stat().st_size - SNIFF_BYTES, 0))
+        last = file.read(SNIFF_BYTES).replace(b"\r", b"\n").rpartition(b"\n")[2]
+    if not last or len(last) == SNIFF_BYTES:
         return []
     return next(_records(io.StringIO(last.decode(errors="replace"), newline=""), delimiter), [])
 
 
 def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
     """The rows from the beginning up to one that cannot be read."""
-    csv.field_size_limit(GLANCE_BYTES)
+    csv.field_size_limit(SNIFF_BYTES)
     lines.seek(0)
     try:
         yield from csv.reader(lines, delimiter=delimiter, strict=True)

@@ -22,7 +22,7 @@ class Stream(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Of the columns."""
+        """The names of the columns."""
 
     @property
     @abstractmethod
@@ -55,17 +55,17 @@ class Stream(ABC):
         return self.resolve_types(pa.concat_tables(self.tables()))[1]
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        """Rows drawn by lot, at most so many (fewer if they are long), and how many rows there are.
+        """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
 
-        They are the same that a table in memory draws.
+        It has the rows that a sample of the same table in memory has.
         """
-        drawing, size = RowSampler(most), 0
+        sampler, size = RowSampler(most), 0
         for table in self.tables():
-            drawing.add(table)
+            sampler.add(table)
             size += table.nbytes
-            drawing.most = min(drawing.most, rows_that_fit(most, size / max(drawing.rows, 1)))
+            sampler.most = min(sampler.most, rows_that_fit(most, size / max(sampler.rows, 1)))
             advance(table.num_rows)
-        return drawing.table(), drawing.rows
+        return sampler.table(), sampler.rows
 
 
 @dataclass(frozen=True)
