@@ -13,6 +13,8 @@ import deciban
 from deciban import datasets, dropin
 from deciban.families import Family
 
+pytestmark = pytest.mark.house
+
 STILL_TO_COME: set[str] = {"scan", "Text"}
 
 EXPORTED = {

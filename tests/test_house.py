@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+pytestmark = pytest.mark.house
+
 
 def run(*command: str) -> str:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

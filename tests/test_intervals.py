@@ -11,24 +11,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit, logsumexp
 
-from deciban import (
-    BayesClassifier,
-    Bernoulli,
-    Binned,
-    Categorical,
-    Complement,
-    Gamma,
-    Gaussian,
-    JointGaussian,
-    JointTable,
-    LogNormal,
-    Multinomial,
-    PerClass,
-    Poisson,
-    Pooled,
-    Shrunk,
-    Text,
-)
+import deciban as dc
 from deciban.decisions.priors import log_prior, prior_variance
 from deciban.families.protocols import Covariance
 from deciban.families.spreads import spread_errors
@@ -119,41 +102,41 @@ GAMMA = stats.gamma([2.0, 3.0], scale=[1.0, 1.5])
 UNEVEN = (0.5, 0.3, 0.2)
 
 WORLDS = [
-    _normal_world("gaussian", Gaussian(), (1.0, 2.0), (0.3, 2.5, -2.0)),
-    _normal_world("gaussian-small", Gaussian(), (1.0, 2.0), (0.3, 2.5), rows=100),
-    _normal_world("gaussian-counted-prior", Gaussian(), (1.0, 2.0), (0.3, 2.5), prior="empirical", shares=(0.7, 0.3)),
-    _normal_world("three", Gaussian(), (1.0, 2.0, 1.5), (0.3, 2.5), rows=600, prior="empirical", shares=UNEVEN),
-    _normal_world("pooled", Gaussian(Pooled()), (1.0, 1.0), (-3.0, 0.3, 4.0)),
-    _normal_world("pooled-three", Gaussian(Pooled()), (1.0, 1.0, 1.0), (-3.0, 1.2), rows=600),
-    _normal_world("pooled-counted-prior", Gaussian(Pooled()), prior="empirical", shares=(0.8, 0.2)),
-    _normal_world("shrunk", Gaussian(Shrunk(0.4)), at=(-3.0, 0.3, 4.0)),
-    _normal_world("log-normal", LogNormal(Pooled()), logs=True),
+    _normal_world("gaussian", dc.Gaussian(), (1.0, 2.0), (0.3, 2.5, -2.0)),
+    _normal_world("gaussian-small", dc.Gaussian(), (1.0, 2.0), (0.3, 2.5), rows=100),
+    _normal_world("gaussian-counts", dc.Gaussian(), (1.0, 2.0), (0.3, 2.5), prior="empirical", shares=(0.7, 0.3)),
+    _normal_world("three", dc.Gaussian(), (1.0, 2.0, 1.5), (0.3, 2.5), rows=600, prior="empirical", shares=UNEVEN),
+    _normal_world("pooled", dc.Gaussian(dc.Pooled()), (1.0, 1.0), (-3.0, 0.3, 4.0)),
+    _normal_world("pooled-three", dc.Gaussian(dc.Pooled()), (1.0, 1.0, 1.0), (-3.0, 1.2), rows=600),
+    _normal_world("pooled-counted-prior", dc.Gaussian(dc.Pooled()), prior="empirical", shares=(0.8, 0.2)),
+    _normal_world("shrunk", dc.Gaussian(dc.Shrunk(0.4)), at=(-3.0, 0.3, 4.0)),
+    _normal_world("log-normal", dc.LogNormal(dc.Pooled()), logs=True),
     World(
         "gamma",
-        Gamma(),
+        dc.Gamma(),
         lambda rng, labels: rng.gamma(2.0 + labels, 1.0 + 0.5 * labels)[:, None],
         _numbers(0.5, 1.0, 8.0),
         GAMMA.logpdf(_numbers(0.5, 1.0, 8.0)),
     ),
     World(
         "poisson",
-        Poisson(),
+        dc.Poisson(),
         lambda rng, labels: rng.poisson(2.0 + 2.0 * labels)[:, None].astype(np.float64),
         _numbers(0.0, 1.0, 6.0),
         stats.poisson([2.0, 4.0]).logpmf(_numbers(0.0, 1.0, 6.0)),
     ),
-    _level_world("bernoulli", Bernoulli(), [[0.8, 0.2], [0.5, 0.5]], lambda codes: codes[:, None].astype(np.float64)),
-    _level_world("categorical", Categorical(), [[0.3, 0.3, 0.4], [0.2, 0.6, 0.2]], lambda codes: [pa.array(codes)]),
+    _level_world("bernoulli", dc.Bernoulli(), [[0.8, 0.2], [0.5, 0.5]], lambda codes: codes[:, None].astype(float)),
+    _level_world("categorical", dc.Categorical(), [[0.3, 0.3, 0.4], [0.2, 0.6, 0.2]], lambda codes: [pa.array(codes)]),
     _level_world(
         "categorical-three",
-        Categorical(),
+        dc.Categorical(),
         [[0.3, 0.3, 0.4], [0.2, 0.6, 0.2], [0.5, 0.2, 0.3]],
         lambda codes: [pa.array(codes)],
         rows=900, prior="smoothed", shares=UNEVEN,
     ),
-    _words_world("multinomial", Multinomial()),
-    _joint_world("joint", JointGaussian(), [ROOT, OTHER]),
-    _joint_world("joint-pooled", JointGaussian(Pooled()), [ROOT, ROOT]),
+    _words_world("multinomial", dc.Multinomial()),
+    _joint_world("joint", dc.JointGaussian(), [ROOT, OTHER]),
+    _joint_world("joint-pooled", dc.JointGaussian(dc.Pooled()), [ROOT, ROOT]),
 ]  # fmt: skip
 
 SAMPLES = 1000
@@ -204,13 +187,13 @@ def test_intervals_hold_the_truth_as_often_as_they_say(world: World) -> None:
 
 
 SCORES = [
-    _words_world("complement", Complement()),
-    _level_world("joint-table", JointTable(), [[0.3, 0.3, 0.2, 0.2], [0.1, 0.4, 0.2, 0.3]], _columns),
-    _joint_world("joint-shrunk", JointGaussian(Shrunk(0.5)), [ROOT, ROOT], prior="empirical", shares=(0.3, 0.7)),
-    _normal_world("binned", Binned(bins=4), at=(0.1, 0.6)),
+    _words_world("complement", dc.Complement()),
+    _level_world("joint-table", dc.JointTable(), [[0.3, 0.3, 0.2, 0.2], [0.1, 0.4, 0.2, 0.3]], _columns),
+    _joint_world("joint-shrunk", dc.JointGaussian(dc.Shrunk(0.5)), [ROOT, ROOT], prior="empirical", shares=(0.3, 0.7)),
+    _normal_world("binned", dc.Binned(bins=4), at=(0.1, 0.6)),
     World(
         "complement-three",
-        Complement(),
+        dc.Complement(),
         lambda rng, labels: rng.poisson(np.array([[3.0, 2, 1], [1, 2, 3], [2, 2, 2]])[labels]).astype(np.float64),
         _numbers([1, 0, 2], [4, 1, 0]),
         np.zeros((2, 3)),
@@ -219,7 +202,7 @@ SCORES = [
     *(
         World(
             f"text-{kind}",
-            Text(kind=kind),
+            dc.Text(kind=kind),
             lambda rng, labels: [
                 pa.array(["aa " * a + "bb " * b + "cc " * c for a, b, c in _word_counts(rng, labels)])
             ],
@@ -244,7 +227,7 @@ def test_what_is_claimed_is_the_spread_over_samples(world: World) -> None:
 
 def test_texts_of_length_one_claim_no_less_than_their_spread_and_not_twice_as_much() -> None:
     world = next(world for world in SCORES if world.name == "text-multinomial")
-    errors, claimed = _errors(replace(world, family=Text(normalize=True)), 150)
+    errors, claimed = _errors(replace(world, family=dc.Text(normalize=True)), 150)
     ratio = np.median(claimed, axis=0) / errors.std(axis=0)
     assert (ratio > 0.9).all(), ratio
     assert (ratio < 2.0).all(), ratio
@@ -256,12 +239,15 @@ def test_the_intervals_of_a_classifier_are_those_of_its_parts() -> None:
     labels = rng.choice(2, 300, p=[0.7, 0.3])
     first, second = rng.normal(labels, 1.0), rng.poisson(1.0 + labels)
     table, points = pa.table({"a": first, "b": second}), pa.table({"a": [-1.0, 2.5], "b": [0, 3]})
-    clf = textbook({"a": Gaussian(Pooled()), "b": Poisson()}).fit(table, labels)
+    clf = textbook({"a": dc.Gaussian(dc.Pooled()), "b": dc.Poisson()}).fit(table, labels)
     counts = np.bincount(labels).astype(np.float64)
     odds = LogOdds.of(clf.log_joint(points))
     covariance = odds.no_errors()
     covariance.own[:] += 1.0 / counts
-    for family, cells, at in ((Gaussian(Pooled()), first, [-1.0, 2.5]), (Poisson(), second.astype(float), [0.0, 3.0])):
+    for family, cells, at in (
+        (dc.Gaussian(dc.Pooled()), first, [-1.0, 2.5]),
+        (dc.Poisson(), second.astype(float), [0.0, 3.0]),
+    ):
         statistic = family.count(cells[:, None], labels.astype(np.int32), np.ones(300), 2)
         family.add_covariance(family.estimate(statistic), statistic, _numbers(*at), np.ones(1), covariance)
     low, high = clf.predict_interval(points, level=0.9)
@@ -273,7 +259,7 @@ def test_the_intervals_of_a_classifier_are_those_of_its_parts() -> None:
 def test_a_missing_row_has_the_interval_of_the_prior() -> None:
     """Of 400 rows in two equal classes the log-odds are known to sqrt(1/200 + 1/200)."""
     x, y = np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % 2
-    low, high = textbook(Gaussian()).fit(x, y).predict_interval([[np.nan]])
+    low, high = textbook(dc.Gaussian()).fit(x, y).predict_interval([[np.nan]])
     expected = expit([-1.959964 * 0.1, 1.959964 * 0.1])
     np.testing.assert_allclose([low[0], high[0]], [expected[:1].repeat(2), expected[1:].repeat(2)], rtol=1e-6)
 
@@ -281,7 +267,7 @@ def test_a_missing_row_has_the_interval_of_the_prior() -> None:
 @pytest.mark.parametrize("prior", ["uniform", [0.3, 0.7], {0: 0.3, 1: 0.7}])
 def test_a_prior_that_is_given_has_no_error(prior: Any) -> None:
     x, y = np.random.default_rng(0).normal(size=(40, 1)), np.arange(40) % 2
-    clf = textbook(Gaussian(), prior=prior).fit(x, y)
+    clf = textbook(dc.Gaussian(), prior=prior).fit(x, y)
     low, high = clf.predict_interval([[np.nan]])
     np.testing.assert_allclose(low, clf.predict_proba([[np.nan]]), rtol=1e-12)
     np.testing.assert_allclose(high, low, rtol=1e-12)
@@ -294,7 +280,7 @@ def test_an_error_that_all_classes_share_is_one_error() -> None:
     y = np.arange(400) % 2
     x = np.concatenate([rng.normal(size=(200, 2))])
     x = ((x - x.mean(axis=0)) / x.std(axis=0) + [0.0, 1.0]).ravel()[:, None]  # moments as they are in truth
-    clf = textbook(Gaussian(Pooled()), prior="uniform").fit(x, y)
+    clf = textbook(dc.Gaussian(dc.Pooled()), prior="uniform").fit(x, y)
     low, high = clf.predict_interval([[-3.0]])
     deviation = (logit(high) - logit(low)) / (2.0 * 1.959964)
     assert deviation[0, 0] == pytest.approx(np.sqrt(3.5**2 * 2 / 400 + 9 / 200 + 16 / 200), rel=1e-6)
@@ -304,14 +290,14 @@ def test_a_missing_member_of_a_block_is_left_out() -> None:
     rng = np.random.default_rng(5)
     x = rng.normal(size=(200, 3)) @ np.array(ROOT)
     y = np.arange(200) % 2
-    block = textbook(JointGaussian(Pooled())).fit(x, y).predict_interval([[0.5, np.nan, -1.0]])
-    pair = textbook(JointGaussian(Pooled())).fit(x[:, [0, 2]], y).predict_interval([[0.5, -1.0]])
+    block = textbook(dc.JointGaussian(dc.Pooled())).fit(x, y).predict_interval([[0.5, np.nan, -1.0]])
+    pair = textbook(dc.JointGaussian(dc.Pooled())).fit(x[:, [0, 2]], y).predict_interval([[0.5, -1.0]])
     np.testing.assert_allclose(block, pair, rtol=1e-9)
 
 
 def test_rows_in_pieces_have_the_same_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(50, 2))
-    clf = textbook(Gaussian()).fit(x, np.arange(50) % 3)
+    clf = textbook(dc.Gaussian()).fit(x, np.arange(50) % 3)
     whole = clf.predict_interval(x)
     monkeypatch.setattr("deciban.intervals.INTERVAL_NUMBERS", 70)
     np.testing.assert_array_equal(clf.predict_interval(x), whole)
@@ -319,22 +305,23 @@ def test_rows_in_pieces_have_the_same_intervals(monkeypatch: pytest.MonkeyPatch)
 
 def test_certain_and_impossible_rows_have_intervals_too() -> None:
     x = np.array([[0.0], [1.0], [1000.0], [1001.0]])
-    low, high = textbook(Gaussian()).fit(x, list("aabb")).predict_interval([[0.5], [1e130], [-1e130]])
+    low, high = textbook(dc.Gaussian()).fit(x, list("aabb")).predict_interval([[0.5], [1e130], [-1e130]])
     assert np.isfinite([low, high]).all()
-    clf = textbook(Bernoulli(alpha=0.0)).fit([[0], [0], [0]], list("aab"))
+    clf = textbook(dc.Bernoulli(alpha=0.0)).fit([[0], [0], [0]], list("aab"))
     low, high = clf.predict_interval([[1]])  # no class can have this row: the prior stands for the posterior
     assert (low[0] < [2 / 3, 1 / 3]).all()
     assert (high[0] > [2 / 3, 1 / 3]).all()
-    one = textbook(Gaussian()).fit(x, ["a"] * 4).predict_interval(x)
+    one = textbook(dc.Gaussian()).fit(x, ["a"] * 4).predict_interval(x)
     np.testing.assert_array_equal(one, np.ones((2, 4, 1)))
 
 
-FAMILIES_OF_COUNTS = Poisson, Multinomial, Complement, Bernoulli, Categorical, JointTable
+FAMILIES_OF_COUNTS = dc.Poisson, dc.Multinomial, dc.Complement, dc.Bernoulli, dc.Categorical, dc.JointTable
 
 FAR = [
-    Gaussian(), Gaussian(Pooled()), Gaussian(Shrunk(0.3)), JointGaussian(), JointGaussian(Pooled()),
-    JointGaussian(Shrunk(0.3)), LogNormal(), LogNormal(Pooled()), Gamma(), Poisson(), Binned(), Multinomial(),
-    Complement(), Complement(norm=True), Bernoulli(), Categorical(unseen="smooth"), JointTable(unseen="smooth"),
+    dc.Gaussian(), dc.Gaussian(dc.Pooled()), dc.Gaussian(dc.Shrunk(0.3)), dc.JointGaussian(),
+    dc.JointGaussian(dc.Pooled()), dc.JointGaussian(dc.Shrunk(0.3)), dc.LogNormal(), dc.LogNormal(dc.Pooled()),
+    dc.Gamma(), dc.Poisson(), dc.Binned(), dc.Multinomial(), dc.Complement(), dc.Complement(norm=True),
+    dc.Bernoulli(), dc.Categorical(unseen="smooth"), dc.JointTable(unseen="smooth"),
 ]  # fmt: skip
 
 SCALES = 10.0 ** np.array([-300, -160, -20, 0, 4, 8, 10, 20, 24, 26, 40, 60, 76, 78, 100, 150, 154, 160, 200, 300])
@@ -345,12 +332,12 @@ SCALES = 10.0 ** np.array([-300, -160, -20, 0, 4, 8, 10, 20, 24, 26, 40, 60, 76,
 def test_an_interval_holds_the_posterior_at_every_scale(family: Any, prior: Any) -> None:
     rng = np.random.default_rng(0)
     x = 1.0 + rng.poisson(2.0, size=(90, 3)) if isinstance(family, FAMILIES_OF_COUNTS) else rng.gamma(2.0, size=(90, 3))
-    x = np.minimum(x - 1.0, 1.0) if isinstance(family, Bernoulli) else x
+    x = np.minimum(x - 1.0, 1.0) if isinstance(family, dc.Bernoulli) else x
     clf = textbook(family, prior=prior).fit(x, np.arange(90) % 3)
     points = np.concatenate([SCALES[:, None] * [1.0, 1.0, 1.0], SCALES[:, None] * [1.0, 0.0, 2.0] + [0.0, 1.0, 0.0]])
     if isinstance(family, FAMILIES_OF_COUNTS):
         points = np.ceil(points)
-    if isinstance(family, Bernoulli):
+    if isinstance(family, dc.Bernoulli):
         points = np.minimum(points, 1.0)
     low, high = clf.predict_interval(points)
     posterior = clf.predict_proba(points)
@@ -373,7 +360,7 @@ def test_what_is_not_known_far_away_is_not_known_farther_away(family: Any) -> No
 def test_what_is_known_far_away_is_still_known_farther_away() -> None:
     """Far out the wider of two bells has it, as long as numbers can say so."""
     x = np.random.default_rng(0).normal(size=(2000, 1)) * (1.0 + 9.0 * (np.arange(2000) % 2))[:, None]
-    low, high = textbook(Gaussian()).fit(x, np.arange(2000) % 2).predict_interval([[1e3], [1e24], [1e60], [1e70]])
+    low, high = textbook(dc.Gaussian()).fit(x, np.arange(2000) % 2).predict_interval([[1e3], [1e24], [1e60], [1e70]])
     np.testing.assert_array_equal(low, [[0.0, 1.0]] * 4)
     np.testing.assert_array_equal(high, [[0.0, 1.0]] * 4)
 
@@ -387,7 +374,7 @@ def test_classes_share_the_errors_of_the_words_of_all_other_classes() -> None:
     change = cells / others - cells.sum() / others.sum(axis=1, keepdims=True)
     expected = [[sum((counts[k] * change[a] * change[b]).sum() for k in classes if k not in (a, b)) for b in classes]
                 for a in classes] + np.diag(alpha * (change**2).sum(axis=1))  # fmt: skip
-    family, found = Complement(alpha=alpha), []
+    family, found = dc.Complement(alpha=alpha), []
     statistic = family.count(counts, np.arange(4, dtype=np.int32), np.ones(4), 4)
     for direction in np.eye(4):
         out = Covariance.along(direction[None])
@@ -396,7 +383,7 @@ def test_classes_share_the_errors_of_the_words_of_all_other_classes() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("spread", [PerClass(), Pooled(), Shrunk(0.3)], ids=str)
+@pytest.mark.parametrize("spread", [dc.PerClass(), dc.Pooled(), dc.Shrunk(0.3)], ids=str)
 def test_variances_share_the_errors_of_those_they_are_made_of(spread: Any) -> None:
     rows, variance = np.array([10.0, 30.0, 60.0]), np.array([1.0, 2.0, 5.0])
     share = spread.share_pooled
@@ -405,7 +392,9 @@ def test_variances_share_the_errors_of_those_they_are_made_of(spread: Any) -> No
     np.testing.assert_allclose(spread_errors(spread, rows, variance), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("family", [Gaussian(), Gaussian(Pooled()), JointGaussian(), Poisson(), Categorical()], ids=str)
+@pytest.mark.parametrize(
+    "family", [dc.Gaussian(), dc.Gaussian(dc.Pooled()), dc.JointGaussian(), dc.Poisson(), dc.Categorical()], ids=str
+)
 def test_intervals_take_the_estimates_that_are_there(family: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """And no matrices class by class for every row: of 200 rows and 150 classes they would take 36 MB."""
     x, y = np.random.default_rng(0).poisson(3.0, size=(1500, 2)), np.arange(1500) % 150
@@ -424,7 +413,7 @@ def test_intervals_hold_the_posterior_and_widen_where_data_are_few(tune: Any) ->
     rng = np.random.default_rng(2)
     x = rng.normal(size=(2000, 2)) + (np.arange(2000) % 2)[:, None]
     y = np.arange(2000) % 2
-    many, few = (BayesClassifier(tune=tune).fit(x[:n], y[:n]) for n in (2000, 60))
+    many, few = (dc.BayesClassifier(tune=tune).fit(x[:n], y[:n]) for n in (2000, 60))
     for clf in (many, few):
         low, high = clf.predict_interval(x[:50])
         posterior = clf.predict_proba(x[:50])

@@ -1,5 +1,7 @@
 """One family of errors: each message names the cause, the place and the remedy."""
 
+from typing import TypeVar
+
 
 class DecibanError(Exception):
     """The base class of all errors that deciban raises on purpose; catch this to catch them all.
@@ -19,6 +21,8 @@ class DecibanError(Exception):
     ...     print(type(error).__name__)
     DataError
     """
+
+    names_source = False  # whether the message begins with the file, or whatever else, that it is about
 
 
 class UsageError(DecibanError, ValueError):
@@ -98,6 +102,15 @@ class ModelFileError(DecibanError, ValueError):
     ...         print("refused")
     refused
     """
+
+
+Problem = TypeVar("Problem", bound=DecibanError)
+
+
+def naming_source(problem: Problem) -> Problem:
+    """The error, marked as one whose message begins with its source, so that nobody names that again."""
+    problem.names_source = True
+    return problem
 
 
 class BadCell(Exception):  # noqa: N818 - never leaves the package: a DataError is made of it where names are known

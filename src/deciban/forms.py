@@ -37,13 +37,13 @@ class Form:
     terms: dict[int, list[Terms]]  # of each group of the schema that has any
     schema: Schema
 
-    def features(self, X: Any) -> Floats:  # noqa: N803
+    def features(self, X: Any) -> Floats:
         """The features of a table, NaN where a cell is missing."""
         cells = self._cells(open_table(X))
         features = [terms.features(cells[group]) for group, some in self.terms.items() for terms in some]
         return np.concatenate(features, axis=1)
 
-    def scores(self, X: Any) -> Floats:  # noqa: N803
+    def scores(self, X: Any) -> Floats:
         """The score of each class, row by class."""
         table = open_table(X)
         cells = self._cells(table)

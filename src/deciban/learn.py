@@ -36,7 +36,7 @@ from deciban.tune.tuning import Tuning, propose, relearn_weights, reweigh
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
 
 
-def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None) -> LabelledTable | LabelledStream:  # noqa: N803 - scikit-learn's name
+def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None) -> LabelledTable | LabelledStream:
     """Rows with their labels and weights, which files hold in columns of their own.
 
     If something was learned before, columns of a file are read as the types they were learned with, and left out if
@@ -56,13 +56,7 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
 
 
 def fit(
-    settings: Settings,
-    X: Any,  # noqa: N803
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    classes: Any = None,
-    partial: bool = False,
+    settings: Settings, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None, partial: bool = False
 ) -> Fitted:
     """What is known after these rows alone; see `fit_examples`."""
     settings.check()
@@ -104,7 +98,7 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
     return Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
 
 
-def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Fitted:  # noqa: N803
+def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Fitted:
     """What is known after these rows too. The tuning is kept, and stale.
 
     classes: all the labels there may be; without, those of the settings.
@@ -128,7 +122,7 @@ def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classe
         return with_counts(fitted, known + counted)
 
 
-def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:  # noqa: N803
+def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
     """What would be known had these rows not been learned."""
     examples = open_examples(fitted, X, y, sample_weight)
     with examples.naming():
@@ -144,14 +138,7 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
     return replace(left, origin=left.origin.without(shard))
 
 
-def retune(
-    fitted: Fitted,
-    X: Any,  # noqa: N803
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    learned: bool = True,
-) -> Fitted:
+def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
     rows, _ = open_examples(fitted, X, y, sample_weight).sample()
     labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
@@ -160,7 +147,7 @@ def retune(
     return replace(fitted, tuning=relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned))
 
 
-def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:  # noqa: N803
+def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
     """These rows alone, counted as `fitted` counts: what is to be added to it."""
     settings = fitted.settings
     settings.check()

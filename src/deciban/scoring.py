@@ -65,11 +65,7 @@ def score_table(
 
 
 def score_rows(
-    fitted: Fitted,
-    X: Any,  # noqa: N803 - scikit-learn's name
-    finish: Finish,
-    full: bool = False,
-    model: Model | None = None,
+    fitted: Fitted, X: Any, finish: Finish, full: bool = False, model: Model | None = None
 ) -> npt.NDArray[Any]:
     """finish(log joint, log prior) of all rows, wherever they are, by one and the same model."""
     model = fitted.model if model is None else model
@@ -84,18 +80,18 @@ def score_rows(
     return np.concatenate(list(_each_piece(fitted, source, score)))
 
 
-def predict(fitted: Fitted, X: Any) -> LabelArray:  # noqa: N803
+def predict(fitted: Fitted, X: Any) -> LabelArray:
     """The most probable class of each row; ties go to the first class."""
     model = fitted.model
     return np.asarray(model.classes[score_rows(fitted, X, most_probable, model=model)])
 
 
-def posteriors(fitted: Fitted, X: Any) -> Floats:  # noqa: N803
+def posteriors(fitted: Fitted, X: Any) -> Floats:
     """The posterior of each row, row by class."""
     return score_rows(fitted, X, lambda joint, prior: log_normalize(joint, prior)[0])
 
 
-def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:  # noqa: N803
+def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
     """The bounds between which each posterior lies, row by class; see `deciban.intervals`."""
     if not 0.0 < level < 1.0:
         raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
@@ -105,12 +101,12 @@ def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:  #
     return posterior_intervals(model, counts, variance, aligned_table(fitted, X), level)
 
 
-def table_of(fitted: Fitted, X: Any) -> Table:  # noqa: N803
+def table_of(fitted: Fitted, X: Any) -> Table:
     """All rows in memory, read as the model has learned to."""
     return open_table(X, fitted.column_types(), fitted.origin.habit)
 
 
-def aligned_table(fitted: Fitted, X: Any) -> Table:  # noqa: N803
+def aligned_table(fitted: Fitted, X: Any) -> Table:
     """All rows in memory, with the columns of the model in their order."""
     return fitted.model.schema.table_as_learned(table_of(fitted, X))
 
@@ -123,7 +119,7 @@ def as_learned(fitted: Fitted, source: Source) -> Source:
 
 def predict_batches(
     fitted: Fitted,
-    X: Any,  # noqa: N803
+    X: Any,
     *,
     probabilities: bool = False,
     observe: Callable[[Table], None] | None = None,
@@ -150,7 +146,7 @@ def predict_batches(
     yield from _each_piece(fitted, X, predicted, others_as_text=True, for_file=for_file)
 
 
-def predict_to(fitted: Fitted, path: Any, X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
+def predict_to(fitted: Fitted, path: Any, X: Any, *, probabilities: bool = False) -> int:
     """Write the tables of `predict_batches` to a .csv, .jsonl or .parquet file; the number of rows."""
     source = open_rows(X, fitted.column_types(), fitted.origin.habit)
     if isinstance(source, Source):
@@ -182,7 +178,7 @@ def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -
 
 def decide_batches(
     fitted: Fitted,
-    X: Any,  # noqa: N803
+    X: Any,
     loss: Any = None,
     *,
     reject: float | None = None,
@@ -233,7 +229,7 @@ def _posterior_and_best(fitted: Fitted, table: Table, first_row: int) -> tuple[F
 
 def _each_piece(
     fitted: Fitted,
-    X: Any,  # noqa: N803
+    X: Any,
     action: Callable[[Table, int, Table], Any],
     others_as_text: bool = False,
     for_file: FileKind | None = None,

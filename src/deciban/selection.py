@@ -52,7 +52,7 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.k = k
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the columns.
 
         Parameters

@@ -109,7 +109,7 @@ def test_labels_keep_their_type(rows: int, target: str, source: str, tmp_path: P
     pandas without its nullable types has floats where whole numbers are missing; then the classes are floats too.
     """
     if (source, target) == ("pandas_floats", "whole"):
-        return
+        pytest.skip("its whole numbers are floats where some are missing, and so are the classes")
     table = LABELLED[rows, target]
     found = BayesClassifier(TOLD.get(source), tune=None).fit(SOURCES[source](table, tmp_path)(), "label")
     model = BayesClassifier(TOLD.get(source), tune=None).fit(table, "label")

@@ -1,49 +1,22 @@
 """BayesClassifier as its users meet it."""
 
-import copy
 import pickle
-import threading
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from deciban import (
-    Bernoulli,
-    Categorical,
-    Complement,
-    Empirical,
-    Gaussian,
-    JointGaussian,
-    JointTable,
-    Multinomial,
-    Poisson,
-    Pooled,
-    Uniform,
-)
+import deciban as dc
 from deciban.datasets import weather
-from deciban.errors import ForgetError
 from tests import textbook
+from tests.classifier.mixed import MIXED, N, Y
 
 RNG = np.random.default_rng(1)
-N = 120
-Y = RNG.integers(0, 2, N)
-MIXED = pa.table(
-    {
-        "age": pa.array(RNG.normal(40, 10, N) + 5 * Y, mask=RNG.random(N) < 0.1),
-        "colour": pa.array(np.array(["red", "green", "blue"])[RNG.integers(0, 3, N)], mask=RNG.random(N) < 0.1),
-        "smoker": pa.array(RNG.random(N) < 0.3 + 0.3 * Y),
-        "visits": pa.array(RNG.poisson(3, N)),
-        "height": pa.array(RNG.normal(170, 9, N) + 3 * Y),
-        "weight": pa.array(RNG.normal(70, 9, N) + 4 * Y),
-        "label": pa.array(np.where(Y == 1, "ill", "well")),
-    }
-)
 
 
 def test_a_mixed_table_with_a_block() -> None:
-    spec = {("height", "weight"): JointGaussian(Pooled()), "visits": Categorical(alpha=0.5)}
+    spec = {("height", "weight"): dc.JointGaussian(dc.Pooled()), "visits": dc.Categorical(alpha=0.5)}
     clf = textbook(spec).fit(MIXED, "label")
     assert clf.classes_.tolist() == ["ill", "well"]
     assert clf.feature_names_in_.tolist() == ["age", "colour", "smoker", "visits", "height", "weight"]
@@ -121,14 +94,14 @@ def test_labels_keep_their_type(labels) -> None:
 
 def test_unseen_values_by_policy() -> None:
     X, y = [["red"], ["blue"], ["red"], ["blue"], ["red"]], ["a", "b", "a", "a", "b"]
-    ignored = textbook(Categorical()).fit(X, y)
+    ignored = textbook(dc.Categorical()).fit(X, y)
     np.testing.assert_allclose(ignored.predict_proba([["mauve"]])[0], [3 / 5, 2 / 5])
-    smooth = textbook(Categorical(unseen="smooth")).fit(X, y)
+    smooth = textbook(dc.Categorical(unseen="smooth")).fit(X, y)
     np.testing.assert_allclose(np.exp(smooth.evidence([["mauve"]]).values[0, 0]), [1 / 5, 1 / 4])
     strict = textbook(unseen="error").fit(X, y)
     with pytest.raises(ValueError, match=r"column 'x0', row 1: found 'mauve', never seen"):
         strict.predict([["red"], ["mauve"]])
-    joint = textbook({(0, 1): JointTable()}).fit(np.array([[1, 2], [3, 4], [1, 4]]), y[:3])
+    joint = textbook({(0, 1): dc.JointTable()}).fit(np.array([[1, 2], [3, 4], [1, 4]]), y[:3])
     np.testing.assert_array_equal(
         joint.evidence(np.array([[1, 99]])).values, joint.evidence(np.array([[1.0, np.nan]])).values
     )
@@ -159,9 +132,9 @@ def test_new_classes_levels_and_columns_are_welcome() -> None:
 
 
 def test_new_words_join_a_multinomial() -> None:
-    clf = textbook(Multinomial()).fit([{"buy": 3, "hi": 0}, {"buy": 0, "hi": 2}], ["spam", "ham"])
+    clf = textbook(dc.Multinomial()).fit([{"buy": 3, "hi": 0}, {"buy": 0, "hi": 2}], ["spam", "ham"])
     clf.partial_fit([{"cheap": 4, "buy": 1}], ["spam"])
-    at_once = textbook(Multinomial()).fit(
+    at_once = textbook(dc.Multinomial()).fit(
         [{"buy": 3, "hi": 0, "cheap": 0}, {"buy": 0, "hi": 2, "cheap": 0}, {"buy": 1, "hi": 0, "cheap": 4}],
         ["spam", "ham", "spam"],
     )
@@ -175,62 +148,6 @@ def test_columns_are_found_by_name() -> None:
     np.testing.assert_array_equal(clf.predict_proba(shuffled), clf.predict_proba(MIXED))
     extra = MIXED.append_column("id", pa.array(range(N)))
     np.testing.assert_array_equal(clf.predict_proba(extra), clf.predict_proba(MIXED))
-
-
-def test_adding_and_forgetting_models() -> None:
-    a, b = textbook().fit(MIXED.slice(0, 70), "label"), textbook().fit(MIXED.slice(70), "label")
-    whole = textbook().fit(MIXED, "label")
-    np.testing.assert_allclose((a + b).predict_proba(MIXED), whole.predict_proba(MIXED), rtol=1e-11)
-    np.testing.assert_allclose((whole - b).predict_proba(MIXED), a.predict_proba(MIXED), rtol=1e-9)
-    forgotten = copy.deepcopy(whole).forget(MIXED.slice(70), "label")
-    np.testing.assert_allclose(forgotten.predict_proba(MIXED), a.predict_proba(MIXED), rtol=1e-9)
-
-
-def test_forgetting_needs_every_column_that_was_learned() -> None:
-    """Else rows would be taken from some columns and stay in others."""
-    clf = textbook().fit(MIXED, "label")
-    before = pickle.dumps(clf)
-    rows = MIXED.slice(0, 10)
-    misnamed = rows.rename_columns(["aeg" if name == "age" else name for name in rows.column_names])
-    for table in (misnamed, rows.drop_columns(["age"]), rows.select(["label", "height"])):
-        with pytest.raises(ForgetError, match=r"the model has learned 'age'.*correct the name, or add an empty column"):
-            clf.forget(table, "label")
-    with pytest.raises(ForgetError, match="the model has learned 'age'"):
-        clf - textbook().fit(misnamed.drop_columns(["aeg"]), "label")
-    assert pickle.dumps(clf) == before
-    assert clf.forget(rows.append_column("reason", pa.array(["asked"] * 10)), "label").counts_.rows == N - 10
-    alone = textbook().fit(MIXED.slice(10), "label")
-    np.testing.assert_allclose(clf.predict_proba(MIXED), alone.predict_proba(MIXED), rtol=1e-9)
-
-
-def test_rows_that_were_learned_without_a_column_are_forgotten_with_an_empty_one() -> None:
-    early, late = MIXED.slice(0, 60).drop_columns(["age"]), MIXED.slice(60)
-    clf = textbook().fit(early, "label").partial_fit(late, "label")
-    with pytest.raises(ForgetError, match="'age'"):
-        clf.forget(early.slice(0, 20), "label")
-    clf.forget(early.slice(0, 20).append_column("age", pa.nulls(20)), "label")
-    expected = textbook().fit(pa.concat_tables([early.slice(20), late], promote_options="default"), "label")
-    np.testing.assert_allclose(clf.predict_proba(MIXED), expected.predict_proba(MIXED), rtol=1e-9)
-
-
-def test_all_rows_of_a_shard_are_forgotten_as_they_were_learned() -> None:
-    early, late = MIXED.slice(0, 60).drop_columns(["age"]), MIXED.slice(60)
-    both = textbook().fit(early, "label") + textbook().fit(late, "label")
-    assert both.forget(early, "label").counts_.rows == N - 60
-    np.testing.assert_allclose(both.predict_proba(late), textbook().fit(late, "label").predict_proba(late), rtol=1e-9)
-
-
-def test_shards_with_different_columns_add() -> None:
-    a = textbook().fit([{"x": 1.0, "y": "p"}, {"x": 3.0, "y": "q"}, {"x": 2.0, "y": "q"}], [0, 1, 0])
-    b = textbook().fit([{"z": 1.5, "x": 2.5}, {"z": 2.5, "x": 0.5}, {"z": 0.5, "x": 0.0}], [0, 1, 1])
-    both = textbook().fit(
-        [{"x": 1.0, "y": "p"}, {"x": 3.0, "y": "q"}, {"x": 2.0, "y": "q"},
-         {"z": 1.5, "x": 2.5}, {"z": 2.5, "x": 0.5}, {"z": 0.5, "x": 0.0}],
-        [0, 1, 0, 0, 1, 1],
-    )  # fmt: skip
-    row = [{"x": 1.0, "y": "q", "z": 1.0}]
-    for merge_models in (a + b, b + a):
-        np.testing.assert_allclose(merge_models.predict_proba(row), both.predict_proba(row), rtol=1e-12)
 
 
 def test_decay_lets_new_rows_count_for_more() -> None:
@@ -247,8 +164,8 @@ def test_decay_lets_new_rows_count_for_more() -> None:
         ("empirical", [0.75, 0.25]),
         ("smoothed", [4 / 6, 2 / 6]),
         ("uniform", [0.5, 0.5]),
-        (Empirical(alpha=0.5), [3.5 / 5, 1.5 / 5]),
-        (Uniform(), [0.5, 0.5]),
+        (dc.Empirical(alpha=0.5), [3.5 / 5, 1.5 / 5]),
+        (dc.Uniform(), [0.5, 0.5]),
         ({"q": 0.9, "p": 0.1}, [0.1, 0.9]),
         ([0.2, 0.8], [0.2, 0.8]),
         (np.array([1.0, 0.0]), [1.0, 0.0]),
@@ -272,7 +189,7 @@ def test_log_joint_density_and_posterior_belong_together() -> None:
 
 
 def test_samples_come_from_the_model() -> None:
-    spec = {"visits": Categorical(), ("height", "weight"): JointGaussian()}
+    spec = {"visits": dc.Categorical(), ("height", "weight"): dc.JointGaussian()}
     clf = textbook(spec).fit(MIXED, "label")
     X, y = clf.sample(20_000, random_state=0)
     again = textbook(spec).fit(X, y)
@@ -282,7 +199,7 @@ def test_samples_come_from_the_model() -> None:
     numbers, _ = textbook().fit([[1.0, 2.0], [3.0, 5.0]], [0, 1]).sample(4, random_state=0)
     assert isinstance(numbers, np.ndarray)
     with pytest.raises(ValueError, match="score, not a distribution"):
-        textbook(Complement()).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1]).sample()
+        textbook(dc.Complement()).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1]).sample()
 
 
 def test_explain_adds_up_in_decibans() -> None:
@@ -318,36 +235,9 @@ def test_pickles_and_copies_are_equal() -> None:
     np.testing.assert_array_equal(again.predict_proba(MIXED), clf.predict_proba(MIXED))
 
 
-def test_readers_never_see_half_a_model() -> None:
-    """While one thread keeps learning, readers must see the sum of probabilities and one generation of classes."""
-    clf = textbook().fit([[0.0], [1.0]], [0, 1])
-    stop, wrong = threading.Event(), []
-
-    def read() -> None:
-        while not stop.is_set():
-            fitted = clf.fitted_
-            evidence = clf.evidence([[0.5]])
-            if evidence.values.shape[2] != evidence.classes.size or fitted.log_prior.size != fitted.counts.classes.size:
-                wrong.append("sizes")
-            if abs(clf.predict_proba([[0.5]]).sum() - 1.0) > 1e-12:
-                wrong.append("sum")
-            if clf.predict([[0.5]])[0] not in range(60):
-                wrong.append("label")
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for label in range(60):
-        clf.partial_fit([[float(label)]], [label])
-    stop.set()
-    for reader in readers:
-        reader.join()
-    assert not wrong
-
-
 def test_sparse_and_dense_agree() -> None:
     dense = RNG.poisson(0.3, (N, 20)).astype(float)
-    for family in (Multinomial(), Bernoulli(threshold=0), Complement(), Gaussian()):
+    for family in (dc.Multinomial(), dc.Bernoulli(threshold=0), dc.Complement(), dc.Gaussian()):
         ours = textbook(family).fit(dense, Y).predict_proba(dense)
         thin = textbook(family).fit(sparse.csc_array(dense), Y).predict_proba(sparse.coo_array(dense))
         np.testing.assert_allclose(thin, ours, rtol=1e-9, err_msg=str(family))
@@ -361,7 +251,7 @@ def test_weights_by_name_and_by_array() -> None:
     assert "w" not in named.schema_.names
 
 
-@pytest.mark.parametrize("family", [None, Gaussian(), Poisson(), Categorical()], ids=str)
+@pytest.mark.parametrize("family", [None, dc.Gaussian(), dc.Poisson(), dc.Categorical()], ids=str)
 def test_columns_of_true_and_false_are_drawn_as_such(family) -> None:
     flags = np.arange(40) % 4 == 0
     columns = None if family is None else {"flag": family}
@@ -375,4 +265,4 @@ def test_an_array_of_true_and_false_is_drawn_as_such() -> None:
     drawn, _ = textbook().fit(flags, np.arange(40) % 2).sample(400, 0)
     assert drawn.dtype == np.bool_
     assert 0.1 < drawn[:, 0].mean() < 0.45
-    assert textbook(Bernoulli()).fit(flags.astype(int), np.arange(40) % 2).sample(4, 0)[0].dtype.kind == "i"
+    assert textbook(dc.Bernoulli()).fit(flags.astype(int), np.arange(40) % 2).sample(4, 0)[0].dtype.kind == "i"

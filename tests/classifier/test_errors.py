@@ -4,20 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban import (
-    BayesClassifier,
-    Bernoulli,
-    Binned,
-    Categorical,
-    DecibanError,
-    Gamma,
-    Gaussian,
-    JointGaussian,
-    LogNormal,
-    Multinomial,
-    Poisson,
-    Shrunk,
-)
+import deciban as dc
+from deciban import BayesClassifier
 
 X, Y = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), ["a", "b", "a"]
 FRAME = pa.table({"age": [1.0, 2.0, 3.0], "town": ["x", "y", "x"]})
@@ -45,7 +33,7 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier().fit(with_cell(np.inf), Y), ["column 'x1', row 1", "inf", "leave the cell empty"]),
         (lambda: BayesClassifier().fit(with_cell(1e200), Y), ["column 'x1', row 1", "too large", "smaller units"]),
         (lambda: BayesClassifier().fit(X, Y).predict(with_cell(-np.inf)), ["column 'x1', row 1", "-inf", "finite"]),
-        (lambda: BayesClassifier(JointGaussian()).fit(with_cell(np.inf), Y), ["column 'x1', row 1", "finite"]),
+        (lambda: BayesClassifier(dc.JointGaussian()).fit(with_cell(np.inf), Y), ["column 'x1', row 1", "finite"]),
         (
             lambda: BayesClassifier().fit(FRAME, Y).predict([{"age": 1.0}, {"age": None}, {"age": "old"}]),
             ["column 'age'", "several kinds"],
@@ -65,27 +53,30 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier().fit(X, "play"), ["no names", "give an array"]),
         (lambda: BayesClassifier().fit(FRAME, "play"), ["no column 'play'", "'age', 'town'"]),
         (lambda: BayesClassifier().fit(FRAME, None), ["y", "None"]),
-        (lambda: BayesClassifier({"agee": Gaussian()}).fit(FRAME, Y), ["'agee'", "'age', 'town'"]),
-        (lambda: BayesClassifier({"age": Gaussian}).fit(FRAME, Y), ["instance: Gaussian()"]),
+        (lambda: BayesClassifier({"agee": dc.Gaussian()}).fit(FRAME, Y), ["'agee'", "'age', 'town'"]),
+        (lambda: BayesClassifier({"age": dc.Gaussian}).fit(FRAME, Y), ["instance: Gaussian()"]),
         (lambda: BayesClassifier({"age": "gauss"}).fit(FRAME, Y), ["family such as Gaussian()"]),
         (
-            lambda: BayesClassifier({"age": Gaussian(), ("age", "town"): JointGaussian()}).fit(FRAME, Y),
+            lambda: BayesClassifier({"age": dc.Gaussian(), ("age", "town"): dc.JointGaussian()}).fit(FRAME, Y),
             ["'age' twice", "one block"],
         ),
-        (lambda: BayesClassifier({"town": Gaussian()}).fit(FRAME, Y), ["column 'town', row 0", "'x'", "Categorical()"]),
-        (lambda: BayesClassifier(Bernoulli()).fit(X, Y), ["column 'x1', row 0", "2.0", "0 or 1", "threshold="]),
-        (lambda: BayesClassifier(Poisson()).fit(X + 0.5, Y), ["row 0", "1.5", "0, 1, 2", "Gamma()"]),
-        (lambda: BayesClassifier(Multinomial()).fit(with_cell(-1.0), Y), ["column 'x1', row 1", "-1.0", "negative"]),
-        (lambda: BayesClassifier(LogNormal()).fit(with_cell(0.0), Y), ["column 'x1', row 1", "above 0", "Binned()"]),
-        (lambda: BayesClassifier(Gamma()).fit(with_cell(-2.0), Y), ["column 'x1', row 1", "-2.0", "above 0"]),
-        (lambda: BayesClassifier(Categorical(levels=(1, 2))).fit(X, Y), ["'x0'", "none of its levels", "levels="]),
+        (
+            lambda: BayesClassifier({"town": dc.Gaussian()}).fit(FRAME, Y),
+            ["column 'town', row 0", "'x'", "Categorical()"],
+        ),
+        (lambda: BayesClassifier(dc.Bernoulli()).fit(X, Y), ["column 'x1', row 0", "2.0", "0 or 1", "threshold="]),
+        (lambda: BayesClassifier(dc.Poisson()).fit(X + 0.5, Y), ["row 0", "1.5", "0, 1, 2", "Gamma()"]),
+        (lambda: BayesClassifier(dc.Multinomial()).fit(with_cell(-1.0), Y), ["column 'x1', row 1", "-1.0", "negative"]),
+        (lambda: BayesClassifier(dc.LogNormal()).fit(with_cell(0.0), Y), ["column 'x1', row 1", "above 0", "Binned()"]),
+        (lambda: BayesClassifier(dc.Gamma()).fit(with_cell(-2.0), Y), ["column 'x1', row 1", "-2.0", "above 0"]),
+        (lambda: BayesClassifier(dc.Categorical(levels=(1, 2))).fit(X, Y), ["'x0'", "none of its levels", "levels="]),
         (lambda: BayesClassifier().fit(X, Y).predict(X[:, :1]), ["1 features", "expecting 2"]),
         (lambda: BayesClassifier().fit(X, Y).partial_fit(X[:, :1], Y), ["1 features", "expecting 2"]),
         (lambda: BayesClassifier().fit(FRAME, Y).predict(pa.table({"b": [1]})), ["none of the model's columns", "'b'"]),
         (lambda: BayesClassifier().fit(FRAME, Y).partial_fit(FRAME, [1, 2, 3]), ["'a' and", "different types"]),
         (lambda: BayesClassifier().fit(FRAME, Y) + BayesClassifier().fit(X, Y), ["do not fit together"]),
         (
-            lambda: BayesClassifier().fit(FRAME, Y) + BayesClassifier({"age": Categorical()}).fit(FRAME, Y),
+            lambda: BayesClassifier().fit(FRAME, Y) + BayesClassifier({"age": dc.Categorical()}).fit(FRAME, Y),
             ["column 'age'", "Gaussian()", "Categorical()", "columns="],
         ),
         (lambda: BayesClassifier().fit([[1.0, 2.0], [3.0]], Y[:2]), ["same number of cells"]),
@@ -93,16 +84,16 @@ def with_cell(value: float) -> np.ndarray:
         (lambda: BayesClassifier().fit([1.0, 2.0], Y[:2]), ["Expected 2D array"]),
         (lambda: BayesClassifier().fit(b"1,2", Y), ["b'1,2'", "name of a file"]),
         (lambda: BayesClassifier().fit(pa.table({"a": [[1], [2], [3]]}), Y), ["column 'a'", "list", "text or numbers"]),
-        (lambda: Categorical(alpha=-1), ["alpha=-1", "at least 0"]),
-        (lambda: Categorical(unseen="skip"), ["'skip'", "'ignore'"]),
-        (lambda: Gaussian(floor=np.inf), ["floor=inf"]),
-        (lambda: Shrunk(2.0), ["amount=2.0", "between 0 and 1"]),
-        (lambda: Binned(bins=0), ["bins=0"]),
+        (lambda: dc.Categorical(alpha=-1), ["alpha=-1", "at least 0"]),
+        (lambda: dc.Categorical(unseen="skip"), ["'skip'", "'ignore'"]),
+        (lambda: dc.Gaussian(floor=np.inf), ["floor=inf"]),
+        (lambda: dc.Shrunk(2.0), ["amount=2.0", "between 0 and 1"]),
+        (lambda: dc.Binned(bins=0), ["bins=0"]),
         (lambda: BayesClassifier(alpha="much").fit(X, Y), ["alpha='much'"]),
     ],
 )  # fmt: skip
 def test_the_error_names_place_cause_and_remedy(action, words: list[str]) -> None:
-    with pytest.raises(DecibanError) as caught:
+    with pytest.raises(dc.DecibanError) as caught:
         action()
     message = str(caught.value)
     assert isinstance(caught.value, ValueError)
@@ -115,5 +106,5 @@ def test_rows_are_counted_in_the_whole_table(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("deciban.batching.BATCH_ROWS", 10)
     table = np.zeros((35, 2))
     table[27, 1] = np.inf
-    with pytest.raises(DecibanError, match="column 'x1', row 27"):
+    with pytest.raises(dc.DecibanError, match="column 'x1', row 27"):
         BayesClassifier().fit(table, np.arange(35) % 2)

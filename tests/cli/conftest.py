@@ -1,9 +1,13 @@
 """The command line in this process, and small tables to give it."""
 
+import csv
+import io
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -11,6 +15,8 @@ from deciban import BayesClassifier
 from deciban.cli import run
 
 HEADER = "age,town,kind"
+COSTS = ",no,yes\nno,0,10\nyes,1,0\n"
+COMMAND = str(Path(sys.executable).with_name("deciban"))
 
 
 class Answer(NamedTuple):
@@ -37,6 +43,22 @@ def rows(count: int, seed: int = 1) -> list[str]:
 
 def table(count: int = 200, seed: int = 1) -> str:
     return "\n".join([HEADER, *rows(count, seed)]) + "\n"
+
+
+def with_line(line: str, at: int, lines: list[str] | None = None) -> str:
+    """The table (or these lines) with one more line, which becomes the line of this number."""
+    lines = lines or table().splitlines()
+    return "\n".join([*lines[: at - 1], line, *lines[at - 1 :]]) + "\n"
+
+
+def records(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV text by the names of their columns."""
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def started(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """The command in a process of its own."""
+    return subprocess.run([COMMAND, *arguments], capture_output=True, timeout=60, check=False, **more)
 
 
 @pytest.fixture

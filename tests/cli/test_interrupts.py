@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from deciban.files.scan import connect
+from deciban.files.duckdb import connect
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
 COMMAND = str(Path(sys.executable).with_name("deciban"))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.house
+
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [
     path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if "```console\n" in path.read_text()

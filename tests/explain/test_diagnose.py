@@ -25,3 +25,10 @@ def test_a_dependence_that_differs_between_classes_costs_what_pairs_would_save()
     found = textbook().fit({"a": signs[:, 0], "b": signs[:, 1]}, signs[:, 0] ^ signs[:, 1]).diagnose()
     assert abs(found.dependences[0].cost - 1.0) < 0.01
     assert f"{found.dependences[0].cost:.4f}" in str(found)
+
+
+def test_a_constant_column_follows_its_family() -> None:
+    """It is no evidence, whatever its family says; one that is constant within a class only is still looked at."""
+    y = np.arange(300) % 2
+    table = {"constant": np.full(300, 3.5), "uniform": RNG.uniform(size=300) ** 4}
+    assert {misfit.column for misfit in textbook().fit(table, y).diagnose().misfits} == {"uniform"}

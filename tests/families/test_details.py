@@ -4,21 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deciban import (
-    Bernoulli,
-    Binned,
-    Categorical,
-    Complement,
-    Gamma,
-    Gaussian,
-    JointGaussian,
-    JointTable,
-    LogNormal,
-    Multinomial,
-    PerClass,
-    Poisson,
-    Pooled,
-)
+import deciban as dc
 from deciban.families import FAMILIES
 from deciban.statistics import Bins
 from deciban.statistics.bins import MOST_BINS
@@ -33,7 +19,7 @@ Y = RNG.integers(0, 2, 80)
 UNSMOOTHED = [
     kind(alpha=0) if hasattr(kind, "alpha") else kind()
     for kind in FAMILIES
-    if kind is not Complement and kind().support.contains(np.ceil(X)).all()
+    if kind is not dc.Complement and kind().support.contains(np.ceil(X)).all()
 ]
 
 
@@ -68,7 +54,7 @@ def test_any_coarser_binning_can_be_estimated() -> None:
 
 @pytest.mark.parametrize(
     "family",
-    [*UNSMOOTHED, Gaussian(variance=Pooled()), JointGaussian(Pooled()), Bernoulli(alpha=0, threshold=6)],
+    [*UNSMOOTHED, dc.Gaussian(variance=dc.Pooled()), dc.JointGaussian(dc.Pooled()), dc.Bernoulli(alpha=0, threshold=6)],
     ids=str,
 )
 def test_a_class_without_rows_takes_the_distribution_of_all_rows(family) -> None:
@@ -81,40 +67,40 @@ def test_a_class_without_rows_takes_the_distribution_of_all_rows(family) -> None
 
 def test_the_floor_is_a_share_of_the_columns_own_variance() -> None:
     x = np.array([[0.0], [0.0], [10.0], [30.0]])
-    clf = textbook(Gaussian(floor=0.01)).fit(x, [0, 0, 1, 1])
+    clf = textbook(dc.Gaussian(floor=0.01)).fit(x, [0, 0, 1, 1])
     expected = stats.norm.logpdf(0.3, 0.0, np.sqrt(0.01 * x.var()))
     assert clf.evidence([[0.3]]).values[0, 0, 0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_constant_column_says_nothing() -> None:
-    for family in (Gaussian(), LogNormal(), Gamma(), Binned(), JointGaussian()):
+    for family in (dc.Gaussian(), dc.LogNormal(), dc.Gamma(), dc.Binned(), dc.JointGaussian()):
         clf = textbook(family).fit(np.full((6, 2), 0.1), [0, 0, 1, 1, 1, 1])
         np.testing.assert_allclose(clf.predict_proba([[0.1, 0.1], [5.0, 7.0]]), [[1 / 3, 2 / 3]] * 2, rtol=1e-12)
 
 
 def test_a_constant_column_does_not_disturb_its_block() -> None:
     wide = np.column_stack([X, np.full(80, 3.0)])
-    for spread in (PerClass(), Pooled()):
-        alone = textbook(JointGaussian(spread)).fit(X, Y).predict_proba(X)
-        np.testing.assert_allclose(textbook(JointGaussian(spread)).fit(wide, Y).predict_proba(wide), alone)
+    for spread in (dc.PerClass(), dc.Pooled()):
+        alone = textbook(dc.JointGaussian(spread)).fit(X, Y).predict_proba(X)
+        np.testing.assert_allclose(textbook(dc.JointGaussian(spread)).fit(wide, Y).predict_proba(wide), alone)
 
 
 def test_incomplete_rows_are_left_out_of_a_joint_block() -> None:
     holed = X.copy()
     holed[::5, 0] = np.nan
     complete = ~np.isnan(holed[:, 0])
-    ours = textbook(JointGaussian(), prior="uniform").fit(holed, Y)
-    same = textbook(JointGaussian(), prior="uniform").fit(holed[complete], Y[complete])
+    ours = textbook(dc.JointGaussian(), prior="uniform").fit(holed, Y)
+    same = textbook(dc.JointGaussian(), prior="uniform").fit(holed[complete], Y[complete])
     np.testing.assert_allclose(ours.predict_proba(holed), same.predict_proba(holed), rtol=1e-10)
 
 
 def test_given_levels_count_even_if_they_never_occur() -> None:
-    clf = textbook(Categorical(levels=("a", "b", "c", "d"))).fit([["a"], ["b"]], [0, 1])
+    clf = textbook(dc.Categorical(levels=("a", "b", "c", "d"))).fit([["a"], ["b"]], [0, 1])
     np.testing.assert_allclose(np.exp(clf.evidence([["d"]]).values[0, 0]), [1 / 5, 1 / 5])
 
 
 def test_levels_follow_what_is_forgotten() -> None:
-    clf = textbook(Categorical()).fit([["a"], ["b"], ["c"], ["a"]], [0, 1, 0, 1])
+    clf = textbook(dc.Categorical()).fit([["a"], ["b"], ["c"], ["a"]], [0, 1, 0, 1])
     clf.forget([["c"]], [0])
     assert clf.counts_.statistics[0].levels[0].to_pylist() == ["a", "b"]
     np.testing.assert_allclose(np.exp(clf.evidence([["a"]]).values[0, 0]), [2 / 3, 2 / 4])
@@ -132,16 +118,16 @@ def test_fractional_weights_can_be_forgotten() -> None:
 @pytest.mark.parametrize(
     ("family", "parameters"),
     [
-        (Gaussian(), lambda s: [s.mean(axis=0), s.std(axis=0)]),
-        (LogNormal(), lambda s: [np.log(s).mean(axis=0), np.log(s).std(axis=0)]),
-        (Gamma(), lambda s: [s.mean(axis=0), np.log(s).mean(axis=0)]),
-        (JointGaussian(), lambda s: [s.mean(axis=0), s.std(axis=0), np.corrcoef(s.T)[0, 1:]]),
-        (Poisson(), lambda s: [s.mean(axis=0)]),
-        (Multinomial(alpha=0), lambda s: [s.mean(axis=0)]),
-        (Bernoulli(alpha=0, threshold=6), lambda s: [(s > 0).mean(axis=0)]),
-        (Binned(bins=40, alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0)]),
-        (Categorical(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0)]),
-        (JointTable(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0), np.corrcoef(s.T)[0, 1:]]),
+        (dc.Gaussian(), lambda s: [s.mean(axis=0), s.std(axis=0)]),
+        (dc.LogNormal(), lambda s: [np.log(s).mean(axis=0), np.log(s).std(axis=0)]),
+        (dc.Gamma(), lambda s: [s.mean(axis=0), np.log(s).mean(axis=0)]),
+        (dc.JointGaussian(), lambda s: [s.mean(axis=0), s.std(axis=0), np.corrcoef(s.T)[0, 1:]]),
+        (dc.Poisson(), lambda s: [s.mean(axis=0)]),
+        (dc.Multinomial(alpha=0), lambda s: [s.mean(axis=0)]),
+        (dc.Bernoulli(alpha=0, threshold=6), lambda s: [(s > 0).mean(axis=0)]),
+        (dc.Binned(bins=40, alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0)]),
+        (dc.Categorical(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0)]),
+        (dc.JointTable(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0), np.corrcoef(s.T)[0, 1:]]),
     ],
     ids=str,
 )
@@ -151,22 +137,22 @@ def test_samples_have_the_moments_of_the_data(family, parameters) -> None:
     drawn, _ = clf.sample(40_000, random_state=1)
     if not isinstance(drawn, np.ndarray):
         drawn = np.stack([column.to_numpy() for column in drawn.columns], axis=1)
-    seen = (table > 6).astype(float) if isinstance(family, Bernoulli) else table
+    seen = (table > 6).astype(float) if isinstance(family, dc.Bernoulli) else table
     for found, expected in zip(parameters(drawn.astype(float)), parameters(seen), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.05)
 
 
 def test_what_is_written_is_what_one_would_type() -> None:
-    assert str(Gaussian()) == "Gaussian()"
-    assert str(Categorical(alpha=0.5, unseen="smooth")) == "Categorical(alpha=0.5, unseen='smooth')"
-    assert str(JointGaussian(Pooled(shrinkage="oas"))) == "JointGaussian(covariance=Pooled(shrinkage='oas'))"
-    assert Complement() == Complement()
-    assert hash(Gaussian(floor=0.1)) != hash(Gaussian())
+    assert str(dc.Gaussian()) == "Gaussian()"
+    assert str(dc.Categorical(alpha=0.5, unseen="smooth")) == "Categorical(alpha=0.5, unseen='smooth')"
+    assert str(dc.JointGaussian(dc.Pooled(shrinkage="oas"))) == "JointGaussian(covariance=Pooled(shrinkage='oas'))"
+    assert dc.Complement() == dc.Complement()
+    assert hash(dc.Gaussian(floor=0.1)) != hash(dc.Gaussian())
 
 
 def test_cuts_go_to_the_columns_they_are_given_for_whatever_the_order_of_the_table() -> None:
     p, q = [0.0, 0.4, 0.6, 1.0] * 5, [-5.0, 5.0, -5.0, 5.0] * 5
-    family = {("p", "q"): JointTable(cuts=((0.5,), (0.0,)))}
+    family = {("p", "q"): dc.JointTable(cuts=((0.5,), (0.0,)))}
     one = textbook(family).fit({"p": p, "q": q}, [0, 1] * 10)
     other = textbook(family).fit({"q": q, "p": p}, [0, 1] * 10)
     rows = [{"p": 0.45, "q": 1.0}, {"p": 0.7, "q": -1.0}]
@@ -178,7 +164,7 @@ def test_an_event_where_there_never_was_one_is_rare_and_says_nothing(alpha: floa
     """The rate of a column of nothing but zeros is that of n rows and one event more, in every class."""
     x = np.column_stack([np.zeros(8), [1, 2, 1, 2, 5, 6, 4, 5]])
     y = np.array([0, 0, 0, 0, 0, 1, 1, 1])
-    clf, other = textbook(Poisson(alpha=alpha)).fit(x, y), textbook(Poisson(alpha=alpha)).fit(x[:, 1:], y)
+    clf, other = textbook(dc.Poisson(alpha=alpha)).fit(x, y), textbook(dc.Poisson(alpha=alpha)).fit(x[:, 1:], y)
     for event in (0.0, 1.0, 3.0):
         found = clf.log_density([[event, 2.0]]) - other.log_density([[2.0]])
         np.testing.assert_allclose(found, stats.poisson.logpmf(event, 1 / 9), rtol=1e-9)
@@ -188,6 +174,6 @@ def test_an_event_where_there_never_was_one_is_rare_and_says_nothing(alpha: floa
 def test_the_only_event_of_a_column_is_left_out_as_if_there_had_been_none() -> None:
     x = np.column_stack([[0.0, 0, 3, 0, 0, 0], [1.0, 2, 1, 5, 6, 4]])
     y = np.array([0, 0, 0, 1, 1, 1])
-    found = textbook(Poisson()).fit(x, y).leave_one_out().posterior[2]
-    expected = textbook(Poisson()).fit(np.delete(x, 2, axis=0), np.delete(y, 2)).predict_proba(x[2:3])[0]
+    found = textbook(dc.Poisson()).fit(x, y).leave_one_out().posterior[2]
+    expected = textbook(dc.Poisson()).fit(np.delete(x, 2, axis=0), np.delete(y, 2)).predict_proba(x[2:3])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-9)

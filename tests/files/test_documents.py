@@ -195,8 +195,8 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
 
 def test_pieces_are_bounded_by_rows_and_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus(tmp_path, {f"a/{k:02}.txt": "x" * (100 if k == 3 else 1) for k in range(12)})
-    monkeypatch.setattr("deciban.files.documents.PIECE_ROWS", 5)
-    monkeypatch.setattr("deciban.files.documents.PIECE_BYTES", 50)
+    monkeypatch.setattr("deciban.files.documents.DOCUMENT_ROWS", 5)
+    monkeypatch.setattr("deciban.files.documents.DOCUMENT_BYTES", 50)
     source = scan(tmp_path)
     assert [table.num_rows for table in source.tables()] == [4, 5, 3]
     assert source.expected == 12
@@ -206,7 +206,7 @@ def test_pieces_are_bounded_by_rows_and_by_text(tmp_path: Path, monkeypatch: pyt
 
 def test_of_long_documents_fewer_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus(tmp_path, {f"a/{k:02}.txt": "x" * 1_000 for k in range(60)})
-    monkeypatch.setattr("deciban.files.documents.PIECE_ROWS", 20)
+    monkeypatch.setattr("deciban.files.documents.DOCUMENT_ROWS", 20)
     monkeypatch.setattr("deciban.tables.row_sampling.LONG_ROWS", 5)
     every, count = scan(tmp_path).sample(30, lambda rows: None)
     monkeypatch.setattr("deciban.tables.row_sampling.SAMPLE_BYTES", 10_500)

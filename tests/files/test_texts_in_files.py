@@ -10,11 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import event, given, settings, strategies as st
 
 from deciban import BayesClassifier, Text, scan
-from deciban.files.sniff import quotes_in
-from deciban.kernels.csv_cells import breaks_in_quotes
+from deciban.files.quotes import quotes_in, quotes_of
 from tests.laws.cases import assert_same_counts
 
 ROWS = 3_000
@@ -71,23 +70,40 @@ def test_lines_in_quotes_that_look_like_rows(tmp_path: Path, late: bool) -> None
         assert sum(piece.num_rows for piece in scan(path).tables()) == (440 if late else 441)
 
 
+@settings(max_examples=300, deadline=None)
 @given(
-    st.lists(st.sampled_from(['"', ',"', '"', ',"x"', "\n", "\r", "x", "y" * 40, "z" * 100]), max_size=30),
-    st.integers(1, 5),
+    st.lists(st.sampled_from(['"', ',"', '"', ',"x"', "\n", "\r\n", "x", "y" * 40, "z" * 100, '"",']), max_size=30),
+    st.integers(1, 200),
 )
 def test_quotes(parts: list[str], block: int) -> None:
+    """Whether they are closed, around cells, and around line breaks, however the file is cut into blocks."""
     text = "".join(parts)
     inside = [text[:k].count('"') % 2 == 1 for k in range(len(text))]
-    data, opened, found, last = text.encode(), False, False, ord("\n")
-    for first in range(0, len(data), 50 * block):
-        some = data[first : first + 50 * block]
-        breaks, opened = breaks_in_quotes(np.frombuffer(some, dtype=np.uint8), opened, last)
-        found, last = found | breaks, some[-1]
-    broken = any(open_ and sign in "\r\n" for open_, sign in zip(inside, text, strict=True))
-    before = ["\n", *text]
-    strange = any(sign == '"' and not inside[k] and before[k] not in ',;\t|\r\n"' for k, sign in enumerate(text))
-    assert found == (broken or strange)
-    assert opened == (text.count('"') % 2 == 1)
+    data = text.encode()
+    found = quotes_of((data[k : k + block] for k in range(0, len(data), block)), ",")
+    broken = any(is_inside and sign in "\r\n" for is_inside, sign in zip(inside, text, strict=True))
+    around = f"\n{text}\n"
+    beside = [around[k] if not inside[k] else around[k + 2] for k, sign in enumerate(text) if sign == '"']
+    around_cells = all(sign in ',\r\n"' for sign in beside)
+    closed = text.count('"') % 2 == 0
+    event(f"breaks: {broken}, around cells: {around_cells}, closed: {closed}")
+    assert found[:3] == (closed, broken or not around_cells, closed and around_cells)
+
+
+def test_cells_of_all_forms_of_quotes() -> None:
+    for text, plain in (
+        ('a,"b ""c"" d"\n', True),
+        ('a,""\n"",b\n', True),
+        ('a,b"c"\n', False),
+        ('a,"b"c\n', False),
+        ("a,b\rc,d\r", False),
+        ('a,"b\rc"\r\n', True),
+        ("a,b\r\nc\r,d\r\n", False),
+        ("a,b\nc,d\r", False),
+        ('a;"b"\n', False),
+    ):
+        assert quotes_of([text.encode()], ",").plain == plain
+        assert quotes_of([bytes([sign]) for sign in text.encode()], ",").plain == plain
 
 
 def rows_in_quotes(bare: str = "") -> bytes:
@@ -138,7 +154,7 @@ def test_quotes_far_from_each_other(tmp_path: Path) -> None:
         ('"' + "x" * (5 << 20) + "\r", False, True),
     ):
         path.write_text(text)
-        assert quotes_in(path)[:2] == (closed, with_breaks)
+        assert quotes_in(path, ",")[:2] == (closed, with_breaks)
 
 
 def test_decimal_commas_behind_long_texts(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.files.leftovers import sweep
-from deciban.files.line_ends import LineEnds
+from deciban.files.recode import LineEnds
 from deciban.files.write import replacing, to_stream, without_formulas
 
 

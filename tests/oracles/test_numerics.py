@@ -5,20 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deciban import (
-    BayesClassifier,
-    Bernoulli,
-    Binned,
-    Categorical,
-    Gamma,
-    Gaussian,
-    JointGaussian,
-    JointTable,
-    LogNormal,
-    Multinomial,
-    PerClass,
-    Pooled,
-)
+import deciban as dc
 from deciban.statistics import Moments, Scatter
 from tests.laws.cases import CASES
 
@@ -114,58 +101,65 @@ Y = RNG.integers(0, 3, 90)
 REAL = RNG.normal(size=(90, 3)) + Y[:, None]
 POSITIVE = np.exp(REAL)
 
-UNIT_FREE = [Gaussian(), Gaussian(variance=Pooled()), JointGaussian(PerClass()), JointGaussian(Pooled())]
+UNIT_FREE = [
+    dc.Gaussian(),
+    dc.Gaussian(variance=dc.Pooled()),
+    dc.JointGaussian(dc.PerClass()),
+    dc.JointGaussian(dc.Pooled()),
+]
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e9, 1e60])
-@pytest.mark.parametrize("family", [*UNIT_FREE, LogNormal(), Gamma()], ids=str)
+@pytest.mark.parametrize("family", [*UNIT_FREE, dc.LogNormal(), dc.Gamma()], ids=str)
 def test_the_unit_of_a_column_changes_no_posterior(family, factor: float) -> None:
     scaled = POSITIVE.copy()
     scaled[:, 1] *= factor
-    before = BayesClassifier(family).fit(POSITIVE, Y).predict_proba(POSITIVE)
+    before = dc.BayesClassifier(family).fit(POSITIVE, Y).predict_proba(POSITIVE)
     np.testing.assert_allclose(
-        BayesClassifier(family).fit(scaled, Y).predict_proba(scaled), before, rtol=1e-8, atol=1e-12
+        dc.BayesClassifier(family).fit(scaled, Y).predict_proba(scaled), before, rtol=1e-8, atol=1e-12
     )
 
 
 @pytest.mark.parametrize("family", UNIT_FREE, ids=str)
 def test_the_origin_of_a_column_changes_no_posterior(family) -> None:
     grid = np.round(REAL * 1024) / 1024  # so that shifting loses no digit
-    before = BayesClassifier(family).fit(grid, Y).predict_proba(grid)
+    before = dc.BayesClassifier(family).fit(grid, Y).predict_proba(grid)
     moved = grid + np.array([1e9, 0.0, -1e12 / 1024])
     np.testing.assert_allclose(
-        BayesClassifier(family).fit(moved, Y).predict_proba(moved), before, rtol=1e-8, atol=1e-12
+        dc.BayesClassifier(family).fit(moved, Y).predict_proba(moved), before, rtol=1e-8, atol=1e-12
     )
 
 
 def test_binned_follows_a_change_of_unit_by_a_power_of_two() -> None:
-    before = BayesClassifier(Binned()).fit(REAL, Y).predict_proba(REAL)
+    before = dc.BayesClassifier(dc.Binned()).fit(REAL, Y).predict_proba(REAL)
     scaled = REAL * 2.0**40
-    np.testing.assert_allclose(BayesClassifier(Binned()).fit(scaled, Y).predict_proba(scaled), before, rtol=1e-12)
+    np.testing.assert_allclose(dc.BayesClassifier(dc.Binned()).fit(scaled, Y).predict_proba(scaled), before, rtol=1e-12)
 
 
 def test_metres_as_in_centimetres() -> None:
     """A quadratic discriminant that refuses nothing: the columns differ by nine orders of magnitude."""
     metres = REAL * np.array([1e-9, 1.0, 1e-5])
-    before = BayesClassifier(JointGaussian(PerClass())).fit(REAL, Y).predict(REAL)
-    np.testing.assert_array_equal(BayesClassifier(JointGaussian(PerClass())).fit(metres, Y).predict(metres), before)
+    before = dc.BayesClassifier(dc.JointGaussian(dc.PerClass())).fit(REAL, Y).predict(REAL)
+    np.testing.assert_array_equal(
+        dc.BayesClassifier(dc.JointGaussian(dc.PerClass())).fit(metres, Y).predict(metres), before
+    )
 
 
 EXTREMES = np.array([1e300, -1e300, 1e-300, 1e160, -0.0, 5e-324, 1e18, -1.7e308])
 ANYTHING = sorted(
     {
         *(case.family for case in CASES if case.family.support.contains(np.ceil(POSITIVE)).all()),
-        Gaussian(variance=Pooled(), floor=0.0),
-        Binned(alpha=0.0, unseen="smooth"),
-        Categorical(alpha=0.0),
-        Categorical(alpha=0.0, unseen="smooth"),
-        Bernoulli(alpha=0.0, threshold=1.0),
+        dc.Gaussian(variance=dc.Pooled(), floor=0.0),
+        dc.Binned(alpha=0.0, unseen="smooth"),
+        dc.Categorical(alpha=0.0),
+        dc.Categorical(alpha=0.0, unseen="smooth"),
+        dc.Bernoulli(alpha=0.0, threshold=1.0),
     },
     key=str,
 )
 
 
-def assert_sound(clf: BayesClassifier, rows: np.ndarray) -> None:
+def assert_sound(clf: dc.BayesClassifier, rows: np.ndarray) -> None:
     posterior = clf.predict_proba(rows)
     assert not np.isnan(posterior).any()
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=1e-12)
@@ -189,26 +183,26 @@ def assert_sound(clf: BayesClassifier, rows: np.ndarray) -> None:
 )
 def test_no_nan_from_finite_cells(family, table: np.ndarray) -> None:
     queries = np.concatenate([table[:5], np.tile(EXTREMES[:, None], 3), np.full((1, 3), np.nan)])
-    assert_sound(BayesClassifier(family).fit(table, Y), queries)
+    assert_sound(dc.BayesClassifier(family).fit(table, Y), queries)
 
 
-@pytest.mark.parametrize("family", [*ANYTHING, Multinomial(alpha=0.0), JointTable(alpha=0.0)], ids=str)
+@pytest.mark.parametrize("family", [*ANYTHING, dc.Multinomial(alpha=0.0), dc.JointTable(alpha=0.0)], ids=str)
 def test_one_row_and_a_class_without_rows(family) -> None:
     table = np.ceil(POSITIVE)
-    assert_sound(BayesClassifier(family).fit(table[:1], Y[:1]), table)
-    declared = BayesClassifier(family, classes=[0, 1, 2, 3], prior="uniform").fit(table, Y)
+    assert_sound(dc.BayesClassifier(family).fit(table[:1], Y[:1]), table)
+    declared = dc.BayesClassifier(family, classes=[0, 1, 2, 3], prior="uniform").fit(table, Y)
     assert declared.classes_.tolist() == [0, 1, 2, 3]
     assert_sound(declared, table)
-    assert_sound(BayesClassifier(family, classes=[0, 1, 2, 3]).fit(table, Y), table)
+    assert_sound(dc.BayesClassifier(family, classes=[0, 1, 2, 3]).fit(table, Y), table)
 
 
 def test_a_far_query_goes_to_the_wider_class() -> None:
-    clf = BayesClassifier().fit([[-1.0], [1.0], [-10.0], [10.0]], ["narrow", "narrow", "wide", "wide"])
+    clf = dc.BayesClassifier().fit([[-1.0], [1.0], [-10.0], [10.0]], ["narrow", "narrow", "wide", "wide"])
     assert clf.predict([[1e100]]).tolist() == ["wide"]
 
 
 def test_where_every_class_is_impossible_the_posterior_is_the_prior() -> None:
-    clf = BayesClassifier(Categorical(alpha=0)).fit([["a", "x"], ["a", "x"], ["b", "y"]], ["p", "p", "q"])
+    clf = dc.BayesClassifier(dc.Categorical(alpha=0)).fit([["a", "x"], ["a", "x"], ["b", "y"]], ["p", "p", "q"])
     posterior = clf.predict_proba([["a", "y"]])
     np.testing.assert_allclose(posterior, [[2 / 3, 1 / 3]])
     assert clf.log_density([["a", "y"]]).tolist() == [-np.inf]
@@ -217,5 +211,5 @@ def test_where_every_class_is_impossible_the_posterior_is_the_prior() -> None:
 
 
 def test_ties_go_to_the_first_class() -> None:
-    clf = BayesClassifier().fit([[1.0], [1.0]], ["b", "a"])
+    clf = dc.BayesClassifier().fit([[1.0], [1.0]], ["b", "a"])
     assert clf.predict([[1.0]]).tolist() == ["a"]

@@ -6,15 +6,7 @@ from scipy import sparse
 from sklearn import datasets, naive_bayes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from deciban import (
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    JointGaussian,
-    Multinomial,
-    PerClass,
-    Pooled,
-)
+from deciban import Bernoulli, Categorical, Gaussian, JointGaussian, Multinomial, PerClass, Pooled
 from tests import textbook
 
 X, Y = datasets.load_iris(return_X_y=True)

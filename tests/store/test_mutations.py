@@ -10,8 +10,8 @@ import pytest
 
 from deciban import BayesClassifier, Categorical, Complement, JointGaussian, Pooled, Shrunk, Text
 from tests.store.files import content
+from tests.store.models import every_family
 from tests.store.mutations import swept
-from tests.store.test_faults import every_family
 
 
 def of_texts() -> tuple[BayesClassifier, pa.Table]:

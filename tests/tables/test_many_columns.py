@@ -12,7 +12,8 @@ import pytest
 
 import deciban
 from deciban import BayesClassifier, Gaussian
-from deciban.files.scan import Reading, Scan
+from deciban.files.csv_files import CsvRead, CsvScan
+from deciban.files.scan import ColumnType
 from deciban.files.write import to_stream
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
@@ -35,7 +36,8 @@ def csv(table: pa.Table) -> None:
 
 def resolve_types(table: pa.Table) -> None:
     names = tuple(table.column_names)
-    _, found = Scan("table.csv", names, (Reading("", (), csv=True),)).resolve_types(table)
+    types = {name: ColumnType("VARCHAR") for name in names}
+    _, found = CsvScan("table.csv", names, (CsvRead((), ()),), types).resolve_types(table)
     assert found.schema.types[0] == pa.int64()
 
 

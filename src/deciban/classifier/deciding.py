@@ -19,7 +19,7 @@ from deciban.learn import places_of
 class Deciding(FittedState):
     """Methods that decide: losses, reject, thresholds."""
 
-    def decide(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Decisions:  # noqa: N803 - scikit-learn's name
+    def decide(self, X: Any, loss: Any = None, *, reject: float | None = None) -> Decisions:
         """The decision of least expected loss for each row, with its risk and the next best one.
 
         Parameters
@@ -54,12 +54,7 @@ class Deciding(FittedState):
         return scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
 
     def decide_batches(
-        self,
-        X: Any,  # noqa: N803
-        loss: Any = None,
-        *,
-        reject: float | None = None,
-        for_file: FileKind | None = None,
+        self, X: Any, loss: Any = None, *, reject: float | None = None, for_file: FileKind | None = None
     ) -> Iterator[pa.Table]:
         """Decide rows that need not fit into memory, piece by piece.
 
@@ -81,7 +76,7 @@ class Deciding(FittedState):
         """
         yield from scoring.decide_batches(self._fitted(), X, loss, reject=reject, for_file=for_file)
 
-    def risk(self, X: Any, loss: Any = None) -> Floats:  # noqa: N803
+    def risk(self, X: Any, loss: Any = None) -> Floats:
         """The expected loss of every decision.
 
         Parameters
@@ -101,7 +96,7 @@ class Deciding(FittedState):
         posterior = scoring.posteriors(fitted, table)
         return risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
-    def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:  # noqa: N803
+    def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:
         """What share of rows would be decided, and at what cost, for every cost of rejecting.
 
         Parameters

@@ -130,7 +130,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         self.threads = threads
         self.tune = tune
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn rows; whatever was learned before is replaced.
 
         Parameters
@@ -173,7 +173,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         fitted = learn.fit(self._settings(), X, y, sample_weight)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
-    def predict(self, X: Any) -> LabelArray:  # noqa: N803
+    def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row.
 
         Parameters
@@ -194,7 +194,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         """
         return scoring.predict(self._fitted(), X)
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:
         """The posterior probability of each class.
 
         Parameters
@@ -216,7 +216,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         """
         return scoring.posteriors(self._fitted(), X)
 
-    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
+    def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of the posterior.
 
         Parameters
@@ -233,11 +233,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         )
 
     def predict_batches(
-        self,
-        X: Any,  # noqa: N803
-        *,
-        probabilities: bool = False,
-        for_file: FileKind | None = None,
+        self, X: Any, *, probabilities: bool = False, for_file: FileKind | None = None
     ) -> Iterator[pa.Table]:
         """Predict rows that need not fit into memory, piece by piece.
 
@@ -258,7 +254,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         """
         yield from scoring.predict_batches(self._fitted(), X, probabilities=probabilities, for_file=for_file)
 
-    def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:  # noqa: N803
+    def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:
         """Write rows with their predictions to a file, which is whole or not there.
 
         Parameters
@@ -277,7 +273,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         """
         return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labelled rows whose class is predicted.
 
         Parameters
@@ -309,7 +305,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
             raise DataError("no row has a label and a weight; give at least one to compare with")
         return right / total
 
-    def explain(self, X: Any) -> Steps:  # noqa: N803
+    def explain(self, X: Any) -> Steps:
         """Why each row is classified as it is: the calculation in steps, and the evidence in decibans.
 
         Parameters

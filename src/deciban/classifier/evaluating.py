@@ -22,7 +22,7 @@ from deciban.tune.tuning import most_rows
 class Evaluating(FittedState):
     """Methods that tell how good the posteriors are, which assumptions fail, and which columns matter."""
 
-    def evaluate(self, X: Any, y: Any, sample_weight: Any = None, *, loss: Any = None) -> Evaluation:  # noqa: N803 - scikit-learn's name
+    def evaluate(self, X: Any, y: Any, sample_weight: Any = None, *, loss: Any = None) -> Evaluation:
         """All figures of rows that were not learned: accuracy, log-loss, AUC, calibration, confusions, costs.
 
         Parameters
@@ -59,13 +59,7 @@ class Evaluating(FittedState):
         return evaluate.evaluate_rows(fitted, open_examples(fitted, X, y, sample_weight), loss)
 
     def evaluate_folds(
-        self,
-        X: Any,  # noqa: N803
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        folds: int = 5,
-        loss: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, folds: int = 5, loss: Any = None
     ) -> Evaluation:
         """Cross-validation: all figures of each part of a table by what the other parts teach.
 
@@ -104,7 +98,7 @@ class Evaluating(FittedState):
         settings.check()
         return evaluate.evaluate_folds(settings, open_examples(None, X, y, sample_weight), int(folds), loss)
 
-    def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:  # noqa: N803
+    def leave_one_out(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> LeaveOneOut:
         """What the model would say of each row it has learned, had it not learned that row: exact, in one more pass.
 
         Parameters
@@ -124,7 +118,7 @@ class Evaluating(FittedState):
         fitted = self._fitted()
         return evaluate.left_out(fitted, *evaluate.learned_rows(fitted, self._examples(X, y, sample_weight)))
 
-    def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:  # noqa: N803
+    def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
         """Which assumptions of plain Bayes fail, where, what that costs in leave-one-out bits, and the remedy.
 
         Parameters
@@ -143,7 +137,7 @@ class Evaluating(FittedState):
         """
         return evaluate.diagnose_rows(self._fitted(), self._examples(X, y, sample_weight))
 
-    def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:  # noqa: N803
+    def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:
         """The columns that together tell most about the class, the most informative first.
 
         Columns are added one at a time, each time the one whose evidence, its row left out, adds most to that of those
@@ -174,7 +168,7 @@ class Evaluating(FittedState):
             raise UsageError(f"select(k={k!r}): give a whole number up to {width}, the number of columns")
         return [self.schema_.column_name(column) for column in self._selected_columns(k, X, y, sample_weight)]
 
-    def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:  # noqa: N803
+    def estimate_prior(self, X: Any, level: float = 0.95) -> EstimatedPrior:
         """The shares of the classes among unlabelled rows, by expectation and maximisation.
 
         It rests on calibrated posteriors and warns where there is reason to doubt them.
@@ -226,7 +220,7 @@ class Evaluating(FittedState):
         known = self._training_rows() is not None
         return PlugInRisk(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
 
-    def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:  # noqa: N803
+    def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
         """The places of the columns that `select` names."""
         fitted = self._fitted()
         table, labels, weights = evaluate.learned_rows(fitted, self._examples(X, y, sample_weight), few=True)

@@ -18,7 +18,7 @@ from deciban.tables.labels import LabelArray
 class Inspecting(FittedState):
     """Methods that show what was learned and how a posterior comes about."""
 
-    def evidence(self, X: Any) -> Evidence:  # noqa: N803 - scikit-learn's name
+    def evidence(self, X: Any) -> Evidence:
         """What each block of columns says for each class of each row: the terms that add up to the log joint.
 
         Parameters
@@ -38,7 +38,7 @@ class Inspecting(FittedState):
         fitted = self._fitted()
         return fitted.model.evidence(scoring.aligned_table(fitted, X))
 
-    def log_joint(self, X: Any) -> Floats:  # noqa: N803
+    def log_joint(self, X: Any) -> Floats:
         """log P(row, class), before it is normalised.
 
         Parameters
@@ -52,7 +52,7 @@ class Inspecting(FittedState):
         """
         return scoring.score_rows(self._fitted(), X, lambda joint, prior: joint, full=True)
 
-    def log_density(self, X: Any) -> Floats:  # noqa: N803
+    def log_density(self, X: Any) -> Floats:
         """log P(row), by plain Bayes: very low for a row unlike all that was learned.
 
         Parameters
@@ -70,7 +70,7 @@ class Inspecting(FittedState):
             fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
         )
 
-    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:  # noqa: N803
+    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Floats, Floats]:
         """The bounds between which each posterior lies, given how few rows it was learned from.
 
         By the delta method on the log-odds of each class against all others. A prior that was given has no error, a

@@ -111,11 +111,11 @@ class FittedState:
         """The rows of the last fit, unless something else was learned since."""
         return vars(self).get("_training")
 
-    def _examples(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable | LabelledStream:  # noqa: N803 - scikit-learn's name
+    def _examples(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable | LabelledStream:
         """Rows with their labels; without X those of the last fit."""
         if X is None:
             kept = self._training_rows()
             if kept is None:
                 raise UsageError("only the rows of a fit are remembered, and not in a file; give X and y")
-            X, y, sample_weight = kept  # noqa: N806
+            X, y, sample_weight = kept
         return learn.open_examples(self._fitted(), X, y, sample_weight)

@@ -11,7 +11,7 @@ from deciban.fitted import Fitted
 class Updating(FittedState):
     """Methods that learn more rows, forget rows, and add classifiers that were trained apart."""
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows: together with what was learned before, just what `fit` would have counted.
 
         New classes, new values and new named columns are welcome. What was tuned is kept, and is stale until `retune`.
@@ -45,7 +45,7 @@ class Updating(FittedState):
             return self._become(learn.learn_more(self._current(), X, y, sample_weight, classes))
         return self._become(learn.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True))
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances.
 
         Parameters
@@ -84,7 +84,7 @@ class Updating(FittedState):
         current = self._current()
         return self._become(learn.with_counts(current, current.counts * factor))
 
-    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:  # noqa: N803
+    def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:
         """Learn the weight of each block anew.
 
         Parameters
@@ -105,7 +105,7 @@ class Updating(FittedState):
         self.fitted_ = learn.retune(self._current(), X, y, sample_weight, learned=learned)
         return self
 
-    def shard(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def shard(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count rows as this classifier counts them: a classifier to be sent and added.
 
         ``clf + clf.shard(X, y)`` has learned what ``clf.partial_fit(X, y)`` learns.

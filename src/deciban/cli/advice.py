@@ -86,16 +86,15 @@ def _expression(meant: "MeantAs") -> str:
 
 def _column(name: str) -> str:
     """A column as SQL writes it, in quotes where it needs them."""
-    import duckdb
+    from deciban.files.duckdb import keywords, quoted
 
-    words = {word for (word,) in duckdb.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()}
-    plain = re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in words
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in keywords()
+    return name if plain else quoted(name)
 
 
 def _query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
     """A table to give instead, in which these columns are numbers or dates."""
-    from deciban.files.locate import SQL
+    from deciban.files.queries import SQL
 
     made = []
     for name, expression in expressions.items():

@@ -118,7 +118,8 @@ READING = ("types", "ignore", "missing", "encoding", "delimiter", "thousands", "
 
 def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
     """The table that is meant, from the options of `reading`, which are taken out; a file of it is no `output`."""
-    from deciban.files.locate import MISSING, scan
+    from deciban.files.csv_files import MISSING_WORDS
+    from deciban.files.locate import scan
 
     given = {name: options.pop(name) for name in READING}
     types = dict(pair(text, "--type", "COLUMN=TYPE") for text in given["types"])
@@ -129,7 +130,7 @@ def opened(table: Sequence[str], options: dict[str, Any], output: str | None = N
         table[0] if len(table) == 1 else list(table),
         types=types,
         ignore=given["ignore"],
-        missing=(*MISSING, *given["missing"]),
+        missing=(*MISSING_WORDS, *given["missing"]),
         encoding=given["encoding"],
         delimiter=delimiter,
         header=not given["no_header"],

@@ -70,7 +70,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.loss = loss
         self.reject = reject
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit the estimator.
 
         Parameters
@@ -114,7 +114,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         loss = loss.for_classes(list(self.classes_))
         return loss if self.reject is None else loss.with_reject(self.reject)
 
-    def decide(self, X: Any, costs: Any = None) -> Decisions:  # noqa: N803
+    def decide(self, X: Any, costs: Any = None) -> Decisions:
         """The decisions of least expected cost, with their risks.
 
         Parameters
@@ -132,7 +132,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         check_is_fitted(self)
         return least_risk_decisions(self.predict_proba(X), self.loss_, _finder(self.loss_, costs, X))
 
-    def predict(self, X: Any, costs: Any = None) -> Any:  # noqa: N803
+    def predict(self, X: Any, costs: Any = None) -> Any:
         """The decision of least expected cost for each row.
 
         Parameters
@@ -149,7 +149,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         """
         return self.decide(X, costs).decision
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:
         """The probabilities that the estimator gives the classes.
 
         Parameters
@@ -165,7 +165,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None) -> float:
         """Minus the mean cost of the decisions.
 
         Parameters

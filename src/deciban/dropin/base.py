@@ -79,7 +79,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     learned_: Learned
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the rows of X alone.
 
         Parameters
@@ -98,7 +98,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """
         return self._become(copy.copy(self)._learn(None, X, y, None, sample_weight, whole=True))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the rows of X too: just what `fit` would have learned from all rows together.
 
         Parameters
@@ -146,7 +146,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """0 + classifier, so that sum() adds classifiers up."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def predict(self, X: Any) -> LabelArray:  # noqa: N803
+    def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row.
 
         Parameters
@@ -163,7 +163,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         best = self._scored(learned.model, X, most_probable)
         return np.asarray(learned.counts.classes[best])
 
-    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+    def predict_proba(self, X: Any) -> Any:
         """The posterior probability of each class.
 
         Parameters
@@ -178,7 +178,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """
         return self._scored(self._fitted().model, X, posteriors)
 
-    def predict_log_proba(self, X: Any) -> Any:  # noqa: N803
+    def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of the posterior of each class.
 
         Parameters
@@ -195,7 +195,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             self._fitted().model, X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
         )
 
-    def predict_joint_log_proba(self, X: Any) -> Any:  # noqa: N803
+    def predict_joint_log_proba(self, X: Any) -> Any:
         """log P(class) + log P(row | class), up to a term that is the same for every class.
 
         Parameters
@@ -267,7 +267,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         return self
 
     def _learn(
-        self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False  # noqa: N803
+        self, before: Counts | None, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False
     ) -> Self:  # fmt: skip
         """Learn rows, on top of the counts `before`; `whole` is whether they are all rows that there are."""
         self._validate_params()
@@ -327,7 +327,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         if names is not None and others is not None and not np.array_equal(names, others):
             raise UsageError("the columns have other names on the left than on the right; give both the same columns")
 
-    def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
+    def _table(self, X: Any) -> Matrix | SparseMatrix:
         if scipy.sparse.issparse(X):
             table = as_table(X)
             assert isinstance(table, SparseMatrix)
@@ -345,7 +345,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         name = type(self).__name__
         return DataError(f"X has {found} features, but {name} is expecting {expected} features as input")
 
-    def _scored(self, model: Model, X: Any, finish: Any) -> Any:  # noqa: N803
+    def _scored(self, model: Model, X: Any, finish: Any) -> Any:
         if type(X) is not np.ndarray:
             validate_data(self, X, reset=False, skip_check_array=True)
         table = self._table(X)

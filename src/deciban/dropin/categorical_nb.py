@@ -130,7 +130,7 @@ class CategoricalNB(DiscreteNB):
         assert isinstance(alpha, float)
         return CodesFromZero(alpha, least=tuple(int(size) for size in np.broadcast_to(least, columns)))
 
-    def _table(self, X: Any) -> Matrix | SparseMatrix:  # noqa: N803
+    def _table(self, X: Any) -> Matrix | SparseMatrix:
         table = super()._table(X)
         array = table.array if isinstance(table, Matrix) else table.numbers(range(table.width))
         if array.dtype.kind == "f" and not np.isnan(array).any():

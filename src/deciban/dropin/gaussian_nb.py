@@ -110,7 +110,7 @@ class GaussianNB(DropIn):
         return self._likelihood.variance.T.astype(self._fitted().dtype)
 
     @staticmethod
-    def _update_mean_variance(n_past: float, mu: Any, var: Any, X: Any, sample_weight: Any = None) -> Any:  # noqa: N803
+    def _update_mean_variance(n_past: float, mu: Any, var: Any, X: Any, sample_weight: Any = None) -> Any:
         """Mean and variance of n_past rows and those of X together."""
         rows = np.asarray(X, dtype=np.float64)
         past = Moments.empty(1, rows.shape[1])

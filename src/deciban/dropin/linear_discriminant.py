@@ -203,7 +203,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         offset = offset[1:] - offset[:1] if len(offset) == 2 else offset - offset.mean()
         return offset.astype(self._fitted().dtype)
 
-    def decision_function(self, X: Any) -> Any:  # noqa: N803
+    def decision_function(self, X: Any) -> Any:
         """The log joint of each class about its mean over classes; of two classes, the log odds of the second.
 
         Parameters
@@ -219,7 +219,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint - joint.mean(axis=1, keepdims=True)
 
-    def transform(self, X: Any) -> Any:  # noqa: N803
+    def transform(self, X: Any) -> Any:
         """The rows in the space that separates the classes best; about their mean, but with the eigen solver.
 
         Parameters

@@ -138,7 +138,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         """The principal axes of each class, as columns."""
         return [linalg.eigh(matrix)[1][:, ::-1] for matrix in self._matrices()]
 
-    def decision_function(self, X: Any) -> Any:  # noqa: N803
+    def decision_function(self, X: Any) -> Any:
         """The log joint of each class, up to a common term; of two classes, the log odds of the second.
 
         Parameters

@@ -243,8 +243,9 @@ def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...
         if likelihood.cumulative(np.zeros(0), 0, 0) is None:
             continue
         cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
+        varies = np.fmax.reduce(cells, initial=-np.inf) > np.fmin.reduce(cells, initial=np.inf)
         for j, column in enumerate(group.columns):
-            for c, label in enumerate(classes.tolist()):
+            for c, label in enumerate(classes.tolist() if varies[j] else ()):  # a constant column is no evidence
                 here = (rows.labels == c) & ~np.isnan(cells[:, j])
                 order = np.argsort(cells[here, j], kind="stable")
                 x, weight = cells[here, j][order], rows.weights[here][order]

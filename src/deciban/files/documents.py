@@ -9,26 +9,26 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import DataError, UsageError, naming_source
 from deciban.files.mail import mail_kind, messages, read_mail
-from deciban.files.plain_text import MARKS, codec, decoded, text_of_html
+from deciban.files.plain_text import ENCODING_MARKS, codec, decoded, text_of_html
 from deciban.files.stream import Source
 
 # A piece of a stream has no more documents, and not much more text, than these.
-PIECE_ROWS = 1 << 12
-PIECE_BYTES = 1 << 23
+DOCUMENT_ROWS = 1 << 12
+DOCUMENT_BYTES = 1 << 23
 
 # What files are by their names; others are looked at. MAIL is read as mail, too, where a file is given by its name.
 MAIL = {".eml": "mail", ".mbox": "mbox"}
 MARKUP = dict.fromkeys((".html", ".htm", ".xhtml"), "html")
 TEXT = dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst", ".tex", ".log", ".org", ".adoc"), "text")
-KINDS = {**MAIL, **MARKUP, **TEXT}
+DOCUMENT_KINDS = {**MAIL, **MARKUP, **TEXT}
 
 # How much of a file is looked at; how many of these bytes are controls in what is no text, at least.
-GLANCE_BYTES = 1 << 12
+DOCUMENT_START = 1 << 12
 CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 MOST_CONTROLS = 0.05
-UNSUPPORTED = (
+NO_DOCUMENTS = (
     b"\x89PNG",
     b"GIF8",
     b"\xff\xd8\xff",
@@ -92,7 +92,7 @@ class Documents(Source):
         for row in self._rows():
             held.append(row)
             size += len(row.text)
-            if len(held) >= PIECE_ROWS or size >= PIECE_BYTES:
+            if len(held) >= DOCUMENT_ROWS or size >= DOCUMENT_BYTES:
                 yield self._table(held)
                 held, size, empty = [], 0, False
         if held or empty:
@@ -107,14 +107,14 @@ class Documents(Source):
         others: list[str] = []
         for item in self.items:
             with _opened(item.path) as file:
-                start = file.read(GLANCE_BYTES)
+                start = file.read(DOCUMENT_START)
                 kind = _kind(item.path, start)
                 if kind == "mbox":
                     file.seek(0)
                     for number, raw in enumerate(messages(file), 1):
                         yield self._message(item, f"{item.called}#{number}", raw)
                     continue
-                raw = start + file.read() if len(start) == GLANCE_BYTES else start
+                raw = start + file.read() if len(start) == DOCUMENT_START else start
             if kind == "mail":
                 yield self._message(item, item.called, raw)
             elif kind == "other":
@@ -123,7 +123,8 @@ class Documents(Source):
                 text = decoded(raw, self.encoding)
                 yield Row(item.folder, item.called, None, None, text_of_html(text) if kind == "html" else text)
         if others and len(others) == len(self.items):
-            raise DataError(f"{self.name}: none of its files is text, such as {others[0]}; save them as text")
+            none = f"{self.name}: none of its files is text, such as {others[0]}; save them as text"
+            raise naming_source(DataError(none))
         if others:
             count = "1 file is" if len(others) == 1 else f"{len(others):,} files are"
             warnings.warn(f"{self.name}: {count} no text and left out, such as {others[0]}", stacklevel=2)
@@ -155,10 +156,10 @@ def mail_files(name: str, paths: Sequence[str], encoding: str | None = None) -> 
 def is_mail(path: str) -> bool:
     """Whether a file is mail, by its name or, where that says nothing, by its first lines."""
     ending = _ending(path)
-    if ending in KINDS:
+    if ending in DOCUMENT_KINDS:
         return ending in MAIL
     with _opened(path) as file:
-        return mail_kind(file.read(GLANCE_BYTES)) is not None
+        return mail_kind(file.read(DOCUMENT_START)) is not None
 
 
 def _documents(name: str, items: Sequence[Item], encoding: str | None) -> Documents:
@@ -191,13 +192,13 @@ def _files_in(root: str) -> list[str]:
 
 def _kind(path: str, start: bytes) -> str:
     """What a file is: "mail", "mbox", "html", "text", or "other" if it is no text."""
-    known = KINDS.get(_ending(path)) or mail_kind(start)
+    known = DOCUMENT_KINDS.get(_ending(path)) or mail_kind(start)
     if known is not None:
         return known
-    if start.startswith(tuple(MARKS)):
+    if start.startswith(tuple(ENCODING_MARKS)):
         return "text"
     controls = len(start) - len(start.translate(None, CONTROLS))
-    return "other" if start.startswith(UNSUPPORTED) or controls > MOST_CONTROLS * len(start) else "text"
+    return "other" if start.startswith(NO_DOCUMENTS) or controls > MOST_CONTROLS * len(start) else "text"
 
 
 def _ending(path: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 # What the files that are written beside others are called.
-PART = re.compile(r"\..*\.[0-9a-f]{12}\.part", re.DOTALL)
+PART_NAME = re.compile(r"\..*\.[0-9a-f]{12}\.part", re.DOTALL)
 
 # Seconds: one that is younger may not be locked yet.
 YOUNG = 5.0
@@ -52,7 +52,7 @@ def sweep(folder: Path) -> None:
     oldest = time.time() - YOUNG
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if PART.fullmatch(entry.name) is None:
+            if PART_NAME.fullmatch(entry.name) is None:
                 continue
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)

@@ -9,7 +9,7 @@ from email import message_from_bytes
 from email.message import Message
 from typing import Any, BinaryIO
 
-from deciban.files.plain_text import MARKS, decoded, text_of_html
+from deciban.files.plain_text import ENCODING_MARKS, decoded, text_of_html
 
 # Of one message of an mbox no more is kept than this, and no line is longer than that.
 MOST_BYTES = 1 << 26
@@ -48,7 +48,7 @@ class Mail:
 def read_mail(raw: bytes, encoding: str | None = None) -> Mail:
     """The message in these bytes; `encoding` is that of parts that do not say theirs."""
     raw = raw.lstrip(b"\r\n")
-    if raw.startswith(tuple(MARKS)):
+    if raw.startswith(tuple(ENCODING_MARKS)):
         raw = decoded(raw).encode()
     end = END_OF_HEAD.search(raw)
     head, body = (raw, b"") if end is None else (raw[: end.start()], raw[end.end() :])
@@ -149,7 +149,7 @@ def _charset(part: "Message[Any, Any]") -> str | None:
 
 
 def _from_base64(raw: bytes) -> bytes:
-    """Of broken base64, what can be read: strange signs are passed over, and so is a last one that is left over."""
+    """What can be read of broken base64: unknown signs are passed over, and so is a last one that is left over."""
     found = []
     for part in re.sub(rb"[^A-Za-z0-9+/=]", b"", raw).split(b"="):
         whole = part[: len(part) - (len(part) % 4 == 1)]

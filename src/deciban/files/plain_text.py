@@ -7,7 +7,7 @@ from functools import lru_cache
 from html import unescape
 
 # The marks of encodings at the beginning of a text, the longer ones first.
-MARKS = {
+ENCODING_MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -20,7 +20,7 @@ WESTERN = "cp1252"
 
 # Encodings that are in truth larger than their names say, and those that are no encodings of a text.
 LARGER = {"ascii": "utf-8", "iso8859-1": WESTERN, "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}
-UNSUITABLE = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape")
+NO_TEXT_CODECS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape")
 
 # Elements of HTML that words do not reach across; all others stand within a line.
 BLOCK = re.compile(
@@ -38,15 +38,15 @@ LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
 
 def decoded(raw: bytes, encoding: str | None = None) -> str:
     """The text of these bytes: by their mark, by `encoding`, as UTF-8 or as that of Western Europe; no NUL is in it."""
-    mark = next((mark for mark in MARKS if raw.startswith(mark)), b"")
-    known = MARKS.get(mark) or (codec(encoding) if encoding else None)
+    mark = next((mark for mark in ENCODING_MARKS if raw.startswith(mark)), b"")
+    known = ENCODING_MARKS.get(mark) or (codec(encoding) if encoding else None)
     for name in (known, "utf-8"):
         if name is not None:
             try:
                 return _clean(raw.decode("utf-8-sig" if name == "utf-8" else name))
             except ValueError:  # so are all errors of decoding
                 pass
-    return _clean(raw.removeprefix(codecs.BOM_UTF8).decode(MARKS.get(mark, WESTERN), "replace"))
+    return _clean(raw.removeprefix(codecs.BOM_UTF8).decode(ENCODING_MARKS.get(mark, WESTERN), "replace"))
 
 
 def _clean(text: str) -> str:
@@ -67,7 +67,7 @@ def codec(name: str) -> str | None:
         "".encode(found)  # a LookupError where it does not encode text
     except (LookupError, ValueError, TypeError, ImportError):
         return None
-    return None if found in UNSUITABLE else LARGER.get(found, found)
+    return None if found in NO_TEXT_CODECS else LARGER.get(found, found)
 
 
 def text_of_html(markup: str) -> str:

@@ -4,30 +4,21 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from deciban.errors import DataError, UsageError
 from deciban.tables.arrow import repeated
-from deciban.tables.text_types import text_type
 
 # How much of a file is looked at; a header has to end before.
-GLANCE_BYTES = 1 << 20
-
-# Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.
-LONG_LINE = 1 << 23
-LONGEST_LINE = 1 << 26
+SNIFF_BYTES = 1 << 20
 
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-UNSUPPORTED = {
+NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
     b"SQLite format 3": "an SQLite database; export the table as CSV",
@@ -41,7 +32,7 @@ UNSUPPORTED = {
     b"\x80\x04": "a pickle; save the table as CSV or Parquet",
     b"\x80\x05": "a pickle; save the table as CSV or Parquet",
 }
-MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+UTF_16_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 DELIMITERS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
@@ -60,31 +51,30 @@ class FileFormat:
     named: bool = True  # whether its first row is the header
     skipped: int = 0  # blank lines before the header
     mixed_ends: bool = False
-    text: bool = False  # whether no column begins with numbers or dates
     row_bytes: float | None = None  # of a row on average; of a CSV only where the whole file is not shorter
 
 
-def look(
+def sniff(
     path: Path, name: str, encoding: str | None = None, delimiter: str | None = None, header: bool = True
 ) -> FileFormat:
     """What the file is, which the user calls `name`; a DataError where it is nothing that could be read as a table."""
     with open(path, "rb") as file:
-        start = file.read(GLANCE_BYTES)
+        start = file.read(SNIFF_BYTES)
     if not start.strip():
         raise DataError(f"{name}: the file is empty; give a table with a header and rows")
     if start.startswith(b"PAR1"):
         return FileFormat("parquet")
-    compression = _compression(start)
+    compression = compression_of(start)
     if compression is not None:
         try:
             with pa.input_stream(str(path), compression=compression) as stream:
-                start = stream.read(GLANCE_BYTES)
+                start = stream.read(SNIFF_BYTES)
         except (OSError, pa.ArrowException) as problem:
             raise DataError(f"{name}: the file cannot be decompressed ({problem}); write it anew") from None
-    for magic, what in UNSUPPORTED.items():
+    for magic, what in NO_TABLES.items():
         if start.startswith(magic):
             raise DataError(f"{name}: this is {what}")
-    marked = next((name for magic, name in MARKS.items() if start.startswith(magic)), None)
+    marked = next((name for magic, name in UTF_16_MARKS.items() if start.startswith(magic)), None)
     encoding = encoding or marked or "utf-8"
     text = _decoded(name, start, encoding)
     if text.lstrip()[:1] in ("{", "["):
@@ -92,13 +82,14 @@ def look(
     return _csv(name, text, len(start), compression, encoding, delimiter, header)
 
 
-def _compression(start: bytes) -> str | None:
+def compression_of(start: bytes) -> str | None:
+    """How a file that starts with these bytes is compressed; None where it is not."""
     return next((name for magic, name in COMPRESSIONS.items() if start.startswith(magic)), None)
 
 
 def _decoded(name: str, start: bytes, encoding: str) -> str:
     """The text at the beginning of a file, without a byte order mark."""
-    whole = len(start) < GLANCE_BYTES
+    whole = len(start) < SNIFF_BYTES
     try:
         decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
         text = decoder.decode(start, final=whole)
@@ -159,83 +150,24 @@ def _csv(
         header=names,
         named=header,
         skipped=skipped,
-        text=all(_is_text(row[j] for row in rows[1:] if j < len(row)) for j in range(len(names))),
         mixed_ends="\r" in body and "\r\n" in body and bool(re.search(r"(?<!\r)\n", body)),
         row_bytes=size / ends if ends and compression is None else None,
     )
 
 
-def _is_text(cells: Iterable[str]) -> bool:
-    """Whether cells of a column, if they are not empty, are text and nothing else."""
-    return text_type(pa.chunked_array([[cell or None for cell in cells]], pa.string())) == "VARCHAR"
-
-
-class Quotes(NamedTuple):
-    """Of a CSV file: whether all quotes are closed that are opened, and whether line breaks are, or may be, in them."""
-
-    closed: bool
-    with_breaks: bool
-    longest_line: int = 0  # its bytes, if they are some megabytes
-
-    @property
-    def long_lines(self) -> bool:
-        """Whether DuckDB may lose a line if it reads the file in parts."""
-        return self.longest_line >= LONG_LINE
-
-
-def quotes_in(path: Path) -> Quotes:
-    """The quotes of a CSV file; they are not closed if it cannot be read to its end."""
-    file = path.stat()
-    return _quotes_in(path, (file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns))
-
-
-@lru_cache(maxsize=256)
-def _quotes_in(path: Path, state: tuple[int, ...]) -> Quotes:
-    """The same, looked up once as long as the file does not change."""
-    opened, with_breaks, last = False, False, ord("\n")
-    longest, begun = 0, 0  # the longest line, and what is read of the last one
-    with open(path, "rb") as file:
-        compression = _compression(file.read(4))
-    with suppress(OSError, pa.ArrowException), pa.input_stream(str(path), compression=compression) as stream:
-        while block := stream.read(1 << 22):
-            end = b"\n" if b"\n" in block else b"\r"
-            stop = block.find(end)
-            longest = max(longest, begun + (len(block) if stop < 0 else stop))
-            begun = begun + len(block) if stop < 0 else len(block) - block.rfind(end) - 1
-            if b'"' in block:
-                from deciban.kernels.csv_cells import breaks_in_quotes
-
-                breaks, opened = breaks_in_quotes(np.frombuffer(block, dtype=np.uint8), opened, last)
-                with_breaks |= breaks
-            elif opened:
-                with_breaks |= b"\n" in block or b"\r" in block
-            last = block[-1]
-        return Quotes(not opened, with_breaks, longest)
-    return Quotes(False, with_breaks, longest)
-
-
-def refuse_long_lines(path: Path, name: str) -> None:
-    """A line that is so long is a quote that is not closed, or no table."""
-    if path.stat().st_size > LONGEST_LINE and (longest := quotes_in(path).longest_line) > LONGEST_LINE:
-        raise DataError(
-            f"{name}: a row of {longest // 1_000_000:,} MB is longer than the {LONGEST_LINE // 1_000_000} MB that are "
-            f"read; is a quote not closed? Else shorten its cells, or read them from a folder of documents"
-        )
-
-
 def unfinished_line(path: Path, delimiter: str) -> list[str]:
     """The cells of the last line of a file, if it has no end; none if it is very long or cannot be read."""
     with open(path, "rb") as file:
-        file.seek(max(path.stat().st_size - GLANCE_BYTES, 0))
-        last = file.read(GLANCE_BYTES).replace(b"\r", b"\n").rpartition(b"\n")[2]
-    if not last or len(last) == GLANCE_BYTES:
+        file.seek(max(path.stat().st_size - SNIFF_BYTES, 0))
+        last = file.read(SNIFF_BYTES).replace(b"\r", b"\n").rpartition(b"\n")[2]
+    if not last or len(last) == SNIFF_BYTES:
         return []
     return next(_records(io.StringIO(last.decode(errors="replace"), newline=""), delimiter), [])
 
 
 def _records(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
     """The rows from the beginning up to one that cannot be read."""
-    csv.field_size_limit(GLANCE_BYTES)
+    csv.field_size_limit(SNIFF_BYTES)
     lines.seek(0)
     try:
         yield from csv.reader(lines, delimiter=delimiter, strict=True)

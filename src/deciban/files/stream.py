@@ -9,13 +9,11 @@ from typing import Self
 
 import pyarrow as pa
 
-from deciban.errors import DecibanError, UsageError
+from deciban.errors import DecibanError, UsageError, naming_source
+from deciban.files.temporary import STANDARD_INPUT
 from deciban.progress import Advance
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.row_sampling import RowSampler, rows_that_fit
-
-# What the user calls standard input.
-STANDARD_INPUT = "-"
 
 
 class Stream(ABC):
@@ -24,7 +22,7 @@ class Stream(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Of the columns."""
+        """The names of the columns."""
 
     @property
     @abstractmethod
@@ -57,17 +55,17 @@ class Stream(ABC):
         return self.resolve_types(pa.concat_tables(self.tables()))[1]
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        """Rows drawn by lot, at most so many (fewer if they are long), and how many rows there are.
+        """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
 
-        They are the same that a table in memory draws.
+        It has the rows that a sample of the same table in memory has.
         """
-        drawing, size = RowSampler(most), 0
+        sampler, size = RowSampler(most), 0
         for table in self.tables():
-            drawing.add(table)
+            sampler.add(table)
             size += table.nbytes
-            drawing.most = min(drawing.most, rows_that_fit(most, size / max(drawing.rows, 1)))
+            sampler.most = min(sampler.most, rows_that_fit(most, size / max(sampler.rows, 1)))
             advance(table.num_rows)
-        return drawing.table(), drawing.rows
+        return sampler.table(), sampler.rows
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,8 @@ class Source(Stream):
     def _refuse_unknown(self, columns: Iterable[str]) -> None:
         known = set(self.names)
         if unknown := [name for name in columns if name not in known]:
-            raise UsageError(f"{self.name}: there is no column {unknown[0]!r}; there are {', '.join(self.names)}")
+            there = f"there is no column {unknown[0]!r}; there are {', '.join(self.names)}"
+            raise naming_source(UsageError(f"{self.name}: {there}"))
 
     def unfinished(self, column: str) -> tuple[str, ...]:
         """Cells of a column in last lines of files that have no end."""
@@ -177,7 +176,6 @@ class Source(Stream):
         try:
             yield
         except DecibanError as problem:
-            named = (f"{name}{sign}" for name in (self.name, *self.files) for sign in ":,")
-            if str(problem).startswith(tuple(named)):
+            if problem.names_source:
                 raise
-            raise type(problem)(f"{self.name}: {problem}") from problem
+            raise naming_source(type(problem)(f"{self.name}: {problem}")) from problem

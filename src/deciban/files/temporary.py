@@ -1,11 +1,18 @@
 """Temporary files that are gone with the process, whatever ends it."""
 
 import os
+import shutil
+import stat
+import sys
 import tempfile
 from dataclasses import dataclass
 from typing import Any
 
 from deciban import shutdown
+from deciban.errors import DataError
+
+# What the user calls standard input.
+STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,22 @@ def temporary() -> Temporary:
     file = tempfile.NamedTemporaryFile(prefix="deciban-", suffix=".table")  # noqa: SIM115
     shutdown.remove_at_exit(file.name)
     return Temporary(file, file.name)
+
+
+def spooled(path: str) -> Temporary:
+    """Standard input or a pipe as a file on disk, so that it can be read twice."""
+    if path != STANDARD_INPUT and not stat.S_ISFIFO(os.stat(path).st_mode) and not stat.S_ISCHR(os.stat(path).st_mode):
+        raise DataError(f"{path}: this is no file; give a file, a folder or a pipe")
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise DataError("standard input is closed; give a file, or something that is read through a pipe")
+    copy = temporary()
+    if path == STANDARD_INPUT:
+        shutil.copyfileobj(sys.stdin.buffer, copy.file, 1 << 20)
+    else:
+        with open(path, "rb") as pipe:
+            shutil.copyfileobj(pipe, copy.file, 1 << 20)
+    copy.file.flush()
+    return copy
 
 
 def spill_folder() -> str:

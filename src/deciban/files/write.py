@@ -18,17 +18,16 @@ import pyarrow.compute as pc
 
 from deciban import shutdown
 from deciban.errors import DataError, UsageError
-from deciban.files.duckdb_errors import interrupts
+from deciban.files.duckdb import connect, interrupts
 from deciban.files.leftovers import lock, sweep
-from deciban.files.scan import connect
-from deciban.files.stream import STANDARD_INPUT
+from deciban.files.temporary import STANDARD_INPUT
 from deciban.tables.arrow import with_each
 from deciban.tables.cell_numbers import plain_type
 
 Write = Callable[[pa.Table], None]
 
 FileKind = Literal["csv", "tsv", "json", "parquet"]
-KINDS: dict[str, FileKind] = {
+WRITTEN_KINDS: dict[str, FileKind] = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".jsonl": "json",
@@ -41,18 +40,18 @@ KINDS: dict[str, FileKind] = {
 # number may start with a sign. The wide signs are those of East Asian keyboards.
 BLANK = r"[\x00-\x20\x7f\x{85}\x{a0}\x{200b}\x{2028}\x{2029}\x{3000}\x{feff}]"
 FORMULA = rf"(?s)^{BLANK}*[=@＝＠]|^[\t\r]|^{BLANK}*[+\-＋－]."
-NUMBER = rf"^{BLANK}*([+\-]?[.,]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?|[+\-](?i:inf|infinity)){BLANK}*$"
+NUMBER_IN_SHEETS = rf"^{BLANK}*([+\-]?[.,]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?|[+\-](?i:inf|infinity)){BLANK}*$"
 
 
 def kind_of_file(path: str | os.PathLike[str]) -> FileKind:
     """What a file of this name holds."""
     name = os.fspath(path).lower()
     ending = Path(name.removesuffix(".gz")).suffix
-    if ending not in KINDS or (KINDS[ending] == "parquet" and name.endswith(".gz")):
+    if ending not in WRITTEN_KINDS or (WRITTEN_KINDS[ending] == "parquet" and name.endswith(".gz")):
         raise UsageError(
             f"{path}: the name does not say what to write; end it with .csv, .jsonl or .parquet (or .csv.gz)"
         )
-    return KINDS[ending]
+    return WRITTEN_KINDS[ending]
 
 
 def refuse_inputs(path: str | os.PathLike[str] | None, inputs: Iterable[str]) -> None:
@@ -74,7 +73,7 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def _status_of(stream: Any) -> os.stat_result | None:
-    """Of the file that standard input comes from, or that standard output goes to; None where there is none."""
+    """What the system says of the file that standard input comes from, or output goes to; None where there is none."""
     try:
         return os.fstat(stream.fileno())
     except (OSError, AttributeError, ValueError):
@@ -278,5 +277,5 @@ def without_formulas(table: pa.Table) -> pa.Table:
 
 
 def _guarded(cells: Any) -> Any:
-    formula = pc.and_not(pc.match_substring_regex(cells, FORMULA), pc.match_substring_regex(cells, NUMBER))
+    formula = pc.and_not(pc.match_substring_regex(cells, FORMULA), pc.match_substring_regex(cells, NUMBER_IN_SHEETS))
     return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells)

@@ -5,11 +5,10 @@ Arrays must be C-contiguous; a place counts their bytes from the first.
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from deciban.kernels.compiled import Array, compiled, emitted
+from deciban.kernels.compiled import emitted
 
 _NUMBER = ir.IntType(64)
 
@@ -106,32 +105,6 @@ def letters(typing: Any, array: Any, place: Any) -> Any:
 
 
 @emitted
-def byte_bits(typing: Any, array: Any, place: Any, byte: Any) -> Any:
-    """A bit for each of 64 bytes that is this one."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
-        one = builder.trunc(arguments[2], ir.IntType(8))
-        alone = builder.insert_element(ir.Constant(_BLOCK, ir.Undefined), one, ir.Constant(ir.IntType(32), 0))
-        places = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
-        every = builder.shuffle_vector(alone, ir.Constant(_BLOCK, ir.Undefined), places)
-        return builder.bitcast(builder.icmp_unsigned("==", block, every), _NUMBER)
-
-    return types.uint64(array, types.uint64, types.int64), build
-
-
-@emitted
-def control_bits(typing: Any, array: Any, place: Any) -> Any:
-    """A bit for each of 64 bytes that is a control character of ASCII: all that is before the space."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        block = builder.load(_block(context, builder, signature, arguments, 0), align=1)
-        return builder.bitcast(builder.icmp_unsigned("<", block, _each_byte(ord(" "))), _NUMBER)
-
-    return types.uint64(array, types.uint64), build
-
-
-@emitted
 def fetch(typing: Any, array: Any, place: Any) -> Any:
     """Ask memory for what will be needed soon; `place` counts the numbers of the array."""
 
@@ -165,40 +138,3 @@ def lowest(typing: Any, bits: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), build
-
-
-@compiled
-def next_byte(data: Array, i: int, end: int, byte: int) -> Any:
-    """Where this byte is the next time, or the end."""
-    while i < end:
-        if i + 64 <= data.size:
-            found = byte_bits(data, np.uint64(i), byte)
-            if found != 0:
-                return min(i + np.int64(lowest(found)), end)
-            i += 64
-        else:
-            if data[i] == byte:
-                return i
-            i += 1
-    return end
-
-
-@compiled
-def copy_bytes(data: Array, begin: int, size: int, out: Array, at: int) -> None:
-    """Copy some bytes, 64 at a time where nothing is in the way; some behind them are overwritten."""
-    for k in range(0, size, 64):
-        if begin + k + 64 <= data.size and at + k + 64 <= out.size:
-            copy_block(data, np.uint64(begin + k), out, np.uint64(at + k), False)
-        else:
-            for b in range(k, size):
-                out[at + b] = data[begin + b]
-            return
-
-
-@compiled
-def same_bytes(one: Array, i: int, other: Array, j: int, size: int) -> bool:
-    """Whether so many bytes are the same, from these places on."""
-    same = 0
-    while same < size and one[i + same] == other[j + same]:
-        same += 1
-    return same == size

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.tables.cell_formats import are_dates
-from deciban.tables.text_types import LEADING_ZERO, NUMBER
+from deciban.tables.text_types import LEADING_ZERO, NUMBER_PATTERN
 
 # Texts of fewer distinct values than this are categories, whatever they look like.
 FEWEST_MEANT_TEXTS = 11
@@ -119,7 +119,7 @@ def mostly_numbers(values: pa.Array) -> MeantAs | None:
     """Numbers, if nearly all of these texts are; None where they are not."""
     if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
         return None  # codes
-    numbers = pc.match_substring_regex(values, NUMBER.replace("POINT", "[.,]"))
+    numbers = pc.match_substring_regex(values, NUMBER_PATTERN.replace("POINT", "[.,]"))
     others = values.filter(pc.invert(numbers))
     if len(others) > (1.0 - MEANT_SHARE) * len(values):
         return None

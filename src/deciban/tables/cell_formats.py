@@ -27,7 +27,7 @@ ARROW = {
     "TIMESTAMPTZ": pa.timestamp("us", "UTC"),
     "TIME": pa.timestamp("us"),
 }
-WANTED = {"DOUBLE": "a number", "BIGINT": "a whole number", "BOOLEAN": "true or false", "TIME": "a time"}
+EXPECTED_CELLS = {"DOUBLE": "a number", "BIGINT": "a whole number", "BOOLEAN": "true or false", "TIME": "a time"}
 
 # What DuckDB reads as true and false.
 FLAGS = {"t": "true", "yes": "true", "y": "true", "f": "false", "no": "false", "n": "false"}
@@ -119,7 +119,7 @@ class CellFormat:
     def _bad(self, cells: pa.ChunkedArray, row: int) -> BadCell:
         found = cells[row].as_py()
         shown = found if len(found) <= 40 else found[:39] + "…"
-        wanted = WANTED.get(self.kind, f"a date as {self.date_format}" if self.date_format else "a date")
+        wanted = EXPECTED_CELLS.get(self.kind, f"a date as {self.date_format}" if self.date_format else "a date")
         remedy = "correct the cell, leave it empty, name it as missing, or read the column as text"
         return BadCell(0, row, f"found {shown!r}, expected {wanted}", remedy)
 

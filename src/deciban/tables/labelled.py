@@ -13,7 +13,7 @@ from deciban.arrays import Floats, Integers
 from deciban.errors import SchemaError, UsageError
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.labels import Labels, check_weights, encode_labels
-from deciban.tables.row_sampling import drawn, rows_that_fit
+from deciban.tables.row_sampling import rows_that_fit, sampled_places
 from deciban.tables.table import Frame, Table
 from deciban.text_tables import listed
 
@@ -131,7 +131,7 @@ class LabelledTable:
             most = rows_that_fit(most, self.table.text_bytes / max(self.table.rows, 1))
         if self.table.rows <= most:
             return self, self
-        rows = drawn(self.table.rows, most)
+        rows = sampled_places(self.table.rows, most)
         return self.take(rows), self
 
     def peek(self) -> tuple["LabelledTable", "LabelledTable"]:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import BadCell
-from deciban.tables.cell_formats import WANTED, CellFormat
+from deciban.tables.cell_formats import EXPECTED_CELLS, CellFormat
 from deciban.tables.text_types import kind_of, text_type
 
 # What columns of these kinds may hold besides: true and false are 1 and 0.
@@ -37,5 +37,5 @@ def as_learned(cells: pa.ChunkedArray, kind: str, learned: str) -> pa.ChunkedArr
             row = bad.row
     text = str(cells[row].as_py()) if kind.startswith(("date", "time")) else repr(cells[row].as_py())
     shown = text if len(text) <= 40 else text[:37] + "..."
-    expected = "a number" if wanted == "BOOLEAN" and kind != "string" else WANTED.get(wanted, "a date")
+    expected = "a number" if wanted == "BOOLEAN" and kind != "string" else EXPECTED_CELLS.get(wanted, "a date")
     raise BadCell(0, row, f"found {shown} ({kind}), expected {expected}", "correct the cell, or leave it empty")

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 # What people call types, and DuckDB's names for them.
 TYPES = {"text": "VARCHAR", "number": "DOUBLE", "bool": "BOOLEAN", "date": "TIMESTAMP", "time": "TIME"}
 
-NUMBER = r"^\s*[-+]?(\d+POINT?\d*|POINT\d+)([eE][-+]?\d+)?\s*$|^\s*[-+]?(?i:inf|infinity|nan)\s*$"
+NUMBER_PATTERN = r"^\s*[-+]?(\d+POINT?\d*|POINT\d+)([eE][-+]?\d+)?\s*$|^\s*[-+]?(?i:inf|infinity|nan)\s*$"
 PATTERNS = {
     "BOOLEAN": r"^(?i:true|false)$",
     "TIMESTAMP": r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?$",
@@ -33,7 +33,7 @@ def text_type(cells: pa.ChunkedArray, decimal: str = ".") -> str | None:
     if len(there) > SEVERAL and text_type(there.slice(0, SEVERAL), decimal) == "VARCHAR":
         return "VARCHAR"  # what a few cells are not, all are not
     values = pc.unique(there)
-    if _all(values, NUMBER.replace("POINT", re.escape(decimal))):
+    if _all(values, NUMBER_PATTERN.replace("POINT", re.escape(decimal))):
         if pc.any(pc.match_substring_regex(values, LEADING_ZERO)).as_py():
             return "VARCHAR"
         long = pc.match_substring_regex(values, LONG_INTEGER)

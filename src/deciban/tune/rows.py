@@ -18,7 +18,7 @@ from deciban.posterior import log_normalize
 from deciban.progress import Advance
 from deciban.tables.cell_numbers import is_numeric
 from deciban.tables.labels import LabelArray, Labels
-from deciban.tables.row_sampling import drawn
+from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import SparseMatrix, Table
 
 # Fewer rows than this are not tuned.
@@ -45,7 +45,7 @@ class Rows:
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
         share = np.bincount(labels[usable], every[usable], classes)
-        usable = usable[drawn(usable.size, most)]
+        usable = usable[sampled_places(usable.size, most)]
         whole = usable.size == labels.size
         log_prior = log(share / max(share.sum(), 1e-300))
         return cls(table if whole else table.take(usable), labels[usable], every[usable], log_prior)
@@ -75,7 +75,7 @@ class Rows:
     def some(self, most: int) -> "Rows":
         if self.labels.size <= most:
             return self
-        kept = drawn(self.labels.size, most)
+        kept = sampled_places(self.labels.size, most)
         return replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
 
     def of_classes_present(self) -> "Rows":

@@ -34,14 +34,14 @@ class TermWeights(NamedTuple):
         """The amounts of the words of texts, each a row, from how often they are there."""
         if self.plain:
             return rows
-        amounts = AMOUNT_FUNCTIONS[self.amounts](rows.stored)
+        amounts = AMOUNT_RULES[self.amounts](rows.stored)
         if self.normalize:
             length = np.sqrt(row_sums(rows.with_values(amounts**2)))
             amounts = amounts / np.repeat(np.maximum(length, 1e-300), np.diff(rows.indptr))
         return rows.with_values(amounts)
 
 
-AMOUNT_FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
+AMOUNT_RULES: dict[str, Callable[[Floats], Floats]] = {
     "count": lambda times: times,
     "log": lambda times: 1.0 + np.log(times),
     "root": np.sqrt,

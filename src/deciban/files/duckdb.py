@@ -1,11 +1,28 @@
-"""What DuckDB complains of, told in the terms of the user's file: where, what was found, what to do."""
+"""DuckDB: its connections, SQL as text, and its errors in the terms of the user's files. Nobody else imports it.
+
+Its messages are read by regular expressions, which is why `pyproject.toml` bounds its version from above.
+"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from deciban.errors import DataError, UsageError
+from deciban.arrays import CORES
+from deciban.errors import DataError, DecibanError, UsageError, naming_source
+from deciban.files.temporary import spill_folder
+from deciban.tables.arrow import repeated
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Megabytes that DuckDB may take, and one more for each column.
+DUCKDB_MEMORY = 128
+
+# Megabytes that it sets aside for each open file of JSON, however short the file is.
+JSON_FILE_MEMORY = 34
 
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 FILE = re.compile(r"^\s*file = (.+)$", re.MULTILINE)
@@ -15,7 +32,7 @@ CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that en
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
 LONGEST = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
-WANTED = {
+EXPECTED_TYPES = {
     "DOUBLE": "a number",
     "BIGINT": "a whole number",
     "BOOLEAN": "true or false",
@@ -24,11 +41,96 @@ WANTED = {
 }
 
 
+def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0) -> "duckdb.DuckDBPyConnection":
+    """A DuckDB of its own, in memory that grows with the columns and not with the rows, which loads no extension.
+
+    parsing: whether it parses text, which is most of the work; else half of the cores are left to those who count.
+    more_memory: megabytes beyond those that rows of numbers need.
+    """
+    import duckdb
+
+    config: dict[str, Any] = {
+        "memory_limit": f"{DUCKDB_MEMORY + columns + int(more_memory)}MB",
+        "threads": CORES if parsing else max(1, CORES // 2),
+        "temp_directory": spill_folder(),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    with interrupts():
+        connection = duckdb.connect(config=config)
+        connection.execute("SET disable_parquet_prefetching = true")  # of all columns of a group of rows, at once
+    return connection
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def list_of(texts: Iterable[str | Path]) -> str:
+    """A list of texts as SQL writes it."""
+    return "[" + ", ".join(literal(str(text)) for text in texts) + "]"
+
+
+def record_of(cells: Iterable[tuple[str, str]]) -> str:
+    """A record of texts by name, as SQL writes it."""
+    return "{" + ", ".join(f"{literal(name)}: {literal(cell)}" for name, cell in cells) + "}"
+
+
+def select_from(table: str, columns: Sequence[str]) -> str:
+    """The query for these columns, each an expression, which are called c0, c1 ... in the answer."""
+    shown = ", ".join(f"{column} AS c{k}" for k, column in enumerate(columns))
+    return f"SELECT {shown or '1'} FROM {table}"
+
+
+@lru_cache(maxsize=1)
+def keywords() -> frozenset[str]:
+    """The words that are names in SQL only in quotes."""
+    connection = connect()
+    try:
+        return frozenset(
+            word for (word,) in connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+        )
+    finally:
+        connection.close()
+
+
+def query_error() -> type[Exception]:
+    """The class of DuckDB's own errors."""
+    import duckdb
+
+    return duckdb.Error
+
+
+def column_types(
+    query: str, name: str, called: Mapping[str, str] = NOTHING, more_memory: float = 0.0
+) -> dict[str, str]:
+    """The names and types of the columns of one query, whose source the user calls `name`."""
+    connection = connect(more_memory=more_memory)
+    try:
+        with translated_errors(name, called=called):
+            if len(connection.extract_statements(query)) != 1:  # before any of them is run
+                raise UsageError(f"{name}: these are several statements; give one query")
+            relation = connection.sql(query)
+            names, types = relation.columns, [str(kind) for kind in relation.types]
+    finally:
+        connection.close()
+    if (twice := repeated(names)) is not None:
+        raise DataError(f"{name}: column {twice!r} is there more than once; give every column its own name")
+    return dict(zip(names, types, strict=True))
+
+
 @contextmanager
 def translated_errors(
     name: str, header: Mapping[str, str] = NOTHING, called: Mapping[str, str] = NOTHING
 ) -> Iterator[None]:
-    """While it lasts, DuckDB's errors become ours. `header`, `called`: what the user calls columns and files there."""
+    """While it lasts, DuckDB's errors become ours. `header`, `called`: what the user calls its columns and files."""
     try:
         with interrupts():
             yield
@@ -37,13 +139,18 @@ def translated_errors(
     except OSError as problem:
         if problem.errno is not None or isinstance(problem, FileNotFoundError | PermissionError):
             raise  # of the system
-        raise as_user_error(name, header, called, str(problem)) from None
+        raise _with_name(as_user_error(name, header, called, str(problem))) from None
     except Exception as problem:
         if isinstance(problem, RuntimeError) and "conversion error" in str(problem):
-            raise DataError(f"{name}: the file is damaged, beyond what can be said of it; write it anew") from None
+            damaged = DataError(f"{name}: the file is damaged, beyond what can be said of it; write it anew")
+            raise naming_source(damaged) from None
         if type(problem).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        raise as_user_error(name, header, called, str(problem)) from None
+        raise _with_name(as_user_error(name, header, called, str(problem))) from None
+
+
+def _with_name(problem: Exception) -> Exception:
+    return naming_source(problem) if isinstance(problem, DecibanError) else problem
 
 
 @contextmanager
@@ -66,7 +173,7 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
     if "No space left" in text or "Out of Memory" in text:
         return OSError(f"{name}: {_first(text)}; free some space for temporary files")
     if found := LINE.search(text):
-        return _csv(name, header, text, found)
+        return _csv_error(name, header, text, found)
     if found := JSON_LINE.search(text):
         line = int(found[2]) - ("Malformed" in text)  # counts one too many there
         return DataError(
@@ -84,7 +191,7 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
     return kind(f"{name}: {_first(text)}")
 
 
-def _csv(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -> DataError:
+def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -> DataError:
     found = FILE.search(text)
     place = f"{name if found is None else found[1].strip()}, line {line[1]}"
     content = CONTENT.search(text)
@@ -101,7 +208,7 @@ def _csv(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -
     if bad := CONVERTED.search(text):
         column = header.get(bad[1], bad[1])
         return DataError(
-            f"{place}, column {column!r}: found {_cut(bad[2])!r}, expected {WANTED.get(bad[3], bad[3])}; "
+            f"{place}, column {column!r}: found {_cut(bad[2])!r}, expected {EXPECTED_TYPES.get(bad[3], bad[3])}; "
             f"correct the cell, leave it empty, name it as missing, or read the column as text"
         )
     if "unicode" in text.lower():

@@ -1,8 +1,37 @@
-"""Line ends of CSV files."""
+"""Files of text made UTF-8 with lines that all end alike, as copies."""
 
+import codecs
 import re
+from pathlib import Path
+
+import pyarrow as pa
+
+from deciban.errors import DataError
+from deciban.files.sniff import FileFormat
+from deciban.files.temporary import Temporary, temporary
 
 INSIDE = re.compile(r'(?:[^"]+|"")*')
+
+
+def recoded(path: Path, name: str, found: FileFormat) -> Temporary:
+    """The file as UTF-8 with lines that all end alike; line breaks within quotes stay as they are."""
+    copy = temporary()
+    encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
+    decoder, ends = codecs.getincrementaldecoder(encoding)(), LineEnds(found.delimiter if found.kind == "csv" else None)
+    line = 1
+    with pa.input_stream(str(path), compression=found.compression) as stream:
+        while block := stream.read(1 << 20):
+            try:
+                text = ends.unified(decoder.decode(block))
+            except UnicodeDecodeError as problem:
+                raise DataError(
+                    f"{name}, after line {line}: {problem.reason} for {encoding}; give its encoding"
+                ) from None
+            line += text.count("\n")
+            copy.file.write(text.encode())
+        copy.file.write(ends.unified(decoder.decode(b"", final=True), final=True).encode())
+    copy.file.flush()
+    return copy
 
 
 class LineEnds:

@@ -1,12 +1,11 @@
-"""What is read without DuckDB is what DuckDB would read, and what cannot be read so DuckDB does."""
+"""What Arrow reads without DuckDB is what DuckDB and Python would read, and what it cannot read so DuckDB does."""
 
 import csv
 import gzip
 import io
 import json
-import re
+from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,17 +15,25 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, event, given, settings, strategies as st
 
 from deciban import BayesClassifier, Text, scan
 from deciban.errors import DataError, DecibanError, UsageError
-from deciban.files import direct_readers as quick, locate as sources
-from deciban.files.duckdb_errors import translated_errors
+from deciban.files import arrow_readers, json_files, parquet_files
+from deciban.files.arrow_readers import UNSUITABLE, JsonText, ParquetReader
+from deciban.files.csv_files import CsvScan
+from deciban.files.duckdb import column_types, translated_errors
 from deciban.files.scan import Scan
-from deciban.kernels.csv_cells import copy_cells, find_cells
-from deciban.kernels.json_cells import copy_values, find_values
 
-OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+OFTEN = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FAIR = 0.3  # of all examples have to reach the comparison that a test is for
+
+
+def reached(outcomes: Counter[str], *wanted: str) -> None:
+    """Each of these came of a fair share of the examples."""
+    for outcome in wanted:
+        assert outcomes[outcome] >= FAIR * outcomes.total(), outcomes
+
 
 CELLS = st.sampled_from(
     [
@@ -54,87 +61,127 @@ MARKS = st.sampled_from(
 
 @st.composite
 def tables_of_text(draw: st.DrawFn) -> str:
-    """A header and cells, or whatever: mostly a CSV file."""
+    """A header, a row of words, and cells or whatever: mostly a CSV file."""
     columns, end = draw(st.integers(1, 3)), draw(st.sampled_from(["\n", "\n", "\r\n"]))
-    header = ",".join("abc"[:columns]) + end
-    if draw(st.integers(0, 3)) == 0:
-        return header + "".join(draw(st.lists(MARKS, min_size=1, max_size=25)))
-    width = st.integers(0, 19).map(lambda k: {0: 0, 1: columns + 1}.get(k, columns))
+    start = ",".join("abc"[:columns]) + end + ",".join(["some words"] * columns) + end
+    if draw(st.integers(0, 4)) == 0:
+        return start + "".join(draw(st.lists(MARKS, min_size=1, max_size=25)))
+    width = st.integers(0, 29).map(lambda k: {0: 0, 1: columns + 1}.get(k, columns))
     rows = draw(st.lists(width.flatmap(lambda n: st.lists(CELLS, min_size=n, max_size=n)), min_size=1, max_size=6))
-    text = header + "".join(",".join(row) + end for row in rows)
+    text = start + "".join(",".join(row) + end for row in rows)
     return text if draw(st.booleans()) else text.removesuffix(end)
 
 
 def rows_of(source: Any) -> Any:
-    """The rows, or how the error begins."""
+    """The rows, or the error."""
     try:
         return pa.concat_tables(source.tables()).to_pylist()
     except DecibanError as problem:
         return str(problem)
 
 
-@OFTEN
-@given(tables_of_text())
-def test_tables_of_text(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "table.csv"
-    path.write_bytes(text.encode())
+def rows_of_arrow(found: Scan) -> Any:
+    """The rows as Arrow reads them; None where it leaves them to DuckDB."""
+    if (reader := found.arrow_reader) is None:
+        return None
     try:
-        found = scan(path)
-    except DecibanError:
-        return
-    assert isinstance(found, Scan)
-    if found.quick is None:
-        return
-    by_duckdb = rows_of(replace(found, quick=None))
-    if isinstance(by_duckdb, str) and ("\r" in text.replace("\r\n", "")):
-        return  # it refuses lines that end in several ways, and nobody has to
-    assert rows_of(found) == by_duckdb
+        return [row for batch in reader.batches(found.names) for row in batch.to_pylist()]
+    except UNSUITABLE:
+        return None
+
+
+def rows_by_python(text: str) -> list[dict[str, str | None]] | None:
+    """The rows as Python's csv reads them; None where they have not as many cells as the header."""
+    header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows = [row or [""] for row in rows if row or len(header) == 1]
+    if any(len(row) != len(header) for row in rows):
+        return None
+    cells = ([None if cell in ("", "NA") else cell for cell in row] for row in rows)
+    return [dict(zip(header, row, strict=True)) for row in cells]
+
+
+def test_tables_of_text(tmp_path: Path) -> None:
+    """Arrow's rows are those of DuckDB and of Python, however few bytes are read at a time; else DuckDB is asked."""
+    path, outcomes = tmp_path / "table.csv", Counter[str]()
+
+    @OFTEN
+    @given(tables_of_text(), st.sampled_from([16, 64, 1 << 20]))
+    def check(text: str, block: int) -> None:
+        path.write_bytes(text.encode())
+        try:
+            found = scan(path)
+        except DecibanError:
+            outcomes["refused"] += 1
+            return
+        assert isinstance(found, CsvScan)
+        by_duckdb = rows_of(replace(found, arrow=None))
+        with mock.patch.object(arrow_readers, "_piece_bytes", return_value=block):
+            rows, by_arrow = rows_of(found), rows_of_arrow(found)
+        lines_end_alike = text.count("\n") == text.count("\r\n") or "\r\n" not in text
+        if isinstance(by_duckdb, list) or lines_end_alike:  # else it refuses what nobody has to
+            assert rows == by_duckdb
+        if by_arrow is not None:
+            assert rows == by_arrow == rows_by_python(text)
+        outcome = "by Arrow" if by_arrow is not None else "by DuckDB"
+        event(outcome)
+        outcomes[outcome] += 1
+
+    check()
+    reached(outcomes, "by Arrow")
+
+
+def test_line_ends_in_cells_at_the_end_of_what_is_read_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b'a,b\nsome words,"l1\r\nl2"\nx,"\r\n"\nx,"\r\r\n\n"\n')
+    found = scan(path)
+    assert isinstance(found, CsvScan)
+    for block in range(24, 60):
+        with mock.patch.object(arrow_readers, "_piece_bytes", return_value=block):
+            assert [row["b"] for row in rows_of_arrow(found)] == ["l1\r\nl2", "\r\n", "\r\r\n\n"]
 
 
 VALUES = st.sampled_from(
-    [
-        "x",
-        "hello world",
-        "",
-        "é",
-        'a"b',
-        "l\nm",
-        "\\",
-        "12",
-        "2020-01-01",
-        "12:30",
-        "true",
-        None,
-        "\u2028",
-        "😀",
-        "[1]",
-        5,
-    ]
+    ["x", "hello world", "", "é", 'a"b', "l\nm", "\\", "12", "2020-01-01", "12:30", "true", None, "\u2028", "😀", "[1]"]
 )
-LINES = st.lists(st.dictionaries(st.sampled_from(["a", "b", "text", "A"]), VALUES, max_size=3), min_size=1, max_size=6)
+STRANGE = [{"text": 5}, {"text": "x", "late": "y"}, {"A": "x"}, {"text": ["x"]}, {"text": {"a": "x"}}, {"a": True}, {}]
+ENDS = ["", "", "\n", "\n\n", '{"a": "x", "a": "y"}', '{"a": "\\ud800"}', "[]", '{"a": "x"} {"a": "y"}', '{"a": "x"}}']
+ENDS += ['{"a": "x\\u0000y"}', '{"a":\n"x"}', '{"a": "x\ty"}', "null", '{"a": nul}', '{"\\u0061": "x"}', "\ufeff", "{"]
 
 
-@OFTEN
-@given(
-    LINES,
-    st.booleans(),
-    st.sampled_from(["", "\n", "\n\n", '{"a": "x", "a": "y"}', '{"a": "\\ud800"}', "[]"]),
-    st.sampled_from([0, 1 << 20]),
-)
-def test_lines_of_json(tmp_path: Path, lines: list[dict[str, Any]], plain: bool, end: str, one_piece: int) -> None:
-    path = tmp_path / "lines.jsonl"
-    path.write_text("".join(json.dumps(line, ensure_ascii=plain) + "\n" for line in lines) + end)
+def test_lines_of_json(tmp_path: Path) -> None:
+    """Arrow's rows are those of DuckDB and of Python, and where they might not be, DuckDB is asked."""
+    path, outcomes = tmp_path / "lines.jsonl", Counter[str]()
+    lines = st.lists(st.dictionaries(st.sampled_from(["a", "b", "text"]), VALUES, min_size=1, max_size=3), max_size=6)
+    strange = st.one_of(st.just([]), st.just([]), st.sampled_from(STRANGE).map(lambda line: [line]))
 
-    def read() -> Any:
-        try:
-            return rows_of(scan(path))
-        except DecibanError as problem:
-            return str(problem)
+    @OFTEN
+    @given(lines, strange, st.booleans(), st.sampled_from(ENDS), st.sampled_from([64, 1 << 20]))
+    def check(good: list[Any], odd: list[Any], plain: bool, end: str, block: int) -> None:
+        rows = [dict.fromkeys(("a", "b", "text"), "some words"), *good, *odd]
+        path.write_text("".join(json.dumps(row, ensure_ascii=plain) + "\n" for row in rows) + end)
 
-    with mock.patch.object(quick, "ONE_PIECE", one_piece):  # or in halves
-        found = read()
-    with mock.patch.object(sources, "json_reader", return_value=None):
-        assert found == read()
+        def read() -> Any:
+            try:
+                found = scan(path)
+                return rows_of(found), isinstance(found, Scan) and found.arrow is not None
+            except DecibanError as problem:
+                return str(problem), False
+
+        with mock.patch.object(arrow_readers, "_piece_bytes", return_value=block):
+            found, by_arrow = read()
+        with mock.patch.object(json_files.JsonText, "of", return_value=None):
+            by_duckdb, _ = read()
+        assert found == by_duckdb
+        if by_arrow:
+            by_python = [json.loads(line) for line in path.read_text().split("\n") if line.strip()]
+            names = dict.fromkeys(name for row in by_python for name in row)
+            assert found == [names | row for row in by_python]
+        outcome = "by Arrow" if by_arrow else "by DuckDB"
+        event(outcome)
+        outcomes[outcome] += 1
+
+    check()
+    reached(outcomes, "by Arrow", "by DuckDB")
 
 
 def test_files_of_text_are_read_without_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,22 +203,25 @@ GOOD = '"good text, and\na second line",label\n'
 
 
 @pytest.mark.parametrize(
-    ("late", "says"),
+    ("late", "says", "by_arrow"),
     [
-        ('with a "quote" in it,label\n', None),
-        ("one,two,three\n", "found 3 cells"),
-        ('"never closed,label\n', "quote"),
-        (b"\xff\xfe,label\n", "UTF-8"),
+        ('with a "quote" in it,label\n', None, False),
+        ("one,two,three\n", "found 3 cells", True),
+        ('"never closed,label\n', "quote", False),
+        (b"\xff\xfe,label\n", "UTF-8", True),
     ],
 )
-def test_what_is_strange_late_in_a_file_is_told_by_duckdb(tmp_path: Path, late: str | bytes, says: str | None) -> None:
+def test_what_is_strange_late_in_a_file_is_told_by_duckdb(
+    tmp_path: Path, late: str | bytes, says: str | None, by_arrow: bool
+) -> None:
+    """Before Arrow is asked, if quotes are strange, and else behind the rows that it has read."""
     path = tmp_path / "late.csv"
     data = late if isinstance(late, bytes) else late.encode()
     path.write_bytes(b"text,label\n" + GOOD.encode() * 150_000 + data)
     found = scan(path)
     assert isinstance(found, Scan)
-    assert found.quick is not None
-    expected = rows_of(replace(found, quick=None))
+    assert (found.arrow is not None) == by_arrow
+    expected = rows_of(replace(found, arrow=None))
     assert rows_of(found) == expected
     assert (says in expected) if says is not None else len(expected) == 150_001 or "line" in expected
 
@@ -182,136 +232,6 @@ def test_a_row_that_is_longer_than_what_is_read_at_a_time(tmp_path: Path) -> Non
     found = pa.concat_tables(scan(path).tables())
     assert found.num_rows == 60_011
     assert len(found["text"][60_000].as_py()) == 6_000_000
-
-
-def by_python(text: str, width: int) -> list[list[str | None]] | None:
-    """The rows as Python's csv reads them; None where a quote is neither around a cell nor doubled, or a row too long.
-
-    Python itself lets a quote be in the middle of a cell.
-    """
-    cell = '"(?:[^"]|"")*"|[^",\r\n]*'
-    if not re.fullmatch(f"(?:(?:{cell})(?:[,\r\n]|$))*", text):
-        return None
-    rows = [row or [""] for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row or width == 1]
-    if any(len(row) != width for row in rows):
-        return None
-    return [[None if cell in ("", "NA") else cell for cell in row] for row in rows]
-
-
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(CELLS, max_size=12),
-    st.text('a"\n,', max_size=60).map(lambda text: text.replace("a", "word " * 15)),
-    st.sampled_from(["\n", "\r\n", "\r"]),
-    st.integers(1, 3),
-    st.integers(1, 100),
-    st.integers(1, 10),
-)
-def test_cells_are_those_that_python_finds(
-    tmp_path: Path, cells: list[str], rest: str, end: str, width: int, block: int, most: int
-) -> None:
-    """However few bytes are read and cells are cut at a time: no row is cut, and none is lost."""
-    signs = [end if (k + 1) % width == 0 else "," for k in range(len(cells))]
-    for text in ("".join(cell + sign for cell, sign in zip(cells, signs, strict=True)), rest.replace("\n", end)):
-        path = tmp_path / "table.csv"
-        path.write_bytes(text.encode())
-        names = tuple("abc"[:width])
-        copy = partial(copy_cells, *quick._one_behind_the_other(["NA"]))
-        files = quick.TextFiles((path,), None, names, partial(find_cells, ord(","), width), copy)
-        assert found_in(files, block, most) == by_python(text, width)
-
-
-def found_in(files: quick.TextFiles, block: int, most: int) -> list[list[str | None]] | None:
-    """All rows, where so many bytes are read and cells are found at a time; None if they are strange."""
-    with mock.patch.object(quick, "MOST_CELLS", most):
-        try:
-            return [[*row.values()] for batch in files._batches(files.names, block) for row in batch.to_pylist()]
-        except (quick.UnsuitableError, pa.ArrowInvalid):
-            return None
-
-
-def lines_by_python(text: bytes) -> list[list[str | None]] | None:
-    """The texts of lines of JSON with the keys "a" and "long key"; None where anything is else."""
-    rows = []
-    for line in text.split(b"\n"):
-        if not line.strip(b" \t\r"):
-            continue
-        try:
-            pairs = json.loads(line.decode(), object_pairs_hook=list)
-        except ValueError:
-            return None
-        is_object = line.strip(b" \t\r").startswith(b"{")
-        if not is_object or not pairs or len({key for key, _ in pairs}) < len(pairs):
-            return None
-        cells = {"a": None, "long key": None}
-        for key, value in pairs:
-            if key not in cells or not (value is None or isinstance(value, str)):
-                return None
-            if value is not None and ("\0" in value or any("\ud800" <= c < "\ue000" for c in value)):
-                return None
-            cells[key] = value
-        rows.append([*cells.values()])
-    return rows
-
-
-GOOD_PARTS = [
-    "x",
-    "word " * 15,
-    "\\\\",
-    '\\"',
-    "\\n",
-    "\\/\\b\\f\\r\\t",
-    "\\u00e9",
-    "\\u12aB",
-    "\\ud83d\\ude00",
-    "é",
-    ",",
-    ":",
-    "}",
-]
-PARTS = ["x", "\\ud83d", "\\ude00", "\\u0000", "\\", '"', "\\x", "\\u12", "\n", "\t", "\0", "{", "\x7f", *GOOD_PARTS]
-TEXTS_OF_JSON = st.lists(st.sampled_from(GOOD_PARTS), max_size=6).map(lambda parts: f'"{"".join(parts)}"')
-STRANGE_JSON = st.lists(st.sampled_from(PARTS), max_size=3).map(lambda parts: f'"{"".join(parts)}"')
-
-
-@st.composite
-def lines_of_json(draw: st.DrawFn) -> bytes:
-    """Mostly lines of texts; about every second time with something that is none."""
-    good, text = draw(st.booleans()), ""
-    blank = st.sampled_from(["", "", " ", "\t", " \r"])
-    texts = TEXTS_OF_JSON | st.just("null")
-    for _ in range(draw(st.integers(0, 5))):
-        keys = draw(st.permutations(['"a"', '"long key"']))[: draw(st.integers(1, 2))]
-        cells = [draw(texts) for _ in keys]
-        if not good and draw(st.integers(0, 2)) == 0:
-            cells[0] = draw(STRANGE_JSON | st.sampled_from(["1", "nul", "true", "[]", '{"a": "x"}', "", '"x" "y"']))
-        if not good and draw(st.integers(0, 5)) == 0:
-            keys[0] = draw(st.sampled_from(['"b"', '"a"', '"lon\\u0067 key"', '"A"', '""', "a"]))
-        space = [draw(blank) for _ in range(7)]
-        pairs = (f"{space[0]}{k}{space[1]}:{space[2]}{cell}{space[3]}" for k, cell in zip(keys, cells, strict=True))
-        text += f"{space[4]}{{{','.join(pairs)}}}{space[5]}" + draw(st.sampled_from(["\n", "\n", "\r\n", "\n\n"]))
-    data = text.encode()
-    if draw(st.booleans()):
-        data = data.removesuffix(b"\n")
-    if not good:
-        at = draw(st.integers(0, len(data)))
-        data = (
-            data[:at]
-            + draw(st.sampled_from([b"", b"", b"\xff", b"}", b",", b" ", b'"']))
-            + data[at + draw(st.integers(0, 1)) :]
-        )
-    return data
-
-
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(lines_of_json(), st.integers(1, 200), st.integers(1, 10))
-def test_lines_are_those_that_python_finds(tmp_path: Path, data: bytes, block: int, most: int) -> None:
-    path, names = tmp_path / "lines.jsonl", ("a", "long key")
-    path.write_bytes(data)
-    find = partial(find_values, *quick._one_behind_the_other(names))
-    found = found_in(quick.TextFiles((path,), None, names, find, copy_values), block, most)
-    expected = lines_by_python(data)
-    assert found == expected or (found is None and b"\\u0067" in data)  # keys with backslashes are left to DuckDB
 
 
 def plain(rows: int) -> pa.Table:
@@ -345,9 +265,9 @@ def test_what_parquet_files_say_of_themselves(
     for name, cells in more.items():
         table = table.append_column(name, cells)
     pq.write_table(table, path, row_group_size=100)
-    types = sources._footer([path]).types
+    types = parquet_files.footer([path]).types
     assert (types is not None) is known
-    assert types is None or types == sources._described(f"SELECT * FROM '{path}'", "it")
+    assert types is None or types == column_types(f"SELECT * FROM '{path}'", "it")
     found = scan(path)
     assert sum(piece.num_rows for piece in found.tables()) == found.expected == 300
 
@@ -382,36 +302,18 @@ def test_a_line_that_is_nested_too_deeply(tmp_path: Path) -> None:
 def test_keys_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"\\ud800": "good words"}\n')
-    assert quick.json_reader([path], None) is None
+    assert JsonText.of([path], None) is None
     with pytest.raises(DataError, match="line"):
         list(scan(path).tables())
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 10, 501])
-def test_halves_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    """Every line is read once, wherever the middle is: in a line, at its end, or in one that is too long."""
-    monkeypatch.setattr(quick, "ONE_PIECE", 1)
-    monkeypatch.setattr(quick, "FIRST_LINES", 300)
-    paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
-    rng, expected = np.random.default_rng(rows), []
-    for _ in range(30):
-        expected = [{"text": "word " * int(size)} for size in rng.choice([1, 3, 200], 2 * rows)]
-        for path, lines in zip(paths, (expected[:rows], expected[rows:]), strict=True):
-            path.write_text("\n".join(map(json.dumps, lines)) + "\n" * int(rng.integers(0, 3)))
-        files = quick.json_reader(paths, None)
-        assert files is not None
-        assert files.rows == 2 * rows
-        assert [row for batch in files.batches(["text"]) for row in batch.to_pylist()] == expected
-
-
 def test_keys_in_another_order(tmp_path: Path) -> None:
-    """A few are found wherever they are; of many it would take longer than DuckDB."""
-    for width, known in ((20, True), (400, False)):
+    for width in (20, 400):
         keys = [f"key{k}" for k in range(width)]
         lines = [{key: f"good {key}" for key in order} for order in (keys, keys[::-1], keys)]
         path = tmp_path / "lines.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert (quick.json_reader([path], None) is not None) == known
+        assert JsonText.of([path], None) is not None
         assert rows_of(scan(path)) == [lines[0]] * 3
 
 
@@ -425,7 +327,7 @@ def test_keys_that_look_like_a_number_of_duckdb(tmp_path: Path) -> None:
 def test_words_that_are_dates_to_duckdb(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"when":"epoch"}\n{"when":"2020-01-01"}\n')
-    assert quick.json_reader([path], None) is None
+    assert JsonText.of([path], None) is None
 
 
 def test_signs_that_only_duckdb_knows(tmp_path: Path) -> None:
@@ -438,18 +340,7 @@ def test_signs_that_only_duckdb_knows(tmp_path: Path) -> None:
         scan(path, missing=["a,b"])
     none = scan(path, ignore=["text", "label"])
     assert isinstance(none, Scan)
-    assert none.quickly is None
-
-
-def test_numbers_are_left_to_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kernel is compiled to look at their quotes."""
-    monkeypatch.setattr("deciban.files.direct_readers.TextFiles", lambda *_: pytest.fail("a kernel is asked"))
-    path = tmp_path / "numbers.jsonl"
-    path.write_text('{"x": 1.5, "label": "so"}\n' * 10)
-    assert len(rows_of(scan(path))) == 10
-    path = tmp_path / "numbers.csv"
-    path.write_text("x,label\n" + "1.5,so\n" * 10)
-    assert len(rows_of(scan(path))) == 10
+    assert none.arrow_reader is None
 
 
 def test_large_groups_of_rows(tmp_path: Path) -> None:
@@ -464,9 +355,7 @@ def test_large_groups_of_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [500, 1000, 1500])
-def test_a_mark_in_the_middle_is_not_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int) -> None:
-    """Also where the second half begins."""
-    monkeypatch.setattr(quick, "ONE_PIECE", 1)
+def test_a_mark_in_the_middle_is_not_skipped(tmp_path: Path, line: int) -> None:
     path, rows = tmp_path / "lines.jsonl", [b'{"text": "good words"}\n'] * 2000
     path.write_bytes(b"".join([*rows[:line], b"\xef\xbb\xbf", *rows[line:]]))
     with pytest.raises(DataError, match="line"):
@@ -484,8 +373,8 @@ def test_a_mark_at_the_beginning_is_no_cell(tmp_path: Path) -> None:
             path.write_text(text, encoding="utf-8-sig")
         found = scan(paths, header=False)
         assert isinstance(found, Scan)
-        assert found.quickly is not None
-        rows = [row for batch in found.quickly.batches(found.names) for row in batch.to_pylist()]
+        assert found.arrow_reader is not None
+        rows = [row for batch in found.arrow_reader.batches(found.names) for row in batch.to_pylist()]
         assert [row["column1"] for row in rows] == ["ham", "spam"] * 2
 
 
@@ -522,13 +411,15 @@ def test_short_parquet_files(tmp_path: Path, data: st.DataObject) -> None:
         pq.write_table(pa.table(columns), tmp_path / f"{k}.parquet", row_group_size=data.draw(st.integers(1, 10)))
     found = scan([tmp_path / f"{k}.parquet" for k in range(files)])
     assert isinstance(found, Scan)
-    assert isinstance(found.quick, quick.ParquetReader)
+    assert isinstance(found.arrow, ParquetReader)
     for chosen in (found, found.without([name for name in names[1:] if data.draw(st.booleans())])):
-        assert chosen.quickly is not None
-        quickly, slowly = ([*one.tables()] for one in (chosen, replace(chosen, quick=None)))
-        assert quickly[0].schema.equals(slowly[0].schema)
-        assert repr(pa.concat_tables(quickly).to_pylist()) == repr(pa.concat_tables(slowly).to_pylist())  # NaN is NaN
-        assert repr(chosen.head(2).to_pylist()) == repr(replace(chosen, quick=None).head(2).to_pylist())
+        assert chosen.arrow_reader is not None
+        by_arrow, by_duckdb = ([*one.tables()] for one in (chosen, replace(chosen, arrow=None)))
+        assert by_arrow[0].schema.equals(by_duckdb[0].schema)
+        assert repr(pa.concat_tables(by_arrow).to_pylist()) == repr(
+            pa.concat_tables(by_duckdb).to_pylist()
+        )  # NaN is NaN
+        assert repr(chosen.head(2).to_pylist()) == repr(replace(chosen, arrow=None).head(2).to_pylist())
 
 
 def test_a_parquet_file_whose_text_is_none(tmp_path: Path) -> None:
@@ -547,7 +438,7 @@ def test_pieces_of_one_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, short: int, expected: int
 ) -> None:
     """Two or four and not three: else a thread would be idle. None is much shorter than the others."""
-    monkeypatch.setattr(quick, "SHORT", 1 << short)
+    monkeypatch.setattr(arrow_readers, "SHORT_BYTES", 1 << short)
     table = pa.table({"text": ["word " * 20 + str(k) for k in range(rows)], "label": ["so", "no"] * (rows // 2)})
     names = [tmp_path / f"table.{ending}" for ending in ("csv", "parquet", "jsonl")]
     pyarrow.csv.write_csv(table, names[0])

@@ -1,0 +1,24 @@
+"""What every run of the tests needs: compiled kernels, and the mark of what checks the house and not the program."""
+
+from pathlib import Path
+
+import pytest
+
+from deciban.kernels.compiled import cache_folder
+from deciban.warmup import WARM, warm
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_kernels() -> None:
+    """All kernels are compiled before the first test, on all cores, unless that was done before."""
+    folder = cache_folder()
+    if folder is not None and not (folder / WARM).exists():
+        for _ in warm():
+            pass
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Examples in documents are marked `house`, those in modules are not."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and Path(item.path).suffix == ".md":
+            item.add_marker("house")

@@ -1,0 +1,117 @@
+"""Rows that were learned are forgotten exactly, or it is said why they cannot be."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from deciban import Binned, DecibanError, Gamma, Gaussian, JointGaussian, LogNormal, Pooled
+from deciban.errors import ForgetError
+from tests import textbook
+from tests.classifier.mixed import MIXED, N
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(60, 2))
+Y = np.arange(60) % 2
+
+
+@pytest.mark.parametrize("family", [Gaussian(), LogNormal(), Gamma(), JointGaussian(), Binned()], ids=str)
+@pytest.mark.parametrize("outlier", [1e3, 1e5, 1e8, 3e8 + 0.7])
+def test_an_outlier_learned_apart_can_be_forgotten(family, outlier: float) -> None:
+    positive = np.exp(X)
+    clf = textbook(family).fit(positive, Y)
+    before = clf.predict_proba(positive)
+    clf.partial_fit([[outlier, 1.5 * outlier]], [0]).forget([[outlier, 1.5 * outlier]], [0])
+    atol = 0.25 if isinstance(family, Binned) else 1e-9  # bins come back no finer than they were beside the outlier
+    np.testing.assert_allclose(clf.predict_proba(positive), before, rtol=1e-9, atol=atol)
+
+
+@pytest.mark.parametrize("family", [Gaussian(), JointGaussian()], ids=str)
+def test_what_an_outlier_in_the_same_batch_has_drowned_is_not_made_up(family) -> None:
+    table = np.concatenate([X, [[1e9, 1e9]]])
+    clf = textbook(family).fit(table, np.append(Y, 0))
+    before = pickle.dumps(clf)
+    with pytest.raises(DecibanError, match="fit anew without them"):
+        clf.forget(table[-1:], [0])
+    assert pickle.dumps(clf) == before
+
+
+@pytest.mark.parametrize("family", [Gaussian(), JointGaussian(), LogNormal(), Gamma(), Binned()], ids=str)
+def test_what_remains_constant_says_nothing(family) -> None:
+    constant, varied = np.full((40, 2), 0.1), np.exp(RNG.normal(size=(40, 2)))
+    y = np.arange(40) % 2
+    clf = textbook(family).fit(constant, y).partial_fit(varied, y).forget(varied, y)
+    np.testing.assert_allclose(clf.predict_proba([[0.1, 0.1], [0.2, 0.3]]), 0.5, rtol=1e-12)
+
+
+def test_whole_numbers_in_one_batch_are_forgotten_exactly() -> None:
+    flags = np.zeros((50, 2))
+    flags[13] = 1.0
+    y = np.arange(50) % 2
+    for family in (Gaussian(), Gaussian(variance=Pooled())):
+        clf = textbook(family).fit(flags, y).forget(flags[13:14], y[13:14])
+        np.testing.assert_array_equal(clf.counts_.statistics[0].variance(), 0.0)
+
+
+def test_rows_never_learned_make_a_spread_negative() -> None:
+    clf = textbook().fit([[1.0], [1.1], [0.9], [1.0]], [0, 0, 0, 0])
+    with pytest.raises(DecibanError, match="negative"):
+        clf.forget([[50.0]], [0])
+    joint = textbook(JointGaussian()).fit(X, Y)
+    with pytest.raises(DecibanError, match="negative"):
+        joint.forget([[50.0, 0.0]], [0])
+
+
+@pytest.mark.parametrize("family", [Gaussian(), LogNormal(), Gamma(), JointGaussian(), Binned()], ids=str)
+def test_a_class_may_be_forgotten_down_to_one_row(family) -> None:
+    positive = np.exp(X)
+    clf = textbook(family).fit(positive, Y)
+    rows = np.flatnonzero(Y == 0)[1:]
+    clf.forget(positive[rows], Y[rows])
+    assert clf.counts_.class_weight.tolist() == [1.0, 30.0]
+    left = np.delete(np.arange(60), rows)
+    expected = textbook(family).fit(positive[left], Y[left])
+    np.testing.assert_allclose(clf.predict_proba(positive), expected.predict_proba(positive), rtol=1e-6, atol=1e-9)
+
+
+def test_a_column_may_become_constant_in_a_class() -> None:
+    x = np.full((100, 1), 0.1)
+    x[3], x[60:] = 0.7, RNG.normal(size=(40, 1))
+    y = np.repeat([0, 1], 50)
+    clf = textbook().fit(x, y).forget(x[3:4], y[3:4])
+    assert clf.counts_.statistics[0].variance()[0, 0] == 0.0
+
+
+def test_forgetting_needs_every_column_that_was_learned() -> None:
+    """Else rows would be taken from some columns and stay in others."""
+    clf = textbook().fit(MIXED, "label")
+    before = pickle.dumps(clf)
+    rows = MIXED.slice(0, 10)
+    misnamed = rows.rename_columns(["aeg" if name == "age" else name for name in rows.column_names])
+    for table in (misnamed, rows.drop_columns(["age"]), rows.select(["label", "height"])):
+        with pytest.raises(ForgetError, match=r"the model has learned 'age'.*correct the name, or add an empty column"):
+            clf.forget(table, "label")
+    with pytest.raises(ForgetError, match="the model has learned 'age'"):
+        clf - textbook().fit(misnamed.drop_columns(["aeg"]), "label")
+    assert pickle.dumps(clf) == before
+    assert clf.forget(rows.append_column("reason", pa.array(["asked"] * 10)), "label").counts_.rows == N - 10
+    alone = textbook().fit(MIXED.slice(10), "label")
+    np.testing.assert_allclose(clf.predict_proba(MIXED), alone.predict_proba(MIXED), rtol=1e-9)
+
+
+def test_rows_that_were_learned_without_a_column_are_forgotten_with_an_empty_one() -> None:
+    early, late = MIXED.slice(0, 60).drop_columns(["age"]), MIXED.slice(60)
+    clf = textbook().fit(early, "label").partial_fit(late, "label")
+    with pytest.raises(ForgetError, match="'age'"):
+        clf.forget(early.slice(0, 20), "label")
+    clf.forget(early.slice(0, 20).append_column("age", pa.nulls(20)), "label")
+    expected = textbook().fit(pa.concat_tables([early.slice(20), late], promote_options="default"), "label")
+    np.testing.assert_allclose(clf.predict_proba(MIXED), expected.predict_proba(MIXED), rtol=1e-9)
+
+
+def test_all_rows_of_a_shard_are_forgotten_as_they_were_learned() -> None:
+    early, late = MIXED.slice(0, 60).drop_columns(["age"]), MIXED.slice(60)
+    both = textbook().fit(early, "label") + textbook().fit(late, "label")
+    assert both.forget(early, "label").counts_.rows == N - 60
+    np.testing.assert_allclose(both.predict_proba(late), textbook().fit(late, "label").predict_proba(late), rtol=1e-9)

@@ -1,0 +1,96 @@
+"""The command itself: help, version, usage, completion, --debug, --json."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deciban.cli import app, run
+from tests.cli.conftest import COMMAND, COSTS, Deciban, started, table
+
+
+def test_the_module_is_the_command() -> None:
+    found = subprocess.run([sys.executable, "-m", "deciban", "--version"], capture_output=True, check=True)
+    assert found.stdout == started("--version").stdout
+
+
+def test_help_is_there_with_examples_for_every_command(deciban: Deciban) -> None:
+    assert "Examples:" in deciban("--help").out
+    for name in app.commands:
+        answer = deciban(name, "--help")
+        assert (answer.code, answer.err) == (0, "")
+        assert re.search(rf"Examples?:\n(.*\n)*.*deciban {name}", answer.out)
+        for option in ("--json", "--debug"):
+            assert option in answer.out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """So that it answers at once."""
+    names = [[name, "--help"] for name in app.commands] + [["--help"], ["--version"]]
+    code = (
+        "import sys, io, contextlib\nfrom deciban.cli import run\nwith contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    codes = [run(one) for one in {names!r}]\n"
+        "heavy = {'numpy', 'pyarrow', 'duckdb', 'sklearn', 'scipy', 'numba'} & set(sys.modules)\n"
+        "print(set(codes), sorted(heavy))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "{0} []\n"
+
+
+def test_the_version_and_usage(deciban: Deciban) -> None:
+    assert re.fullmatch(r"deciban \d+\.\d+\.\d+\n", deciban("--version").out)
+    for wrong in (["nonsense"], ["fit"], ["fit", "a.csv"], ["fit", "a.csv", "-t", "x", "-o", "y", "--nonsense"]):
+        answer = deciban(*wrong)
+        assert (answer.code, "--help" in answer.err) == (2, True)
+    answer = deciban()
+    assert (answer.code, answer.out) == (2, deciban("--help").out)
+    assert answer.err == "deciban: error: give a command, such as demo (see deciban --help)\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str, deciban: Deciban) -> None:
+    script = deciban("completion", shell).out
+    assert "_DECIBAN_COMPLETE" in script
+    assert json.loads(deciban("completion", shell, "--json").out)["script"].strip() == script.strip()
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=script.encode(), check=True)
+        asked = {**os.environ, "_DECIBAN_COMPLETE": "bash_complete", "COMP_WORDS": "deciban pre", "COMP_CWORD": "1"}
+        assert subprocess.run([COMMAND], env=asked, capture_output=True, check=False).stdout == b"plain,predict\n"
+
+
+def test_debug_shows_where_an_error_comes_from(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (run(["inspect", "no.dcb"]), "Traceback" in capsys.readouterr().err) == (5, False)
+    assert (run(["inspect", "no.dcb", "--debug"]), "Traceback" in capsys.readouterr().err) == (5, True)
+
+
+def test_every_command_has_json(deciban: Deciban, model: str) -> None:
+    """One JSON value, or one a line; numbers that JSON does not have are null."""
+    Path("costs.csv").write_text(COSTS)
+    Path("few.csv").write_text(table(20, seed=5))
+    for command in (
+        ["fit", "base.csv", "-t", "kind", "-o", "x.dcb"],
+        ["predict", model, "base.csv", "-p"],
+        ["predict", model, "base.csv", "-o", "p.csv"],
+        ["explain", model, "base.csv"],
+        ["decide", model, "base.csv", "--costs", "costs.csv"],
+        ["evaluate", model, "base.csv"],
+        ["diagnose", model, "base.csv"],
+        ["learn", model, "few.csv", "-o", "y.dcb"],
+        ["merge", model, "y.dcb", "-o", "z.dcb", "--force"],
+        ["forget", "y.dcb", "few.csv"],
+        ["inspect", model],
+        ["sample", model],
+        ["bayes", "--prior", "0.05", "--sensitivity", "0.9", "--false-positive", "0.08"],
+        ["demo"],
+        ["demo", "--files", "tour"],
+    ):
+        answer = deciban(*command, "--json")
+        assert answer.code == 0, answer.err
+        lines = answer.out.splitlines()
+        assert lines
+        for line in lines:
+            json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))

@@ -1,0 +1,118 @@
+"""learn, forget and merge add and subtract exactly, and say what does not fit."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from deciban import load
+from tests.cli.conftest import HEADER, Deciban, rows, table
+
+
+def test_learn_forget_and_merge_add_and_subtract_exactly(deciban: Deciban) -> None:
+    """(a + b) - b = a, and a merged with b is a + b, as their predictions say."""
+    for name, seed in (("a", 1), ("b", 2)):
+        Path(f"{name}.csv").write_text(table(150, seed))
+        assert deciban("fit", f"{name}.csv", "-t", "kind", "-o", f"{name}.dcb", "--plain").code == 0
+    assert deciban("fit", "a.csv", "b.csv", "-t", "kind", "-o", "ab.dcb", "--plain").code == 0
+    assert "150 rows learned; now 300 rows" in deciban("learn", "a.dcb", "b.csv", "-o", "learned.dcb").out
+    assert "150 rows forgotten; now 150 rows" in deciban("forget", "ab.dcb", "b.csv", "-o", "forgot.dcb").out
+    assert "2 models merged; now 300 rows" in deciban("merge", "a.dcb", "b.dcb", "-o", "merged.dcb").out
+    for one, other in (("learned", "ab"), ("merged", "ab"), ("forgot", "a")):
+        left, right = (load(f"{name}.dcb").predict_proba("a.csv") for name in (one, other))
+        np.testing.assert_allclose(left, right, rtol=0, atol=1e-9)
+
+
+def test_the_same_rows_are_not_learned_twice(deciban: Deciban, model: str) -> None:
+    Path("more.csv").write_text(table(50, seed=3))
+    assert deciban("learn", model, "more.csv").code == 0
+    before = Path(model).read_bytes()
+    for command in (["learn", model, "more.csv"], ["learn", model, "base.csv"], ["merge", model, model, "-o", "x.dcb"]):
+        answer = deciban(*command)
+        assert (answer.code, "learned the same rows" in answer.err) == (3, True)
+    assert Path(model).read_bytes() == before
+    assert "now 300 rows" in deciban("learn", model, "more.csv", "--force").out
+    assert deciban("merge", model, model, "-o", "x.dcb", "--force").code == 0
+
+
+def test_columns_that_are_missing_or_new_are_told(deciban: Deciban, model: str) -> None:
+    """A misspelt name would else be learned beside the right one without a word."""
+    Path("more.csv").write_text(table(50, seed=5).replace("age,town", "aeg,town"))
+    answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
+    assert answer.code == 0
+    assert "warning: more.csv has no 'age': taken as missing" in answer.err
+    assert "warning: more.csv has 'aeg', new to the model: learned too; --ignore leaves a column out" in answer.err
+    assert "more.csv has no 'age'" in deciban("evaluate", model, "more.csv").err
+    Path("good.csv").write_text(table(50, seed=5))
+    assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
+
+
+def test_new_classes_are_told(deciban: Deciban, model: str) -> None:
+    """A slip in a label would else become a class without a word."""
+    Path("more.csv").write_text(f"{HEADER}\n40,Ulm,yse\n50,Bern,yes\n41,Ulm,yse\n60,Bern,perhaps\n")
+    answer = deciban("learn", model, "more.csv", "--output", "x.dcb")
+    warning = "more.csv has classes that are new to the model: 'perhaps' (1 row), 'yse' (2 rows, perhaps 'yes')"
+    assert (answer.code, warning in answer.err) == (0, True), answer.err
+    Path("good.csv").write_text(f"{HEADER}\n40,Ulm,no\n")
+    assert deciban("learn", model, "good.csv", "--output", "x.dcb").err == ""
+
+
+def test_labels_of_another_type_are_not_learned(deciban: Deciban, model: str) -> None:
+    Path("numbers.csv").write_text(f"{HEADER}\n40,Ulm,1\n50,Bern,0\n")
+    Path("numbers.jsonl").write_text('{"age": 40, "town": "Ulm", "kind": 1}\n')
+    Path("flags.csv").write_text(f"{HEADER}\n40,Ulm,true\n50,Bern,false\n")
+    assert deciban("fit", "flags.csv", "-t", "kind", "-o", "flags.dcb", "--plain").code == 0
+    for path, labelled, words in (
+        (model, "numbers.csv", "the labels are numbers, such as 0, and the model's classes are 'no', 'yes'"),
+        (model, "numbers.jsonl", "the labels are numbers, such as 1,"),
+        (model, "sql: select * from 'numbers.csv'", "the labels are numbers"),
+        (model, "flags.csv", "the labels are true and false, such as false"),
+        ("flags.dcb", "base.csv", "the labels are text, and the model's classes are False, True"),
+        ("flags.dcb", "numbers.csv", "the labels are numbers"),
+        ("flags.dcb", "sql: select * from 'base.csv'", "the labels are text, such as no, and the model's classes"),
+    ):
+        answer = deciban("learn", path, labelled)
+        assert (answer.code, words in answer.err) == (3, True), (labelled, answer.err)
+    answer = deciban("learn", model, "numbers.csv", "--type", "kind=text", "--output", "x.dcb")
+    assert (answer.code, "new to the model: '0' (1 row), '1' (1 row)" in answer.err) == (0, True)
+
+
+def test_rows_that_cannot_have_been_learned_are_not_forgotten(deciban: Deciban, model: str) -> None:
+    before = Path(model).read_bytes()
+    Path("other.csv").write_text(f"{HEADER}\n" + "40,Paris,yes\n" * 3)
+    answer = deciban("forget", model, "other.csv")
+    assert answer.code == 3
+    assert "other.csv" in answer.err
+    assert Path(model).read_bytes() == before
+
+
+def test_forgetting_needs_every_column_that_was_learned(deciban: Deciban, model: str) -> None:
+    before = Path(model).read_bytes()
+    few = table(200).splitlines()[:11]
+    Path("few.csv").write_text("\n".join(few) + "\n")
+    Path("misnamed.csv").write_text("\n".join(["aeg,town,kind", *few[1:]]) + "\n")
+    for name in ("misnamed.csv", "sql: select town, kind from 'few.csv'"):
+        answer = deciban("forget", model, name)
+        assert (answer.code, "the model has learned 'age', which the table does not have" in answer.err) == (3, True)
+    assert Path(model).read_bytes() == before
+    answer = deciban("forget", model, "sql: select *, 7 as reason from 'few.csv'")
+    assert "10 rows forgotten; now 190 rows" in answer.out
+    assert "warning: the query has 'reason', new to the model: left out" in answer.err
+
+
+def test_models_that_do_not_fit_together_are_both_named(deciban: Deciban, model: str) -> None:
+    Path("other.csv").write_text("age,kind\n" + "".join(f"{'xyz'[i % 3]},{i % 2}\n" for i in range(30)))
+    assert deciban("fit", "other.csv", "-t", "kind", "-o", "other.dcb", "--plain").code == 0
+    answer = deciban("merge", model, "other.dcb", "-o", "x.dcb")
+    assert answer.code == 3
+    assert "m.dcb and other.dcb do not fit together" in answer.err
+
+
+def test_a_table_that_breaks_in_the_middle_changes_no_model(deciban: Deciban, model: str) -> None:
+    before = Path(model).read_bytes()
+    Path("more.csv").write_text("\n".join([HEADER, *rows(30_000, 4), "40,Ulm", *rows(10)]))
+    for command in ("learn", "forget"):
+        answer = deciban(command, model, "more.csv")
+        assert (answer.code, "more.csv, line 30002: found 2 cells" in answer.err) == (3, True)
+    assert Path(model).read_bytes() == before
+    assert sorted(os.listdir()) == ["base.csv", "m.dcb", "more.csv"]

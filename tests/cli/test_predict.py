@@ -1,0 +1,103 @@
+"""What predict, decide, explain and sample write is what the library says."""
+
+import csv
+import gzip
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from deciban import Loss, load
+from tests.cli.conftest import COSTS, HEADER, Deciban, records, rows
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.csv.gz", "p.jsonl", "p.jsonl.gz", "p.parquet", None])
+def test_predictions_are_those_of_the_library(name: str | None, deciban: Deciban, model: str) -> None:
+    """To the last digit, in every kind of file, and with the columns of the table before them."""
+    output = [] if name is None else ["-o", name]
+    answer = deciban("predict", model, "base.csv", "-p", *output)
+    assert answer.code == 0
+    if name is not None and name.endswith("parquet"):
+        found = parquet.read_table(name).to_pylist()
+    else:
+        content = answer.out.encode() if name is None else Path(name).read_bytes()
+        text = (gzip.decompress(content) if name is not None and name.endswith(".gz") else content).decode()
+        sign = "\t" if name == "p.tsv" else ","
+        found = list(csv.DictReader(io.StringIO(text), delimiter=sign))
+        if name is not None and "json" in name:
+            found = [json.loads(line) for line in text.splitlines()]
+    clf = load(model)
+    posterior = clf.predict_proba("base.csv")
+    assert list(found[0]) == ["age", "town", "kind", "predicted", "probability", "P(no)", "P(yes)"]
+    assert [[float(row["P(no)"]), float(row["P(yes)"])] for row in found] == posterior.tolist()
+    assert [row["predicted"] for row in found] == clf.predict("base.csv").tolist()
+    assert [float(row["probability"]) for row in found] == posterior.max(axis=1).tolist()
+    assert [f"{float(row['age']):.2f},{row['town']},{row['kind']}" for row in found] == rows(200)
+
+
+def test_columns_to_keep(deciban: Deciban, model: str) -> None:
+    assert deciban("predict", model, "base.csv", "--keep", "town").out.startswith("town,predicted,probability\n")
+    assert deciban("predict", model, "base.csv", "--keep", "").out.startswith("predicted,probability\n")
+    answer = deciban("predict", model, "base.csv", "--keep", "city")
+    assert (answer.code, "there are age, town, kind" in answer.err) == (2, True)
+    answer = deciban("predict", model, "base.csv", "-o", "p.xls")
+    assert (answer.code, ".parquet" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("reject", [None, 0.3])
+def test_decisions_are_those_of_the_library(reject: float | None, deciban: Deciban, model: str) -> None:
+    Path("costs.csv").write_text(COSTS)
+    options = [] if reject is None else ["--reject", str(reject)]
+    found = records(deciban("decide", model, "base.csv", "--costs", "costs.csv", *options).out)
+    clf = load(model)
+    expected = clf.decide("base.csv", Loss.from_csv("costs.csv"), reject=reject)
+    assert [row["decision"] for row in found] == [str(one) for one in expected.decision]
+    assert [float(row["risk"]) for row in found] == expected.risk.tolist()
+    posterior = clf.predict_proba("base.csv")
+    by_hand = np.column_stack([10 * posterior[:, 1], posterior[:, 0]])  # of "no" and "yes"
+    least = by_hand.min(axis=1) if reject is None else np.minimum(by_hand.min(axis=1), reject)
+    np.testing.assert_allclose([float(row["risk"]) for row in found], least, rtol=1e-12)
+
+
+@pytest.mark.parametrize("command", ["predict", "decide"])
+def test_columns_that_the_model_does_not_know_are_passed_on_as_written(
+    command: str, deciban: Deciban, model: str
+) -> None:
+    Path("codes.csv").write_text("code,day,age,town\n1.50,2020-01-02,40,Ulm\n2,2020-01-03,41,Bern\n")
+    lines = deciban(command, model, "codes.csv", "--keep", "code,day").out.splitlines()
+    assert [line.split(",")[:2] for line in lines[1:]] == [["1.50", "2020-01-02"], ["2", "2020-01-03"]]
+
+
+def test_explanations_add_up_to_the_log_odds(deciban: Deciban, model: str) -> None:
+    clf = load(model)
+    logs = clf.predict_log_proba("base.csv")
+    for one in json.loads(deciban("explain", model, "base.csv", "--rows", "20", "--json").out):
+        for_, against = (clf.classes_.tolist().index(one[key]) for key in ("predicted", "against"))
+        odds = logs[one["row"] - 1, for_] - logs[one["row"] - 1, against]
+        total = math.fsum(term["decibans"] for term in one["evidence"])
+        assert total == pytest.approx(one["sum"])
+        assert total == pytest.approx(10 / math.log(10) * odds, abs=1e-9)
+    assert deciban("explain", model, "base.csv", "--row", "3").out.startswith("row 3\n")
+    answer = deciban("explain", model, "base.csv", "--row", "999")
+    assert (answer.code, "the table has fewer rows" in answer.err) == (2, True)
+
+
+def test_samples(deciban: Deciban, model: str) -> None:
+    answer = deciban("sample", model, "--rows", "50", "--seed", "1")
+    found = records(answer.out)
+    assert len(found) == 50
+    assert list(found[0]) == HEADER.split(",")
+    assert {row["town"] for row in found} <= {"Ulm", "Bern", "Graz"}
+    assert deciban("sample", model, "--rows", "50", "--seed", "1").out == answer.out
+    assert deciban("sample", model, "--rows", "50", "--seed", "2").out != answer.out
+
+
+def test_true_and_false_are_drawn_as_such(deciban: Deciban) -> None:
+    lines = [f"{'true' if k % 3 else 'false'},{k},{'yn'[k % 2]}" for k in range(30)]
+    Path("flags.csv").write_text("\n".join(["flag,x,kind", *lines]) + "\n")
+    assert deciban("fit", "flags.csv", "--target", "kind", "--output", "flags.dcb").code == 0
+    assert {row["flag"] for row in records(deciban("sample", "flags.dcb", "--rows", "50").out)} == {"true", "false"}

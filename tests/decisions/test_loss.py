@@ -1,0 +1,158 @@
+"""Losses: the many ways to say them, and those that are refused."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_iris
+
+from deciban import Loss, mean_cost
+from deciban.scoring import loss_for
+from tests import textbook
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+CLF = textbook().fit(X, NAMES[Y])
+
+
+def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
+    pairs = {
+        ("healthy", "sick"): 100,
+        ("sick", "healthy"): 1,
+        ("test", "sick"): 5,
+        ("test", "healthy"): 5,
+        ("healthy", "healthy"): 0,
+    }
+    loss = Loss.of(pairs)
+    expected = [[0.0, 100.0], [1.0, 0.0], [5.0, 5.0]]
+    assert loss.for_classes(["healthy", "sick"]).matrix.tolist() == expected
+    frame = pd.DataFrame(expected, index=["healthy", "sick", "test"], columns=["healthy", "sick"])
+    (tmp_path / "loss.csv").write_text("decide,sick,healthy\nhealthy,100,0\nsick,0,1\ntest,5,5\n")
+    for said in (frame, frame[["sick", "healthy"]], tmp_path / "loss.csv", str(tmp_path / "loss.csv"), loss):
+        fitting = Loss.of(said).for_classes(["healthy", "sick"])
+        assert fitting.matrix.tolist() == expected
+        assert fitting.decisions == ("healthy", "sick", "test")
+    assert Loss.of({"healthy": 1, "sick": 100}).matrix.tolist() == [[0, 100], [1, 0]]
+    assert str(Loss.of(frame)).splitlines() == [
+        "decide   if healthy  if sick",
+        "healthy           0      100",
+        "sick              1        0",
+        "test              5        5",
+    ]
+    numbers = Loss.of({(0, 1): 3, (1, 0): 2}).for_classes(np.array([0, 1]))
+    assert numbers.matrix.tolist() == [[0, 3], [2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ([[0, 1], [1, 0]], "2 columns, the model 3 classes"),
+        ([[0, 1, np.nan]] * 3, "finite"),
+        ([[0, 1, 2], [1, 0]], "different lengths"),
+        (5, "matrix of decisions by classes"),
+        ({("a", "b"): 1}, "does not fit the classes"),
+        ({("setosa", "virginica"): 1, ("virginica", "versicolor"): 2}, "does not say what it costs"),
+        (np.zeros((5, 3)), "5 decisions for 3 classes"),
+        (Loss(np.zeros((2, 3)), decisions=["x", "y"], classes=["a", "b", "c"]), "does not fit"),
+        ("nowhere.csv", "cannot be read"),
+    ],
+)
+def test_bad_losses_are_refused(loss, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CLF.decide(X, loss)
+
+
+def test_labels_of_a_loss_must_be_different_and_as_many() -> None:
+    with pytest.raises(ValueError, match="not all different"):
+        Loss([[0, 1], [1, 0]], decisions=["a", "a"])
+    with pytest.raises(ValueError, match="3 labels"):
+        Loss([[0, 1], [1, 0]], classes=["a", "b", "c"])
+
+
+def test_a_right_decision_that_costs_more_than_a_wrong_one_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="decision first, truth second"):
+        Loss([[5, 0], [0, 5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Loss([[0, 5], [9, 0], [20, 20]], decisions=["a", "b", "both"], classes=["a", "b"])
+
+
+def test_tables_of_any_library_are_read_the_same_way(tmp_path) -> None:
+    import polars as pl
+
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], ["ben", "ben", "mal", "mal"])
+    columns = {"ben": [0, 1], "mal": [100, 0]}
+    (tmp_path / "loss.csv").write_text('\ufeff"decide, if", ben , mal\nben,0,100\nmal, 1,0\n\n', encoding="utf-8")
+    for said in (
+        pl.DataFrame(columns),
+        pl.DataFrame({"decide": ["ben", "mal"], **columns}),
+        pa.table(columns),
+        pd.DataFrame(columns),
+        tmp_path / "loss.csv",
+        {"ben": {"ben": 0, "mal": 100}, "mal": {"ben": 1, "mal": 0}},
+    ):
+        assert clf.decide([[1.5]], said).decision.tolist() == ["mal"]
+        assert loss_for(clf.fitted_, said).matrix.tolist() == [[0, 100], [1, 0]]
+    assert loss_for(clf.fitted_, pd.DataFrame(columns))["ben", "mal"] == 100
+
+
+def test_labels_match_when_they_are_equal_and_by_spelling_only_then() -> None:
+    floats = textbook().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 1.0])
+    assert floats.decide([[1.0]], {0: 1, 1: 5}).loss.decisions == (0.0, 1.0)
+    flags = textbook().fit([[0.0], [1.0], [2.0]], [False, True, True])
+    assert flags.decide([[1.0]], {0: 1, 1: 5}).decision.dtype == bool
+    with pytest.raises(ValueError, match="does not fit"):
+        Loss([[0, 1, 7], [5, 0, 9]], decisions=[0, 1], classes=[0, 1, "1"]).for_classes([0, 1])
+    dates = np.array(["2020-01-01"] * 2 + ["2021-01-01"] * 2, "M8[ns]")
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], dates)
+    np.testing.assert_array_equal(clf.decide([[1.0]]).decision, clf.predict([[1.0]]))
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ([[0, 10**400], [1, 0]], "finite"),
+        ([], "empty"),
+        ({("a", "b"): 1, "b": 1}, "from both or none"),
+        ([[0, np.bool_(True)], [1, 0]], "give a number"),
+        ([[0, [[1.0]]], [1, 0]], "give a number"),
+        ([[0, ["x", "y"]], [1, 0]], "no numbers"),
+    ],
+)
+def test_more_bad_losses(loss, message: str) -> None:
+    clf = textbook().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    with pytest.raises(ValueError, match=message):
+        clf.decide([[1.0], [2.0]], loss)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("d,a,b\na,0,\nb,1,0\n", "empty cell"),
+        ("", "no table"),
+        ("d,a,b\na,0\n", "no table"),
+    ],
+)
+def test_bad_loss_files(tmp_path, text: str, message: str) -> None:
+    (tmp_path / "loss.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Loss.of(tmp_path / "loss.csv")
+    (tmp_path / "wide.csv").write_text("d,a,b\na,0,1\nb,1,0\n", encoding="utf-16")
+    with pytest.raises(ValueError, match="UTF-8"):
+        Loss.of(tmp_path / "wide.csv")
+
+
+def test_mean_cost_says_what_is_wrong() -> None:
+    assert mean_cost([0, 1, 1], [0, 0, 1], loss={0: 3, 1: 6}) == pytest.approx(2.0)
+    assert mean_cost([0, 1], ["0", "1"], loss={"0": 3, "1": 6}) == 0.0
+    with pytest.raises(ValueError, match="2 is no decision"):
+        mean_cost([0, 1], [0, 2], loss={0: 1, 1: 1})
+    with pytest.raises(ValueError, match="3 truths and 2 decisions"):
+        mean_cost([0, 1, 1], [0, 1], loss={0: 3, 1: 5})
+
+
+def test_a_loss_file_with_semicolons_is_read(tmp_path) -> None:
+    (tmp_path / "costs.csv").write_text(";a;b\na;0;5\nb;1;0\n")
+    assert Loss.from_csv(tmp_path / "costs.csv").matrix.tolist() == [[0.0, 5.0], [1.0, 0.0]]

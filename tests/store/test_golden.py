@@ -1,0 +1,34 @@
+"""A file that an older version wrote means what it meant."""
+
+import json
+
+import numpy as np
+
+import deciban as dc
+from tests.store.files import content, taken_apart
+from tests.store.make_golden import EXPECTED, GOLDEN
+
+
+def test_the_golden_file_means_what_it_meant() -> None:
+    golden = json.loads(EXPECTED.read_text())
+    clf = dc.load(GOLDEN)
+    assert clf.classes_.tolist() == golden["classes"]
+    found = clf.predict_proba(golden["rows"])
+    np.testing.assert_allclose(found, golden["posteriors"], rtol=0.0, atol=1e-12)
+    assert clf.shards_ == tuple(golden["shards"])
+
+
+def test_the_golden_file_is_written_back_as_it_was() -> None:
+    """To the byte; a later version writes its own name into it."""
+    data, again = GOLDEN.read_bytes(), content(dc.load(GOLDEN))
+    header, arrays = taken_apart(data)
+    assert taken_apart(again) == ({**header, "deciban": dc.__version__}, arrays)
+    assert again == data or header["deciban"] != dc.__version__
+
+
+def test_the_golden_file_learns_on() -> None:
+    golden = json.loads(EXPECTED.read_text())
+    clf = dc.load(GOLDEN)
+    before = clf.counts_.rows
+    clf.partial_fit(golden["rows"], [golden["classes"][0]] * len(golden["rows"]))
+    assert clf.counts_.rows == before + len(golden["rows"])

@@ -1,0 +1,91 @@
+"""Models that were trained apart are merged: in any order, no rows twice, and named where they do not fit."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deciban as dc
+from deciban.datasets import weather
+from tests.laws.cases import CASES, Case, assert_same_counts, rows_of
+from tests.store.files import content
+from tests.store.models import PLAIN, features, mixed, parts_of, plain
+
+
+def test_the_same_rows_are_not_merged_twice(tmp_path: Path) -> None:
+    a, b, c = (plain().fit(part, "kind") for part in parts_of(mixed(90), [30, 60]))
+    for name, model in (("a", a), ("b", b), ("c", c)):
+        model.save(tmp_path / f"{name}.dcb")
+    with pytest.raises(dc.DataError, match="model 1 and model 3 have learned the same rows"):
+        dc.merge([a, b, a])
+    with pytest.raises(dc.DataError, match="model 1 and model 2 have learned"):
+        dc.merge([dc.merge([a, b]), b])
+    both = dc.merge([a, b])
+    both.save(tmp_path / "both.dcb")
+    with pytest.raises(dc.DataError, match=r"both\.dcb and .*a\.dcb have learned the same rows"):
+        dc.merge([tmp_path / "both.dcb", tmp_path / "c.dcb", tmp_path / "a.dcb"])
+    with pytest.raises(dc.DataError, match="north and south have learned the same rows"):
+        dc.merge([c, both, b], names=["east", "north", "south"])
+    assert dc.merge([a, a], force=True).counts_.rows == 60
+    assert dc.merge([a, a], force=True).shards_ == a.shards_
+    assert dc.merge([tmp_path / "both.dcb", c]).shards_ == tuple(sorted((*a.shards_, *b.shards_, *c.shards_)))
+    assert dc.merge([both]).shards_ == both.shards_
+    for nothing in ([], "a.dcb"):
+        with pytest.raises(dc.UsageError):
+            dc.merge(nothing)
+
+
+def test_models_that_do_not_fit_together_are_named() -> None:
+    table = mixed(60)
+    a, b = (plain().fit(part, "kind") for part in parts_of(table, [30]))
+    before = content(a), content(b)
+    other = dc.BayesClassifier({**PLAIN, "height": dc.Categorical()}, tune=None).fit(mixed(20, seed=9), "kind")
+    with pytest.raises(dc.SchemaError, match=r"^model 1 and model 3 do not fit together: column 'height' is Gaussian"):
+        dc.merge([a, b, other])
+    numbers = plain().fit(features(mixed(20, seed=9)), [0, 1] * 10)
+    with pytest.raises(
+        dc.DataError, match=r"^x and z do not fit together: the labels 'a' and 0 are of different types"
+    ):
+        dc.merge([a, b, numbers], names=["x", "y", "z"])
+    with pytest.raises(dc.SchemaError, match=r"^model 1 and model 2 do not fit together: .*columns"):
+        dc.merge([a, dc.BayesClassifier(tune=None).fit([[1.0], [2.0]], ["a", "b"])])
+    declared = plain(classes=["a", "b"]).fit(features(table.slice(0, 4)), ["a", "b", "a", "b"])
+    with pytest.raises(dc.DataError, match=r"^model 1 and model 2 do not fit together: the label 'c'"):
+        dc.merge([declared, b])
+    with_prior = plain(prior={"a": 0.5, "b": 0.5}).fit(features(table.slice(0, 4)), ["a", "b", "a", "b"])
+    with pytest.raises(dc.UsageError, match=r"^model 1 and model 2 do not fit together: the prior"):
+        dc.merge([with_prior, b])
+    assert (content(a), content(b)) == before
+    with pytest.raises(dc.UsageError, match="names"):
+        dc.merge([a, b], names=["one"])
+
+
+def test_a_merged_model_of_one_is_no_other_name_for_it() -> None:
+    a = plain().fit(mixed(30), "kind")
+    dc.merge([a]).decay(0.5)
+    assert a.counts_.class_weight.sum() == 30.0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_models_merged_in_any_order_are_the_model_of_all_rows(case: Case) -> None:
+    rng = np.random.default_rng(8)
+    X, y = case.draw(rng, 60), np.arange(60) % 3
+    whole = dc.BayesClassifier(case.spec, tune=None).fit(X, y)
+    some = [slice(0, 11), slice(11, 40), slice(40, 60)]
+    models = [dc.BayesClassifier(case.spec, tune=None).fit(rows_of(X, part), y[part]) for part in some]
+    for order in itertools.permutations(models):
+        merged = dc.merge(order)
+        assert_same_counts(merged.counts_, whole.counts_, case.exact)
+        assert merged.shards_ == tuple(sorted(name for model in models for name in model.shards_))
+        np.testing.assert_allclose(merged.predict_proba(X), whole.predict_proba(X), rtol=0.0, atol=1e-9)
+    first = dc.BayesClassifier(case.spec, tune=None).fit(rows_of(X, some[0]), y[some[0]])
+    added = first + first.shard(rows_of(X, some[1]), y[some[1]])
+    assert_same_counts(added.counts_, first.partial_fit(rows_of(X, some[1]), y[some[1]]).counts_, exact=True)
+
+
+def test_weather_in_two_halves() -> None:
+    halves = [dc.BayesClassifier(tune=None).fit(part, "play") for part in parts_of(weather(), [7])]
+    assert_same_counts(
+        dc.merge(halves).counts_, dc.BayesClassifier(tune=None).fit(weather(), "play").counts_, exact=True
+    )
