@@ -167,7 +167,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
             except DecibanError as problem:
                 return str(problem), False
 
-        with mock.patch.object(arrow_readers, "_piece_bytes", return_value=block):
+        with mock.patch.object(arrow_readers, "JSON_BLOCK", block):
             found, by_arrow = read()
         with mock.patch.object(json_files.JsonText, "of", return_value=None):
             by_duckdb, _ = read()

@@ -4,8 +4,8 @@ Whatever Arrow would read otherwise, or not at all (rows of other lengths, quote
 is left to DuckDB, which reads the file once more and can say what is wrong.
 """
 
-import codecs
 import json
+from codecs import BOM_UTF8
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -31,8 +31,8 @@ SHORT_BYTES = 1 << 26
 # Bytes of a CSV file whose rows are looked at first.
 FIRST_CSV_BYTES = 1 << 17
 
-# Bytes of lines of JSON that a thread takes at a time, at least.
-THREAD_BYTES = 1 << 20
+# Bytes of lines of JSON that are read at a time.
+JSON_BLOCK = 1 << 21
 
 # Bytes of the lines of JSON whose keys are the columns.
 FIRST_LINES = 1 << 16
@@ -206,10 +206,12 @@ class JsonText:
 
     @property
     def piece(self) -> int:
+        if self.held:
+            return _piece_bytes(sum(batch.nbytes for batch in self.held))
         return TEXT_PIECE_BYTES if self.compression is not None else _piece_bytes(bytes_of(self.paths))
 
     def batches(self, names: Sequence[str]) -> Batches:
-        for batch in self.held or self._batches(self.piece):
+        for batch in self.held or self._batches(JSON_BLOCK):
             yield batch.select(list(names))
 
     def _batches(self, block: int) -> Batches:
@@ -220,42 +222,50 @@ class JsonText:
         for path in self.paths:
             with pa.input_stream(str(path), compression=self.compression) as stream:
                 for lines in _blocks_of_lines(stream, block):
-                    rows, longest = _objects(lines)
-                    read = arrow_json.ReadOptions(block_size=max(THREAD_BYTES, 2 * longest))
+                    if not (rows := _objects(lines)):
+                        continue
+                    read = arrow_json.ReadOptions(use_threads=False, block_size=len(lines))
                     table = arrow_json.read_json(pa.BufferReader(lines), read, parse)
                     table.validate(full=True)  # Arrow has not looked whether it is UTF-8
                     if table.num_rows != rows:  # several objects in a line
                         raise UnsuitableError
-                    yield from table.combine_chunks().to_batches()
+                    yield from table.to_batches()
 
 
-def _blocks_of_lines(stream: Any, size: int) -> Iterator[bytes]:
-    """The lines of JSON, about so many bytes at a time."""
-    held, more = stream.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8), True
-    while more:
-        read = stream.read(size)
-        block, more = held + read, len(read) == size
-        end = block.rfind(b"\n") + 1 if more else len(block)
-        lines, held = block[:end] if more else block.rstrip() + b"\n", block[end:]
-        if len(held) > LONGEST_LINE:
-            raise UnsuitableError
-        if lines.strip():
-            yield lines
+def _blocks_of_lines(stream: Any, size: int) -> Iterator[memoryview]:
+    """The lines of JSON, about so many bytes at a time; the next ones overwrite them."""
+    room = bytearray(size)
+    first = stream.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
+    held = len(first)
+    room[:held] = first
+    while got := stream.readinto(memoryview(room)[held:]):
+        held += got
+        if end := room.rfind(b"\n", 0, held) + 1:
+            yield memoryview(room)[:end]
+            room[: held - end] = room[end:held]
+            held -= end
+        elif held == len(room):
+            if held > LONGEST_LINE:
+                raise UnsuitableError
+            room = room + bytes(held)
+    yield memoryview(bytes(room[:held]) + b"\n")
 
 
-def _objects(lines: bytes) -> tuple[int, int]:
-    """The number of lines, each of which has to begin and end with a brace, and the bytes of the longest.
+def _objects(lines: memoryview) -> int:
+    """The number of lines that are not empty, each of which has to begin and end with a brace.
 
     Arrow would take a line that is null for a row, and crash at a block of nothing else.
     """
     data = np.frombuffer(lines, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
+    there = starts < ends
+    starts, ends = starts[there], ends[there]
     last = data[ends - 1]
     last = np.where(last == ord("\r"), data[ends - 2], last)
     if not ((data[starts] == ord("{")) & (last == ord("}"))).all():
         raise UnsuitableError
-    return ends.size, int((ends - starts).max())
+    return ends.size
 
 
 def _keys(path: Path, compression: str | None) -> tuple[str, ...]:
@@ -264,7 +274,7 @@ def _keys(path: Path, compression: str | None) -> tuple[str, ...]:
         suppress(ValueError, RecursionError, *UNSUITABLE),
         pa.input_stream(str(path), compression=compression) as stream,
     ):
-        start = stream.read(SNIFF_BYTES).removeprefix(codecs.BOM_UTF8)
+        start = stream.read(SNIFF_BYTES).removeprefix(BOM_UTF8)
         lines = start[: start.rfind(b"\n", 0, FIRST_LINES) + 1] or start.partition(b"\n")[0]
         found = [json.loads(line) for line in lines.split(b"\n") if line.strip()]
         if all(isinstance(one, dict) and all(isinstance(cell, str | None) for cell in one.values()) for one in found):
