@@ -101,7 +101,7 @@ MOST_ACROSS = 12
 MOST_CONFUSIONS = 12
 
 
-MOST_CLASSES = 40
+MOST_CLASSES_LISTED = 40
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,7 @@ class Evaluation:
         """Precision, recall and F1 of each class; of many, those with the most rows."""
         columns = ["precision", "recall", "f1", *(["auc"] if self.classes.size > 2 else [])]
         found = self.per_class
-        most = sorted(range(len(found)), key=lambda c: -found[c]["rows"])[:MOST_CLASSES]
+        most = sorted(range(len(found)), key=lambda c: -found[c]["rows"])[:MOST_CLASSES_LISTED]
         lines = [["class", "rows", *(NAMES.get(name, name) for name in columns)]]
         for one in (found[c] for c in sorted(most)):
             figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]

@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Characters that a terminal would obey: all controls but the end of a line and the tabulator, and changes of direction;
 # and halves of characters, which stand for bytes in the name of a file that are no text.
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 # What a family says of itself that a narrow terminal has no room for, and the least room of a reason.
@@ -44,7 +44,7 @@ MODEL = click.argument("model", type=click.Path(dir_okay=False))
 
 def clean(text: str) -> str:
     """Text that a terminal shows and does not obey; JSON stays JSON of the same."""
-    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return TERMINAL_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def say(text: Any = "") -> None:

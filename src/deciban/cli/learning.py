@@ -38,7 +38,7 @@ from deciban.text_tables import counted
 if TYPE_CHECKING:
     from deciban.fitted import Fitted
 
-OUTPUT = click.option(
+MODEL_OUTPUT = click.option(
     "--output", "-o", metavar="FILE", shell_complete=files, help="The model file to write, such as wine.dcb."
 )
 
@@ -147,7 +147,7 @@ Examples:
 @MODEL
 @TABLE
 @TARGET
-@OUTPUT
+@MODEL_OUTPUT
 @click.option("--retune", is_flag=True, help="Learn the weights of the evidence anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
 @reading
@@ -180,7 +180,7 @@ Example:
 @MODEL
 @TABLE
 @TARGET
-@OUTPUT
+@MODEL_OUTPUT
 @reading
 @common
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:

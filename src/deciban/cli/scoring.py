@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from deciban.fitted import Fitted
     from deciban.tables.table import Table
 
-OUTPUT = click.option("--output", "-o", metavar="FILE", shell_complete=files, help="A .csv, .jsonl or .parquet file; "
+TABLE_OUTPUT = click.option("--output", "-o", metavar="FILE", shell_complete=files, help="A .csv, .jsonl or .parquet file; "
                       "standard output (CSV, or JSON lines with --json) unless given.")  # fmt: skip
 KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name' (a "
                     "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
@@ -52,7 +52,7 @@ Examples:
 """)  # fmt: skip
 @MODEL
 @TABLE
-@OUTPUT
+@TABLE_OUTPUT
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
 @KEEP
 @RAW
@@ -91,7 +91,7 @@ costs.csv names the true classes in its first line and the decisions in its firs
     help="What each decision (line) costs when each class (column) is true.",
 )
 @click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
-@OUTPUT
+@TABLE_OUTPUT
 @KEEP
 @RAW
 @reading
@@ -322,7 +322,7 @@ Example:
 @click.option("--seed", type=click.IntRange(0), help="Draw the same rows each time.")
 @click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
 @click.option("--length", type=click.IntRange(0), help="How many words each text has.")
-@OUTPUT
+@TABLE_OUTPUT
 @RAW
 @common
 def sample(

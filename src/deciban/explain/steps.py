@@ -21,7 +21,7 @@ from deciban.tables.table import Table
 from deciban.text_tables import aligned, as_written, class_name, counted, digits, shortened, whole, width_of
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
-MOST_CLASSES = 4
+MOST_CLASSES_BESIDE = 4
 
 # Characters of a cell and of the name of a class that are shown, and of a line unless more or less is asked for.
 MOST_CELL = 40
@@ -98,7 +98,7 @@ class Steps:
         """The calculation as in a lecture, and the evidence in decibans; lines are folded or cut to `width`."""
         evidence, steps = self.evidence, self.steps(row)
         order = self._order(row)
-        shown = np.sort(order[:MOST_CLASSES])
+        shown = np.sort(order[:MOST_CLASSES_BESIDE])
         names = [class_name(label) for label in evidence.classes]
         labels = self._labels(row)
         text = _beside(steps, labels, [names[c] for c in shown])
@@ -149,7 +149,7 @@ class Steps:
     def summary(self, row: int, width: int = WIDTH) -> str:
         """What is predicted, and the evidence for it in decibans."""
         found = self.reasons(row)
-        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MOST_CLASSES]
+        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MOST_CLASSES_BESIDE]
         shown = ", ".join(f"P({name}) = {digits(p)}" for name, p in chances)
         text = f"predicted: {class_name(found['predicted'])} ({shown})"
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))

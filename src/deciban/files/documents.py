@@ -20,13 +20,13 @@ DOCUMENT_BYTES = 1 << 23
 
 # What files are by their names; others are looked at. MAIL is read as mail, too, where a file is given by its name.
 MAIL = {".eml": "mail", ".mbox": "mbox"}
-MARKUP = dict.fromkeys((".html", ".htm", ".xhtml"), "html")
+MARKUP_ENDINGS = dict.fromkeys((".html", ".htm", ".xhtml"), "html")
 TEXT = dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst", ".tex", ".log", ".org", ".adoc"), "text")
-DOCUMENT_KINDS = {**MAIL, **MARKUP, **TEXT}
+DOCUMENT_KINDS = {**MAIL, **MARKUP_ENDINGS, **TEXT}
 
 # How much of a file is looked at; how many of these bytes are controls in what is no text, at least.
 DOCUMENT_START = 1 << 12
-CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
+CONTROL_BYTES = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 MOST_CONTROLS = 0.05
 NO_DOCUMENTS = (
     b"\x89PNG",
@@ -197,7 +197,7 @@ def _kind(path: str, start: bytes) -> str:
         return known
     if start.startswith(tuple(ENCODING_MARKS)):
         return "text"
-    controls = len(start) - len(start.translate(None, CONTROLS))
+    controls = len(start) - len(start.translate(None, CONTROL_BYTES))
     return "other" if start.startswith(NO_DOCUMENTS) or controls > MOST_CONTROLS * len(start) else "text"
 
 

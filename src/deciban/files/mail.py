@@ -33,7 +33,7 @@ QUOTED_SEPARATOR = re.compile(rb"^>(>*From )", re.MULTILINE)
 END_OF_HEAD = re.compile(rb"\n\r?\n|\r\r")
 ENCODED_WORD = re.compile(r"=\?([^?\s]*)\?([bq])\?([^?]*)\?=", re.IGNORECASE)
 BOUNDARY = re.compile(rb"^--([^\s\"\\]+)[ \t]*\r?\ncontent-", re.MULTILINE | re.IGNORECASE)
-MARKUP = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+MARKUP_START = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _parts(raw: bytes) -> Any:
 
 
 def _shown(text: str, kind: str) -> str:
-    if kind == "text/html" or MARKUP.match(text):
+    if kind == "text/html" or MARKUP_START.match(text):
         return text_of_html(text)
     return text.replace("\r\n", "\n").strip()
 

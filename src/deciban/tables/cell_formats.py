@@ -30,7 +30,7 @@ ARROW = {
 EXPECTED_CELLS = {"DOUBLE": "a number", "BIGINT": "a whole number", "BOOLEAN": "true or false", "TIME": "a time"}
 
 # What DuckDB reads as true and false.
-FLAGS = {"t": "true", "yes": "true", "y": "true", "f": "false", "no": "false", "n": "false"}
+FLAG_WORDS = {"t": "true", "yes": "true", "y": "true", "f": "false", "no": "false", "n": "false"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class CellFormat:
                 plain = pc.replace_substring(plain, self.decimal, ".")
         elif self.kind == "BOOLEAN":
             plain = pc.utf8_lower(plain)
-            for word, flag in FLAGS.items():
+            for word, flag in FLAG_WORDS.items():
                 plain = pc.replace_substring_regex(plain, f"^{word}$", flag)
         elif self.kind == "TIME":
             plain = pc.binary_join_element_wise("1970-01-01 ", plain, "")
