@@ -38,8 +38,13 @@ if TYPE_CHECKING:
     from deciban.fitted import Fitted
     from deciban.tables.table import Table
 
-TABLE_OUTPUT = click.option("--output", "-o", metavar="FILE", shell_complete=files, help="A .csv, .jsonl or .parquet file; "
-                      "standard output (CSV, or JSON lines with --json) unless given.")  # fmt: skip
+TABLE_OUTPUT = click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    shell_complete=files,
+    help="A .csv, .jsonl or .parquet file; standard output (CSV, or JSON lines with --json) unless given.",
+)
 KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name' (a "
                     "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
 RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
