@@ -166,7 +166,7 @@ def deciban_fit(X: Any, y: Any, threads: int | None = None, tune: str | None = N
 
     clf = BayesClassifier(Text(), tune=tune, threads=threads).fit(X, y)  # type: ignore[arg-type]
     column = clf.model_.likelihoods[0].columns[0]
-    assert column.slope.size
+    assert column.kind.slope.size
     assert column.words.index.known
     return clf
 
