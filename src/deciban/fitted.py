@@ -11,8 +11,7 @@ from deciban.decisions.priors import check_prior
 from deciban.errors import DataError, UsageError
 from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.model import Model, estimate
-from deciban.schema.infer import ColumnSpec
-from deciban.schema.schema import ADDED_LATER, Schema
+from deciban.schema.schema import ADDED_LATER, ColumnSpec, Schema
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.labels import LabelArray, label_type
 from deciban.tune.tuning import Tuning

@@ -30,7 +30,8 @@ from deciban.tables.labelled import Examples, LabelledTable
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, LabelArray, Labels, encode_labels
 from deciban.tables.table import Table
 from deciban.text_tables import listed
-from deciban.tune.tuning import Tuning, propose, relearn_weights, reweigh
+from deciban.tune.propose import propose, relearn_weights, reweigh
+from deciban.tune.tuning import Tuning
 
 # What labels in a file look like, if they are not dates: these are taken as they are written.
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}

@@ -22,7 +22,7 @@ from deciban.families.checks import Unseen
 from deciban.files.write import FileKind
 from deciban.fitted import Fitted
 from deciban.posterior import log_normalize
-from deciban.schema.infer import ColumnSpec
+from deciban.schema.schema import ColumnSpec
 from deciban.store import model_file
 from deciban.tables.labels import LabelArray
 

@@ -15,8 +15,8 @@ from deciban.learn import open_examples
 from deciban.leave_one_out import LeaveOneOut
 from deciban.scoring import loss_for, posteriors
 from deciban.simulate import PlugInRisk, simulated_risk
+from deciban.tune.propose import most_rows
 from deciban.tune.rows import Rows
-from deciban.tune.tuning import most_rows
 
 
 class Evaluating(FittedState):

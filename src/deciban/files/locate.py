@@ -12,7 +12,6 @@ from typing import Any
 
 from deciban.errors import DataError, UsageError
 from deciban.files.csv_files import MISSING_WORDS, open_csv
-from deciban.files.documents import Documents, documents_in, is_mail, mail_files
 from deciban.files.duckdb import translated_errors
 from deciban.files.json_files import open_json
 from deciban.files.parquet_files import open_parquet
@@ -114,7 +113,7 @@ def scan(
         options = {"types": types, "missing": tuple(missing) != MISSING_WORDS, "delimiter": delimiter,
                    "header": not header, "thousands": thousands, "date_format": date_format}  # fmt: skip
         paths = _tables_or_documents(name, given, encoding, options)
-        if isinstance(paths, Documents):
+        if isinstance(paths, Source):
             return paths.without(ignore)
         habit = CellHabits(thousands=thousands, date_format=date_format)
         found = _open_files(name, paths, (encoding, delimiter, header), missing, habit)
@@ -129,7 +128,7 @@ def scan(
 
 def _tables_or_documents(
     name: str, given: Sequence[str], encoding: str | None, options: Mapping[str, Any]
-) -> list[str] | Documents:
+) -> list[str] | Source:
     """The files that are meant, or the documents, of which none of these options may be said."""
     folder = _folder_of_documents(given)
     paths = [] if folder is not None else [path for one in given for path in _paths(one)]
@@ -139,6 +138,8 @@ def _tables_or_documents(
     if any(options.values()):
         option = next(option for option, is_given in options.items() if is_given)
         raise UsageError(f"{name}: {option} is for tables, and these are documents; leave it out")
+    from deciban.files.documents import documents_in, mail_files
+
     return mail_files(name, paths, encoding) if folder is None else documents_in(folder, encoding)
 
 
@@ -188,9 +189,15 @@ def _holds_tables(folder: str) -> bool:
     return False
 
 
+def _is_mail(path: str) -> bool:
+    from deciban.files.documents import is_mail  # a table does not need the readers of mail
+
+    return is_mail(path)
+
+
 def _are_mail(name: str, paths: Sequence[str]) -> bool:
     """Whether the files are mail, all or none of them."""
-    mail = {path: os.path.isfile(path) and not path.lower().endswith(TABLES) and is_mail(path) for path in paths}
+    mail = {path: os.path.isfile(path) and not path.lower().endswith(TABLES) and _is_mail(path) for path in paths}
     if any(mail.values()) and not all(mail.values()):
         some, other = (next(path for path, found in mail.items() if found is wanted) for wanted in (True, False))
         raise UsageError(f"{name}: the files are of several kinds ({some} is mail, {other} is not); choose one")

@@ -15,7 +15,7 @@ from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomi
 from deciban.families.checks import Unseen
 from deciban.schema.looks_like import MeantAs, number_things, texts_meant_as
 from deciban.schema.reasons import GIVEN, ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema
 from deciban.schema.union import union_schemas
 from deciban.tables.arrow import decoded_cells, take_cells
 from deciban.tables.cell_numbers import DATE_ORIGIN, TIME_ORIGIN, is_text
@@ -33,8 +33,6 @@ LOOKED_AT = 200
 
 # Letters of scripts that put no spaces between words: Thai, Lao, Khmer, kana, Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-
-ColumnSpec = Mapping[Any, Family] | Family | None
 
 
 @dataclass(frozen=True)

@@ -250,3 +250,6 @@ def _numbered(names: Iterable[str]) -> tuple[str, ...]:
         met[name] += 1
         found.append(name if times[name] == 1 else f"{name} ({met[name]})")
     return tuple(found)
+
+
+ColumnSpec = Mapping[Any, Family] | Family | None

@@ -29,8 +29,7 @@ from deciban.statistics import STATISTICS, Bins, Combined, Scatter, Statistic, V
 from deciban.statistics.bins import Column
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
 from deciban.tables.cell_formats import CellHabits
-from deciban.tune.families import Choice
-from deciban.tune.tuning import Tuning
+from deciban.tune.tuning import Choice, Tuning
 
 # What files call types and fields that have other names by now.
 STORED_NAMES: dict[type[Any], str] = {ColumnGroup: "Part", Bins: "Cells", Combined: "Several", CellHabits: "Habit"}

@@ -8,46 +8,16 @@ import numpy as np
 from deciban.arrays import Floats
 from deciban.families import FAMILIES, Family
 from deciban.families.column_numbers import ColumnNumbers
-from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics import Moments
 from deciban.tune.rows import Rows, is_number, left_out_evidence, measure_of
+from deciban.tune.tuning import Choice
 
 # What another family than the inferred one must gain in log-likelihood to be worth the change.
 CHANGE_NATS = 1.0
 
 # A class whose variance in a column is below this share of the column's does not vary there.
 LEAST_SPREAD = 1e-3
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The family chosen for a column, and those it was preferred to, each with its leave-one-out log-loss alone."""
-
-    column: str
-    family: Family
-    loss: float
-    others: tuple[tuple[Family, float], ...]
-
-    @property
-    def reason(self) -> Reason:
-        """Why the column has this family."""
-        return Reason(ChosenBy.TUNED, self._comparison)
-
-    @property
-    def _comparison(self) -> str:
-        """How the family compares with the others, in words."""
-        if not self.others:
-            return "the only family that suits it"
-        family, loss = self.others[0]
-        name = str(family).replace(", outside='ignore'", "").replace("outside='ignore'", "").removesuffix("()")
-        if loss < self.loss:  # by less than a change has to gain
-            return f"kept, log-loss {self.loss:.4f} alone: {name} {loss:.4f} gains too little"
-        return f"best of {len(self.others) + 1} tried: log-loss {self.loss:.4f} alone, next {name} {loss:.4f}"
-
-    def __str__(self) -> str:
-        runners_up = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])
-        return f"{self.column}: {self.family} {self.loss:.4f}" + (f" before {runners_up}" if runners_up else "")
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 from deciban.arrays import Floats
 from deciban.families import Text
 from deciban.schema.schema import ColumnGroup, Schema
-from deciban.tune.families import Choice, ScoredGroup
+from deciban.tune.families import ScoredGroup
 from deciban.tune.rows import Rows, left_out_evidence
+from deciban.tune.tuning import Choice
 from deciban.tune.weights import GROUP_ROWS, centred, maximise
 
 # What texts are scored by instead of plain counts: the lifts of roots of them, normalized, so that long texts and words
