@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, log_loss, precision_recall_fscore_su
 
 from deciban import ranking
 from deciban.decisions.loss import Loss
-from deciban.figures import Evaluation
+from deciban.evaluation import Evaluation
 
 
 def test_millions_of_rows_are_shown_to_the_last_one() -> None:

@@ -89,7 +89,7 @@ def test_evaluating_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_pat
     rows = LabelledStream.of(scan(tmp_path / "t.csv"), "k", None)
     clf = BayesClassifier(tune=None)
     evaluate_folds(Settings(tune=None), rows, 2)
-    assert "fold 2 of 2, judging" in stream.getvalue()
+    assert "fold 2 of 2, evaluating" in stream.getvalue()
     clf.fit(rows.stream, "k")
     evaluate_left_out(clf.fitted_, rows)
     assert "leaving out" in stream.getvalue()

@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from deciban.decisions.bayes_error import bayes_error as bayes_error
     from deciban.decisions.decide import decide as decide
     from deciban.decisions.loss import Loss as Loss
-    from deciban.decisions.minimum_risk import (
-        MinimumRisk as MinimumRisk,
-        cost_scorer as cost_scorer,
-        mean_cost as mean_cost,
-    )
     from deciban.decisions.priors import Empirical as Empirical, Uniform as Uniform
     from deciban.decisions.ratio import Threshold as Threshold
     from deciban.decisions.theorem import bayes as bayes
@@ -27,6 +22,7 @@ if TYPE_CHECKING:
         SchemaError as SchemaError,
         UsageError as UsageError,
     )
+    from deciban.evaluation import Evaluation as Evaluation
     from deciban.families import (
         Bernoulli as Bernoulli,
         Binned as Binned,
@@ -44,9 +40,13 @@ if TYPE_CHECKING:
         Shrunk as Shrunk,
         Text as Text,
     )
-    from deciban.figures import Evaluation as Evaluation
     from deciban.files.locate import scan as scan
     from deciban.leave_one_out import LeaveOneOut as LeaveOneOut
+    from deciban.minimum_risk import (
+        MinimumRisk as MinimumRisk,
+        cost_scorer as cost_scorer,
+        mean_cost as mean_cost,
+    )
     from deciban.model import Evidence as Evidence, Model as Model
     from deciban.selection import EvidenceSelector as EvidenceSelector
 
@@ -58,7 +58,7 @@ _NAMES = {
     "decisions.bayes_error": ("bayes_error",),
     "decisions.decide": ("decide",),
     "decisions.loss": ("Loss",),
-    "decisions.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
+    "minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
     "decisions.priors": ("Empirical", "Uniform"),
     "decisions.ratio": ("Threshold",),
     "decisions.theorem": ("bayes",),
@@ -67,7 +67,7 @@ _NAMES = {
         *("Bernoulli", "Binned", "Categorical", "Complement", "Gamma", "Gaussian", "JointGaussian", "JointTable"),
         *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
-    "figures": ("Evaluation",),
+    "evaluation": ("Evaluation",),
     "files.locate": ("scan",),
     "leave_one_out": ("LeaveOneOut",),
     "model": ("Evidence", "Model"),

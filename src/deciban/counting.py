@@ -10,10 +10,11 @@ import numpy as np
 from deciban.arrays import Codes, Floats
 from deciban.batching import BATCH_ROWS, row_ranges, rows_per_batch
 from deciban.counts import Counts, Guard
+from deciban.files.labelled_stream import Examples
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.progress import progress
 from deciban.schema.schema import Schema
-from deciban.tables.labelled import Examples, LabelledTable
+from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 
@@ -73,7 +74,9 @@ def count(batch: Batch, schema: Schema) -> Counts:
     )
 
 
-def fold(rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None) -> Counts:
+def count_batches(
+    rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None
+) -> Counts:
     """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
     tree = _Tree()
 

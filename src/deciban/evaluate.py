@@ -13,9 +13,9 @@ from deciban.arrays import Codes, Floats
 from deciban.counting import batches, count
 from deciban.counts import Counts
 from deciban.errors import DataError, DecibanError
+from deciban.evaluation import Evaluation
 from deciban.explain.diagnose import Diagnosis, diagnose
-from deciban.figures import Evaluation
-from deciban.files.labelled_stream import LabelledStream
+from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.fitted import Fitted, Settings
 from deciban.folds import refuse_few_rows, split
 from deciban.learn import fit_examples, places_of
@@ -23,24 +23,22 @@ from deciban.leave_one_out import LeaveOneOut, leave_one_out
 from deciban.model import Model
 from deciban.parallel import map_in_threads
 from deciban.progress import Advance, progress, stages
-from deciban.scoring import loss_for, posteriors
+from deciban.scoring import loss_for, predict_posteriors
 from deciban.store.identity import identity
 from deciban.store.model_file import shards_of
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import UNKNOWN_LABEL
 from deciban.tables.table import Table
 
-Rows = LabelledTable | LabelledStream
 
-
-def evaluate_rows(fitted: Fitted, rows: Rows, loss: Any = None) -> Evaluation:
+def evaluate_rows(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
     """The figures of rows that were not learned."""
-    with progress("judging", "rows", rows.expected) as advance:
-        return _summed(fitted, rows, loss, lambda piece: posteriors(fitted, piece.table), advance)
+    with progress("evaluating", "rows", rows.expected) as advance:
+        return _summed(fitted, rows, loss, lambda piece: predict_posteriors(fitted, piece.table), advance)
 
 
 def evaluate_and_recognise(
-    fitted: Fitted, rows: Rows, loss: Any, observe: Callable[[Table], None]
+    fitted: Fitted, rows: Examples, loss: Any, observe: Callable[[Table], None]
 ) -> tuple[Evaluation, bool]:
     """The figures of rows, and whether they are just what was learned: all of it, or rows that were learned at once.
 
@@ -51,14 +49,14 @@ def evaluate_and_recognise(
     def posterior(piece: LabelledTable) -> Floats:
         observe(piece.table)
         recount.add(piece)
-        return posteriors(fitted, piece.table)
+        return predict_posteriors(fitted, piece.table)
 
-    with progress("judging", "rows", rows.expected) as advance:
+    with progress("evaluating", "rows", rows.expected) as advance:
         found = _summed(fitted, rows, loss, posterior, advance)
     return found, not found.unknown and recount.is_known
 
 
-def evaluate_left_out(fitted: Fitted, rows: Rows, loss: Any = None) -> Evaluation:
+def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
     """The figures of rows that were learned, each left out in its turn."""
 
     def posterior(piece: LabelledTable) -> Floats:
@@ -67,7 +65,9 @@ def evaluate_left_out(fitted: Fitted, rows: Rows, loss: Any = None) -> Evaluatio
     return replace(_summed(fitted, rows, loss, posterior), left_out=True)
 
 
-def evaluate_folds(settings: Settings, rows: Rows, folds: int, loss: Any = None, only: int | None = None) -> Evaluation:
+def evaluate_folds(
+    settings: Settings, rows: Examples, folds: int, loss: Any = None, only: int | None = None
+) -> Evaluation:
     """The figures of each fold of a table, by what the other folds teach, added up.
 
     only: so many of the folds: one of five is a hold-out of a fifth.
@@ -99,7 +99,7 @@ def left_out(fitted: Fitted, table: Table, labels: Codes, weights: Floats, model
     return leave_one_out(used, counts, fitted.settings.prior, table, labels, weights, fitted.settings.threads, tuned)
 
 
-def learned_rows(fitted: Fitted, rows: Rows, few: bool = False) -> tuple[Table, Codes, Floats]:
+def learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Table, Codes, Floats]:
     """Rows that were learned: their table, the places of their labels among the classes, their weights.
 
     few: a sample of a long file will do.
@@ -109,7 +109,7 @@ def learned_rows(fitted: Fitted, rows: Rows, few: bool = False) -> tuple[Table, 
     return fitted.counts.schema.table_as_learned(held.table), places_of(fitted, held.labels, held.weights), weights
 
 
-def diagnose_rows(fitted: Fitted, rows: Rows) -> Diagnosis:
+def diagnose_rows(fitted: Fitted, rows: Examples) -> Diagnosis:
     """Which assumptions of plain Bayes fail on rows that were learned; of a long file a sample is looked at."""
     some = learned_rows(fitted, rows, few=True)
     after = left_out(fitted, *some)
@@ -146,7 +146,7 @@ class _Recount:
 
 def _summed(
     fitted: Fitted,
-    rows: Rows,
+    rows: Examples,
     loss: Any,
     posterior: Callable[[LabelledTable], Floats],
     advance: Advance = lambda done: None,

@@ -111,6 +111,12 @@ class Fitted:
             raise UsageError(f"the class {label!r} is none of {labels}")
         return int(labels.index(label))
 
+    def with_settings(self, settings: Settings) -> "Fitted":
+        """The same with other settings, on which the model does not depend."""
+        changed = replace(self, settings=settings)
+        vars(changed).update({name: made for name, made in vars(self).items() if name in ("model", "plain")})
+        return changed
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the model, which is made of the rest when it is needed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

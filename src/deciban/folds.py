@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deciban.arrays import Integers
 from deciban.errors import DataError
-from deciban.files.labelled_stream import LabelledStream
+from deciban.files.labelled_stream import Examples
 from deciban.files.stream import Stream
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import Labels, encode_labels
@@ -41,9 +41,7 @@ class Dealer:
         return folds
 
 
-def split(
-    rows: LabelledTable | LabelledStream, folds: int, fold: int
-) -> tuple[LabelledTable | LabelledStream, LabelledTable | LabelledStream]:
+def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
     """The rows of one of some folds, and all others."""
     if isinstance(rows, LabelledTable):
         inside = Dealer(folds).folds_of(rows.labels) == fold
@@ -94,7 +92,7 @@ class Fold(Stream):
         return self.stream.naming()
 
 
-def refuse_few_rows(rows: LabelledTable | LabelledStream, folds: int) -> None:
+def refuse_few_rows(rows: Examples, folds: int) -> None:
     """Refuse a table in which no class has a row for each fold: then a fold is empty, or all rows are in one."""
     table_rows, times, most = 0, Counter[Any](), 0
     with rows.naming():
@@ -118,7 +116,7 @@ def refuse_few_rows(rows: LabelledTable | LabelledStream, folds: int) -> None:
         )
 
 
-def _no_labels(rows: LabelledTable | LabelledStream) -> DataError:
+def _no_labels(rows: Examples) -> DataError:
     if isinstance(rows, LabelledTable):
         return DataError("no row has a label and a weight; give at least one")
     weight = "" if rows.weight is None else " and a weight"

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Codes, Floats
-from deciban.counting import batches, fold
+from deciban.counting import batches, count_batches
 from deciban.counts import Counts
 from deciban.decisions.priors import check_prior, prior_of
 from deciban.errors import DataError, ForgetError, SchemaError, UsageError
-from deciban.files.labelled_stream import LabelledStream
+from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.locate import scan
 from deciban.files.open import open_rows
 from deciban.files.stream import Source, Stream
@@ -26,7 +26,7 @@ from deciban.schema.schema import Schema
 from deciban.store.identity import identity
 from deciban.store.model_file import shards_of
 from deciban.tables.label_warnings import cut_off, spellings, too_many
-from deciban.tables.labelled import Examples, LabelledTable
+from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, LabelArray, Labels, encode_labels
 from deciban.tables.table import Table
 from deciban.text_tables import listed
@@ -37,7 +37,7 @@ from deciban.tune.tuning import Tuning
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
 
 
-def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None) -> LabelledTable | LabelledStream:
+def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None) -> Examples:
     """Rows with their labels and weights, which files hold in columns of their own.
 
     If something was learned before, columns of a file are read as the types they were learned with, and left out if
@@ -92,7 +92,7 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
     start = start if declared is None else start.declaring(_declared(declared))
     counts = start + count_examples(schema, everything, settings.threads)
     refuse_nothing_learned(counts, partial)
-    _warn_of_labels(examples, counts)
+    _warn_of_labels(examples, counts, stacklevel=5)
     tuning = None if proposal is None else reweigh(proposal, counts)
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(notes))
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
@@ -128,15 +128,15 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
     examples = open_examples(fitted, X, y, sample_weight)
     with examples.naming():
         rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
-        shard = identity(rows)
+        name = identity(rows)
         absent = _columns_missing_from(fitted.counts.schema, examples.names)
-        if absent and shard not in shards_of(fitted):
+        if absent and name not in shards_of(fitted):
             raise _half_forgotten(absent)
         remaining = fitted.counts - rows
         if not remaining.class_weight.any():
             raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
         left = with_counts(fitted, remaining)
-    return replace(left, origin=left.origin.without(shard))
+    return replace(left, origin=left.origin.without(name))
 
 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
@@ -195,7 +195,7 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
     """
     total, owners = models[0], dict.fromkeys(shards_of(models[0]), names[0])
     for name, model in zip(names[1:], models[1:], strict=True):
-        twice = [shard for shard in shards_of(model) if shard in owners]
+        twice = [known for known in shards_of(model) if known in owners]
         if twice and not force:
             raise DataError(f"{owners[twice[0]]} and {name} have learned the same rows; leave one out, or force it")
         owners.update(dict.fromkeys(shards_of(model), name))
@@ -223,7 +223,7 @@ def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
     """The counts of all rows under a schema."""
-    return fold(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
+    return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
 
 
 def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:
@@ -302,16 +302,16 @@ def _declared(classes: Any) -> LabelArray:
     return found.classes
 
 
-def _warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = None) -> None:
+def _warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = None, stacklevel: int = 4) -> None:
     """Warn of labels that are probably not meant as they stand; `known` was learned before these were counted."""
     old = [] if known is None else known.classes.tolist()
     new = set(counts.classes.tolist()).difference(old)
     if new and (warning := spellings([*old, *sorted(new, key=str)])):
-        warnings.warn(warning, stacklevel=4)
+        warnings.warn(warning, stacklevel=stacklevel)
     unfinished = examples.unfinished_labels if isinstance(examples, LabelledStream) else ()
     before = None if known is None else known.classes
     if warning := cut_off(unfinished, counts.classes, counts.class_weight, before):
-        warnings.warn(warning, stacklevel=4)
+        warnings.warn(warning, stacklevel=stacklevel)
 
 
 def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:

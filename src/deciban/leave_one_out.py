@@ -12,8 +12,8 @@ from deciban.counts import Counts
 from deciban.decisions.loss import Loss
 from deciban.decisions.priors import log_prior
 from deciban.errors import DataError, UsageError
+from deciban.evaluation import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.families.protocols import LeftOut
-from deciban.figures import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.model import Evidence, Model
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.posterior import log_normalize

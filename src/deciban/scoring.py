@@ -22,7 +22,7 @@ from deciban.fitted import Fitted
 from deciban.intervals import posterior_intervals
 from deciban.model import Model
 from deciban.parallel import map_in_threads
-from deciban.posterior import log_normalize, most_probable
+from deciban.posterior import most_probable, posteriors
 from deciban.progress import progress
 from deciban.tables.arrow import with_each
 from deciban.tables.labels import LabelArray
@@ -74,7 +74,7 @@ def score_rows(
         aligned = model.schema.table_as_learned(table, first_row)
         return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
 
-    source = open_rows(X, fitted.column_types(), fitted.origin.habit)
+    source = rows_of(fitted, X)
     if not isinstance(source, Stream):
         return score(source, 0)
     return np.concatenate(list(_each_piece(fitted, source, score)))
@@ -86,9 +86,9 @@ def predict(fitted: Fitted, X: Any) -> LabelArray:
     return np.asarray(model.classes[score_rows(fitted, X, most_probable, model=model)])
 
 
-def posteriors(fitted: Fitted, X: Any) -> Floats:
+def predict_posteriors(fitted: Fitted, X: Any) -> Floats:
     """The posterior of each row, row by class."""
-    return score_rows(fitted, X, lambda joint, prior: log_normalize(joint, prior)[0])
+    return score_rows(fitted, X, posteriors)
 
 
 def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
@@ -111,10 +111,9 @@ def aligned_table(fitted: Fitted, X: Any) -> Table:
     return fitted.model.schema.table_as_learned(table_of(fitted, X))
 
 
-def as_learned(fitted: Fitted, source: Source) -> Source:
-    """A source whose cells are read as the model has learned to."""
-    habit = fitted.origin.habit
-    return (source if habit is None else source.with_habit(habit)).reading_as(fitted.column_types())
+def rows_of(fitted: Fitted, X: Any) -> Table | Stream:
+    """Rows, wherever they are, whose cells are read as the model has learned to."""
+    return open_rows(X, fitted.column_types(), fitted.origin.habit)
 
 
 def predict_batches(
@@ -148,7 +147,7 @@ def predict_batches(
 
 def predict_to(fitted: Fitted, path: Any, X: Any, *, probabilities: bool = False) -> int:
     """Write the tables of `predict_batches` to a .csv, .jsonl or .parquet file; the number of rows."""
-    source = open_rows(X, fitted.column_types(), fitted.origin.habit)
+    source = rows_of(fitted, X)
     if isinstance(source, Source):
         refuse_inputs(path, source.inputs)
     rows = 0
@@ -219,7 +218,7 @@ def _posterior_and_best(fitted: Fitted, table: Table, first_row: int) -> tuple[F
     """The posterior of each row, and the place of its most probable class."""
 
     def finish(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
-        return log_normalize(joint, prior)[0], most_probable(joint, prior)
+        return posteriors(joint, prior), most_probable(joint, prior)
 
     model = fitted.model
     aligned = model.schema.table_as_learned(table, first_row)
@@ -238,8 +237,7 @@ def _each_piece(
 
     others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
     """
-    types = fitted.column_types()
-    source = open_rows(X, types, fitted.origin.habit)
+    types, source = fitted.column_types(), rows_of(fitted, X)
     if others_as_text and isinstance(source, Source):
         source = source.as_text([name for name in source.names if name not in types])
     if not isinstance(source, Stream):

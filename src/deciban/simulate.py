@@ -11,7 +11,7 @@ from deciban.decisions.loss import Loss
 from deciban.decisions.policy import least_risk_decisions
 from deciban.errors import UsageError
 from deciban.fitted import Fitted
-from deciban.posterior import log_normalize
+from deciban.posterior import posteriors
 from deciban.scoring import score_table
 from deciban.tables.cell_numbers import from_numbers
 from deciban.tables.convert import as_table
@@ -83,8 +83,9 @@ def simulated_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> 
     """The mean risk of the best decisions on rows drawn from plain Bayes, and its 95 % interval."""
     if not isinstance(rows, int | np.integer) or rows < 100:
         raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
+    _ = loss.matrix  # refuses costs that differ from row to row, which simulated rows do not have
     drawn, _ = sample_rows(fitted, rows, random_state)
     plain = fitted.plain
     table = plain.schema.table_as_learned(as_table(drawn))
-    posterior = score_table(plain, table, lambda joint, prior: log_normalize(joint, prior)[0], False)
+    posterior = score_table(plain, table, posteriors, False, fitted.settings.threads)
     return mean_with_interval(least_risk_decisions(posterior, loss).risk)

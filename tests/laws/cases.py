@@ -26,7 +26,7 @@ from deciban import (
     Shrunk,
     Text,
 )
-from deciban.counting import batches, fold
+from deciban.counting import batches, count_batches
 from deciban.files.open import open_table
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
@@ -147,7 +147,7 @@ def counted(schema: Schema, X: Any, y: Any, weights: Any = None, threads: int | 
     table = open_table(X)
     labels = encode_labels(np.asarray(y), table.rows)
     weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return fold(batches(LabelledTable(table, labels, weights), schema), Counts.empty(schema), threads)
+    return count_batches(batches(LabelledTable(table, labels, weights), schema), Counts.empty(schema), threads)
 
 
 def _floats_agree(a: np.ndarray, b: np.ndarray, exact: bool, scale: np.ndarray | float = 0.0) -> None:

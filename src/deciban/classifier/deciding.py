@@ -93,7 +93,7 @@ class Deciding(FittedState):
         """
         fitted = self._fitted()
         table = scoring.table_of(fitted, X)
-        posterior = scoring.posteriors(fitted, table)
+        posterior = scoring.predict_posteriors(fitted, table)
         return risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
     def coverage_curve(self, X: Any, y: Any, loss: Any = None) -> CoverageCurve:

@@ -214,7 +214,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         >>> BayesClassifier().fit(weather(), "play").predict_proba([{"outlook": "overcast"}]).round(3).tolist()
         [[0.143, 0.857]]
         """
-        return scoring.posteriors(self._fitted(), X)
+        return scoring.predict_posteriors(self._fitted(), X)
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of the posterior.
@@ -333,7 +333,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         path : str or path-like
             The file; one that is there is replaced when all is written.
         """
-        model_file.save(path, self._current())
+        model_file.save(path, self._fitted())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

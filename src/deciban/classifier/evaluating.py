@@ -8,12 +8,12 @@ from deciban import evaluate
 from deciban.classifier.state import FittedState
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.errors import UsageError
+from deciban.evaluation import Evaluation
 from deciban.explain.diagnose import Diagnosis
 from deciban.explain.select import select_columns
-from deciban.figures import Evaluation
 from deciban.learn import open_examples
 from deciban.leave_one_out import LeaveOneOut
-from deciban.scoring import loss_for, posteriors
+from deciban.scoring import loss_for, predict_posteriors
 from deciban.simulate import PlugInRisk, simulated_risk
 from deciban.tune.propose import most_rows
 from deciban.tune.rows import Rows
@@ -191,7 +191,7 @@ class Evaluating(FittedState):
             error = self.leave_one_out().calibration().error
         elif fitted.is_tuned:
             error = 0.0  # tuned, and nothing to check it by
-        return estimate_shares(posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
+        return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
     def bayes_error(self, loss: Any = None, rows: int = 100_000, random_state: int = 0) -> PlugInRisk:
         """The risk of the best rule if plain Bayes were true, by simulation, beside the leave-one-out risk.

@@ -104,11 +104,12 @@ def merge(
     called = list(names) if names is not None else [_name_of(model, place) for place, model in enumerate(models)]
     if len(called) != len(models):
         raise UsageError(f"names= has {len(called)} names for {len(models)} models; give one for each")
-    return BayesClassifier.from_fitted(learn.merge([_fitted(model) for model in models], called, force))
+    kind = type(models[0]) if isinstance(models[0], BayesClassifier) else BayesClassifier
+    return kind.from_fitted(learn.merge([_fitted(model) for model in models], called, force))
 
 
 def _fitted(model: BayesClassifier | str | os.PathLike[str]) -> Fitted:
-    return model._current() if isinstance(model, BayesClassifier) else model_file.load(model)
+    return model._fitted() if isinstance(model, BayesClassifier) else model_file.load(model)
 
 
 def _name_of(model: Any, place: int) -> str:

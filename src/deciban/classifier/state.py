@@ -1,6 +1,6 @@
 """What a classifier has learned, and the attributes that show it."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +10,11 @@ from sklearn.exceptions import NotFittedError
 from deciban import learn
 from deciban.counts import Counts
 from deciban.errors import UsageError
-from deciban.files.labelled_stream import LabelledStream
+from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted, Settings
 from deciban.model import Model
 from deciban.schema.schema import Schema
 from deciban.store.model_file import shards_of
-from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray
 from deciban.tune.tuning import Tuning
 
@@ -89,17 +88,13 @@ class FittedState:
         return Settings(**{name: getattr(self, name) for name in SETTINGS})
 
     def _fitted(self) -> Fitted:
-        try:
-            return self.fitted_
-        except AttributeError:
-            name = type(self).__name__
-            raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.") from None
-
-    def _current(self) -> Fitted:
         """What was learned, with the parameters as they are now, which may have been set since."""
-        fitted, settings = self._fitted(), self._settings()
-        same = all(getattr(fitted.settings, name) is getattr(settings, name) for name in SETTINGS)
-        return fitted if same else replace(fitted, settings=settings)
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
+        fitted, settings = self.fitted_, self._settings()
+        if any(getattr(fitted.settings, name) is not getattr(settings, name) for name in SETTINGS):
+            fitted = self.fitted_ = fitted.with_settings(settings)
+        return fitted
 
     def _become(self, fitted: Fitted, training: tuple[Any, Any, Any] | None = None) -> Self:
         """Take over what was learned; `training` are the rows, if they are all that was learned."""
@@ -111,7 +106,7 @@ class FittedState:
         """The rows of the last fit, unless something else was learned since."""
         return vars(self).get("_training")
 
-    def _examples(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable | LabelledStream:
+    def _examples(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """Rows with their labels; without X those of the last fit."""
         if X is None:
             kept = self._training_rows()

@@ -42,7 +42,7 @@ class Updating(FittedState):
         shard : Count rows elsewhere, to be added.
         """
         if self.__sklearn_is_fitted__():
-            return self._become(learn.learn_more(self._current(), X, y, sample_weight, classes))
+            return self._become(learn.learn_more(self._fitted(), X, y, sample_weight, classes))
         return self._become(learn.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True))
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -67,7 +67,7 @@ class Updating(FittedState):
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(learn.forget(self._current(), X, y, sample_weight))
+        return self._become(learn.forget(self._fitted(), X, y, sample_weight))
 
     def decay(self, factor: float) -> Self:
         """Let all that was learned so far weigh `factor` times as much.
@@ -81,8 +81,8 @@ class Updating(FittedState):
         -------
         self : BayesClassifier
         """
-        current = self._current()
-        return self._become(learn.with_counts(current, current.counts * factor))
+        fitted = self._fitted()
+        return self._become(learn.with_counts(fitted, fitted.counts * factor))
 
     def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:
         """Learn the weight of each block anew.
@@ -102,7 +102,7 @@ class Updating(FittedState):
         -------
         self : BayesClassifier
         """
-        self.fitted_ = learn.retune(self._current(), X, y, sample_weight, learned=learned)
+        self.fitted_ = learn.retune(self._fitted(), X, y, sample_weight, learned=learned)
         return self
 
     def shard(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -124,7 +124,7 @@ class Updating(FittedState):
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(learn.shard(self._current(), X, y, sample_weight))
+        return self._copy(learn.shard(self._fitted(), X, y, sample_weight))
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.
@@ -139,7 +139,7 @@ class Updating(FittedState):
         BayesClassifier
             A new classifier.
         """
-        changed = self._copy(learn.with_prior(self._current(), prior))
+        changed = self._copy(learn.with_prior(self._fitted(), prior))
         changed._training = self._training_rows()
         return changed
 
@@ -147,11 +147,11 @@ class Updating(FittedState):
         """A classifier that has learned the rows of both; one that has learned rows of no weight alone adds nothing."""
         if not isinstance(other, FittedState):
             return NotImplemented
-        both = learn.add(self._current(), other._current())
-        for whole in (self, other):
-            if both is whole.fitted_:
-                return copy.copy(whole)  # type: ignore[return-value]  # the other has learned nothing
-        return self._copy(both)
+        mine, theirs = self._fitted(), other._fitted()
+        both = learn.add(mine, theirs)
+        if both is theirs:
+            return copy.copy(other)  # type: ignore[return-value]  # this one has learned nothing
+        return copy.copy(self) if both is mine else self._copy(both)
 
     def __radd__(self, other: object) -> Self:
         """0 + classifier, so that sum() adds classifiers up."""
@@ -161,8 +161,9 @@ class Updating(FittedState):
         """A classifier that has not learned the rows of the other."""
         if not isinstance(other, FittedState):
             return NotImplemented
-        left = learn.subtract(self._current(), other._current())
-        return copy.copy(self) if left is self.fitted_ else self._copy(left)
+        mine = self._fitted()
+        left = learn.subtract(mine, other._fitted())
+        return copy.copy(self) if left is mine else self._copy(left)
 
     def _copy(self, fitted: Fitted) -> Self:
         """A classifier of the same kind that has learned this."""

@@ -168,7 +168,7 @@ def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledS
 
 
 def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str:
-    """What each column is: its type in the table, the family it speaks by, and why; at most so many lines."""
+    """What each column is: its type in the table, its family, and why; at most so many lines."""
     schema = fitted.schema
     types = dict(zip(schema.names or (), schema.types or (), strict=False))
     lines = [("column", "type", "family", "why")]

@@ -28,7 +28,7 @@ from deciban.cli.wording import in_options
 from deciban.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:
-    from deciban.figures import Evaluation
+    from deciban.evaluation import Evaluation
     from deciban.files.labelled_stream import LabelledStream
     from deciban.fitted import Fitted
 
@@ -112,7 +112,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         learned = {} if as_new is None else {"as_if_new": as_new.as_dict()}
         return say_json({"how": how, **found.as_dict(), **learned})
     heading(how)
-    say(found)
+    say(str(found).replace("as_dict()", "--json"))
     if as_new is not None:
         figures = f"accuracy {as_new.accuracy:.4f}, log-loss {as_new.log_loss:.4f}"
         say()

@@ -245,13 +245,15 @@ Examples:
 def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int, as_json: bool, **options: Any) -> None:
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
     from deciban.explain.steps import Steps
-    from deciban.scoring import aligned_table, as_learned
+    from deciban.files.stream import Source
+    from deciban.scoring import aligned_table, rows_of
 
     fitted = loaded(model)
     scan = opened(table, options)
     missing_columns(fitted, scan)
-    typed = as_learned(fitted, scan)
-    shown = typed.at([number - 1 for number in row]) if row else typed.head(rows + 1)
+    source = rows_of(fitted, scan)
+    assert isinstance(source, Source), "a scan is one"
+    shown = source.at([number - 1 for number in row]) if row else source.head(rows + 1)
     if shown.num_rows < len(row):
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))

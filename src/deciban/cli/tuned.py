@@ -19,7 +19,7 @@ def tuning_summary(fitted: "Fitted") -> str:
         return "plain Bayes"
     if tuning.accuracy is None or tuning.log_loss is None or not counts.class_weight.any():
         return tuning.summary
-    from deciban.figures import BY_CHANCE
+    from deciban.evaluation import BY_CHANCE
 
     shares = (counts.class_weight / counts.class_weight.sum()).tolist()
     share = max(shares)

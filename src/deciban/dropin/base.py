@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from deciban.arrays import Floats
-from deciban.counting import batches, fold
+from deciban.counting import batches, count_batches
 from deciban.counts import Counts
 from deciban.decisions.priors import log_prior
 from deciban.dropin.covariance import Within, own_normals
@@ -292,7 +292,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             )
         rows = LabelledTable(table, labels, weights)
         try:
-            counts = fold(batches(rows, schema), Counts.empty(schema)).declaring(declared)
+            counts = count_batches(batches(rows, schema), Counts.empty(schema)).declaring(declared)
         except DataError:
             self._explain_refusal(table)
             raise

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Codes, Floats
+from deciban.evaluation import Calibration
 from deciban.explain.independence import chance_of, grouped
-from deciban.figures import Calibration
 from deciban.leave_one_out import LeaveOneOut
 from deciban.model import Model
 from deciban.posterior import log_normalize

@@ -12,7 +12,7 @@ from deciban.errors import DataError, UsageError
 from deciban.files.stream import Source, Stream
 from deciban.progress import progress
 from deciban.tables.cell_formats import CellHabits
-from deciban.tables.labelled import Examples, LabelledTable, _sample_rows, find_column
+from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.table import Frame
 from deciban.tables.text_types import as_whole
@@ -63,15 +63,15 @@ class LabelledStream:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        return self.stream.ignored if isinstance(self.stream, Source) else ()
+        return self.stream.ignored
 
     @property
     def notes(self) -> Mapping[str, str]:
-        return self.stream.notes if isinstance(self.stream, Source) else {}
+        return self.stream.notes
 
     @property
     def habit(self) -> CellHabits | None:
-        return self.stream.learned_habit if isinstance(self.stream, Source) else None
+        return self.stream.learned_habit
 
     def first_classes(self) -> LabelArray | None:
         """The classes of the first rows, if they can be seen without reading many."""
@@ -83,14 +83,14 @@ class LabelledStream:
             yield self._labelled(table, first)
             first += table.num_rows
 
-    def sample(self) -> tuple[LabelledTable, Examples]:
+    def sample(self) -> tuple[LabelledTable, "Examples"]:
         with progress("looking", "rows", self.expected) as advance:
-            drawn, rows = self.stream.sample(_sample_rows(len(self.names)), advance)
+            drawn, rows = self.stream.sample(rows_to_sample(len(self.names)), advance)
         stream, table = self.stream.resolve_types(drawn)
         sample = self._labelled(table)
         return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows)
 
-    def peek(self) -> tuple[LabelledTable, Examples]:
+    def peek(self) -> tuple[LabelledTable, "Examples"]:
         if isinstance(self.stream, Source) and self.stream.has_types:
             return self._labelled(self.stream.head(1)), self
         return self.sample()
@@ -115,12 +115,14 @@ class LabelledStream:
     @property
     def unfinished_labels(self) -> tuple[str, ...]:
         """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
-        if not isinstance(self.stream, Source) or self.weight is not None:
-            return ()
-        return self.stream.unfinished(self.target)
+        return () if self.weight is not None else self.stream.unfinished(self.target)
 
     def naming(self) -> AbstractContextManager[None]:
         return self.stream.naming()
+
+
+# Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.
+Examples = LabelledTable | LabelledStream
 
 
 def _with_nul(labels: Labels) -> tuple[int, str] | None:

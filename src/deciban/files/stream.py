@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import pyarrow as pa
@@ -17,7 +18,13 @@ from deciban.tables.row_sampling import RowSampler, rows_that_fit
 
 
 class Stream(ABC):
-    """Rows that need not fit into memory."""
+    """Rows that need not fit into memory.
+
+    ignored: columns that were left out. notes: what is to be said of columns, by name.
+    """
+
+    ignored: tuple[str, ...] = ()
+    notes: Mapping[str, str] = MappingProxyType({})
 
     @property
     @abstractmethod
@@ -44,11 +51,20 @@ class Stream(ABC):
 
     @abstractmethod
     def resolve_types(self, sample: pa.Table) -> tuple["Stream", pa.Table]:
-        """The stream and rows of it, when these have said what the columns are of which nothing was known."""
+        """The stream and a sample of its rows, with types for the columns whose first rows were empty."""
 
     @abstractmethod
     def naming(self) -> AbstractContextManager[None]:
         """While it lasts, errors about rows name their source."""
+
+    @property
+    def learned_habit(self) -> CellHabits | None:
+        """How its cells are written, for a model to remember; None where they are written in the usual way."""
+        return None
+
+    def unfinished(self, column: str) -> tuple[str, ...]:
+        """Cells of a column in last lines of files that have no end."""
+        return ()
 
     def table(self) -> pa.Table:
         """All rows in memory."""
@@ -111,11 +127,6 @@ class Source(Stream):
     @abstractmethod
     def reading_as(self, types: Mapping[str, str]) -> "Source": ...
 
-    @property
-    def learned_habit(self) -> CellHabits | None:
-        """How its cells are written, for a model to remember; None where they are written in the usual way."""
-        return None
-
     def with_habit(self, habit: CellHabits) -> Self:
         """Read cells as a model has learned to, where they are read from text."""
         return self
@@ -140,10 +151,6 @@ class Source(Stream):
         if unknown := [name for name in columns if name not in known]:
             there = f"there is no column {unknown[0]!r}; there are {', '.join(self.names)}"
             raise naming_source(UsageError(f"{self.name}: {there}"))
-
-    def unfinished(self, column: str) -> tuple[str, ...]:
-        """Cells of a column in last lines of files that have no end."""
-        return ()
 
     def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
         """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""

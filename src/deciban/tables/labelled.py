@@ -1,10 +1,10 @@
-"""Rows with their labels and weights: a table in memory, or a stream of tables that is read again for every pass."""
+"""Rows in memory with their labels and weights."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,58 +22,13 @@ SAMPLE_ROWS = 1 << 14
 SAMPLE_CELLS = 1 << 24
 
 
-class Examples(Protocol):
-    """Rows with labels, to learn from or to evaluate a model on."""
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the columns without those of labels and weights."""
-        ...
-
-    @property
-    def expected(self) -> int | None:
-        """About how many rows there are, if that is known."""
-        ...
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """Columns of their source that were left out."""
-        ...
-
-    @property
-    def notes(self) -> Mapping[str, str]:
-        """Notes on columns, by name: such as which of their cells are read as missing."""
-        ...
-
-    @property
-    def habit(self) -> CellHabits | None:
-        """How cells of a file are written, where that is not the usual way."""
-        ...
-
-    def pieces(self) -> Iterator["LabelledTable"]:
-        """All rows, piece by piece."""
-        ...
-
-    def sample(self) -> tuple["LabelledTable", "Examples"]:
-        """Rows drawn by lot, or all where they are few; and all rows, the same ones if they are in memory by then."""
-        ...
-
-    def peek(self) -> tuple["LabelledTable", "Examples"]:
-        """Some rows, if possible without reading many, to learn the types of columns; and all rows, as by `sample`."""
-        ...
-
-    def whole(self) -> "LabelledTable":
-        """All rows in one piece."""
-        ...
-
-    def naming(self) -> AbstractContextManager[None]:
-        """While it lasts, errors name the source of the rows."""
-        ...
-
-
 @dataclass(frozen=True)
 class LabelledTable:
-    """A table with the labels and weights of its rows, and the number of its first one."""
+    """A table with the labels and weights of its rows, and the number of its first one.
+
+    It answers what `LabelledStream` answers of rows that are read again for every pass: `sample` for the schema and the
+    tuning, `pieces` for counting, `whole` for what needs all rows at once.
+    """
 
     table: Table
     labels: Labels
@@ -104,29 +59,36 @@ class LabelledTable:
 
     @property
     def names(self) -> tuple[str, ...] | None:
+        """The names of the columns, without those of labels and weights."""
         return self.table.names
 
     @property
     def expected(self) -> int:
+        """How many rows there are."""
         return self.table.rows
 
     @property
     def ignored(self) -> tuple[str, ...]:
+        """Columns of their source that were left out."""
         return ()
 
     @property
     def notes(self) -> Mapping[str, str]:
+        """Notes on columns, by name: such as which of their cells are read as missing."""
         return {}
 
     @property
     def habit(self) -> CellHabits | None:
+        """How cells of a file are written, where that is not the usual way."""
         return None
 
     def pieces(self) -> Iterator["LabelledTable"]:
+        """All rows, piece by piece."""
         yield self
 
     def sample(self) -> tuple["LabelledTable", "LabelledTable"]:
-        most = _sample_rows(self.table.width)
+        """A sample of the rows, or all where they are few; and all rows."""
+        most = rows_to_sample(self.table.width)
         if isinstance(self.table, Frame):
             most = rows_that_fit(most, self.table.text_bytes / max(self.table.rows, 1))
         if self.table.rows <= most:
@@ -135,16 +97,19 @@ class LabelledTable:
         return self.take(rows), self
 
     def peek(self) -> tuple["LabelledTable", "LabelledTable"]:
+        """Some rows that show the types of columns; and all rows."""
         return self, self
 
     def whole(self) -> "LabelledTable":
+        """All rows in one piece."""
         return self
 
     def naming(self) -> AbstractContextManager[None]:
+        """While it lasts, errors name the source of the rows."""
         return nullcontext()
 
 
-def _sample_rows(width: int) -> int:
+def rows_to_sample(width: int) -> int:
     """The most rows of a sample of so many columns."""
     return max(1_000, min(SAMPLE_ROWS, SAMPLE_CELLS // max(width, 1)))
 

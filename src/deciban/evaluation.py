@@ -188,8 +188,8 @@ class Evaluation:
         losses = float(weights @ -np.log(chance)) + unknown * LARGEST_LOSS
         cost = constant = None
         if loss is not None:
+            constant = loss.matrix @ confusion.sum(axis=1)  # refuses costs that differ from row to row
             cost = float(weights @ incurred(least_risk_decisions(posterior, loss), labels))
-            constant = loss.matrix @ confusion.sum(axis=1)
         calibration, ranking = Calibration.of(posterior, labels, weights), Ranking(posterior, labels, weights)
         return cls(classes, confusion, losses, calibration, ranking, cost, constant, unknown)
 
@@ -343,7 +343,7 @@ class Evaluation:
             (class_name(truth), class_name(said), amount(weight)) for truth, said, weight in found[:MOST_CONFUSIONS]
         ]
         rest = len(found) - MOST_CONFUSIONS
-        more = f"\n… ({counted(rest, 'rarer confusion')}: --json)" if rest > 0 else ""
+        more = f"\n… ({counted(rest, 'rarer confusion')}: as_dict())" if rest > 0 else ""
         return [f"the most frequent confusions\n{aligned(lines, right=[2])}{more}"]
 
     def _classes_table(self) -> str:
@@ -356,7 +356,7 @@ class Evaluation:
             figures = ["" if one[name] is None else f"{one[name]:.4f}" for name in columns]
             lines.append([class_name(one["class"]), amount(one["rows"]), *figures])
         rest = len(found) - len(most)
-        more = f"\n… ({counted(rest, 'class')} with fewer rows: --json)" if rest else ""
+        more = f"\n… ({counted(rest, 'class')} with fewer rows: as_dict())" if rest else ""
         return aligned(lines, right=range(1, len(columns) + 2)) + more
 
 
