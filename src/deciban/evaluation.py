@@ -13,13 +13,24 @@ from deciban.ranking import Ranking
 from deciban.tables.labels import LabelArray
 from deciban.text_tables import aligned, amount, class_name, counted, whole
 
-# Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others.
+# Log-losses are cut off where scikit-learn's are, so that one impossible row does not drown all others: what is lost by
+# the claim that what is true is impossible.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-
+LARGEST_LOSS = -float(np.log(LEAST_PROBABILITY))
 
 # By this much the log likelihood of rows gets higher by chance in one of twenty cases, where one number is fitted that
-# says nothing: half of 3.84, the quantile of chi² with one degree of freedom.
+# is no evidence: half of 3.84, the quantile of chi² with one degree of freedom.
 BY_CHANCE = 1.92
+
+# How figures are printed: what they are called, and how many classes and confusions are shown.
+NAMES = {"log_loss": "log-loss", "auc": "AUC", "f1": "F1", "calibration_error": "calibration error",
+         "mean_cost": "mean cost"}  # fmt: skip
+MOST_ACROSS = 12
+MOST_CONFUSIONS = 12
+MOST_CLASSES_LISTED = 40
+
+LEFT_OUT_OF_SHARES = ("each row is left out of the shares of the classes too, by which another class than its own is a "
+                      "little more probable: where columns tell nothing, accuracy and AUC fall towards 0")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,28 +91,6 @@ class Calibration:
         for claimed, right, weight in zip(self.claimed, self.right, self.weight, strict=True):
             lines.append((f"{claimed:.3f}", f"{right:.3f}", amount(weight)))
         return f"{aligned(lines, right=range(3))}\nexpected calibration error {self.error:.4f}"
-
-
-# What is lost by the claim that what is true is impossible.
-LARGEST_LOSS = -float(np.log(LEAST_PROBABILITY))
-
-
-# What people call the figures, and how many classes and confusions they are shown.
-NAMES = {"log_loss": "log-loss", "auc": "AUC", "f1": "F1", "calibration_error": "calibration error",
-         "mean_cost": "mean cost"}  # fmt: skip
-
-
-LEFT_OUT_OF_SHARES = ("each row is left out of the shares of the classes too, by which another class than its own is a "
-                      "little more probable: where columns tell nothing, accuracy and AUC fall towards 0")  # fmt: skip
-
-
-MOST_ACROSS = 12
-
-
-MOST_CONFUSIONS = 12
-
-
-MOST_CLASSES_LISTED = 40
 
 
 @dataclass(frozen=True)

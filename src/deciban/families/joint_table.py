@@ -96,7 +96,7 @@ class JointTable(BlockFamily):
 
     def read(self, batch: Readable, columns: Sequence[int]) -> list[pa.Array]:
         if self.cuts is not None and len(self.cuts) != len(columns):
-            raise UsageError(f"JointTable(cuts=…) speaks of {len(self.cuts)} columns, its block has {len(columns)}")
+            raise UsageError(f"JointTable(cuts=…) has cuts of {len(self.cuts)} columns, its block has {len(columns)}")
         return [self._member(batch, column, k) for k, column in enumerate(columns)]
 
     def _member(self, batch: Readable, column: int, k: int) -> pa.Array:
