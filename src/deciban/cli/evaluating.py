@@ -121,7 +121,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
 
 
 def _judged(fitted: "Fitted", rows: "LabelledStream", loss: Any) -> tuple[str, "Evaluation", "Evaluation | None"]:
-    """How rows were evaluated and what was found; if the model has learned them, also what that would be as new rows."""
+    """How rows were evaluated, and the figures; if the model has learned them, also those as if they were new rows."""
     from deciban.cli.scoring import unknown_cells
     from deciban.errors import DataError
     from deciban.evaluate import evaluate_and_recognise, evaluate_left_out
