@@ -32,7 +32,7 @@ def test_score_joint_normal() -> None:
     out = np.zeros((N, 2, K))
     room = (np.zeros((M, 40)), np.zeros((M, 32)), np.empty(32))
     normals = kernels.WhitenedNormals(centre, whiten, reach, group, mean, offset)
-    kernels.score_joint_normal(x, normals, 0.5, 1, *room, out)
+    kernels.score_joint_normal(x, *normals, 0.5, 1, *room, out)
     white = np.einsum("nk,clk->ncl", x - centre, whiten[group])
     np.testing.assert_allclose(out[:, 1], 0.5 * (offset - ((white - mean) ** 2).sum(axis=2)), rtol=1e-12)
     assert not out[:, 0].any()

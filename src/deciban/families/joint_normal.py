@@ -232,4 +232,4 @@ class Whitened:
             return
         normals = kernels.WhitenedNormals(self.centre, self.whiten, self.reach, self.group, self.mean, self.offset)
         columns, white = np.zeros((self.columns.size, TILE_PITCH)), np.zeros((self.reach.size, TILE_ROWS))
-        kernels.score_joint_normal(cells, normals, weight, slot, columns, white, np.empty(TILE_ROWS), out)
+        kernels.score_joint_normal(cells, *normals, weight, slot, columns, white, np.empty(TILE_ROWS), out)

@@ -89,7 +89,12 @@ class WhitenedNormals(NamedTuple):
 @compiled
 def score_joint_normal(
     x: Array,
-    normals: WhitenedNormals,
+    centre: Array,
+    whiten: Array,
+    reach: Array,
+    group: Array,
+    mean: Array,
+    offset: Array,
     weight: float,
     slot: int,
     columns: Array,
@@ -97,35 +102,36 @@ def score_joint_normal(
     distance: Array,
     out: Array,
 ) -> None:
-    """Add weight * (offset - |whiten (x - centre) - mean|**2).
+    """Add weight * (offset - |whiten (x - centre) - mean|**2), for what `WhitenedNormals` holds.
+
+    They are passed one by one: numba needs ten microseconds to look at a NamedTuple, as long as to score a row.
 
     By tiles of rows: every innermost loop runs over the rows of a tile, for which there is room in `columns`
     [column, row], `white` [coordinate, row] and `distance`.
     """
-    reach, group = normals.reach, normals.group
     for start in range(0, x.shape[0], distance.size):
         rows = x.shape[0] - start if x.shape[0] - start < distance.size else distance.size
         for i in range(rows):
             for k in range(x.shape[1]):
-                columns[k, i] = x[start + i, k] - normals.centre[k]
+                columns[k, i] = x[start + i, k] - centre[k]
         last = -1
         for c in range(group.size):
             g = group[c]
             if g != last:
                 for m in range(reach.size):
-                    _combine_columns(columns, normals.whiten, g, m, reach[m], rows, white)
+                    _combine_columns(columns, whiten, g, m, reach[m], rows, white)
                 last = g
             for i in range(rows):
                 distance[i] = 0.0
             for m in range(reach.size):
-                here = normals.mean[c, m]
+                here = mean[c, m]
                 for i in range(rows):
                     z = white[m, i] - here
                     distance[i] += z * z
             for i in range(rows):
                 # coordinates that overflowed in both directions are as far as any
                 far = distance[i] if distance[i] == distance[i] else np.inf
-                out[start + i, slot, c] += weight * (normals.offset[c] - far)
+                out[start + i, slot, c] += weight * (offset[c] - far)
 
 
 class JointNormals(NamedTuple):
