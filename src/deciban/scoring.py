@@ -74,7 +74,7 @@ def score_rows(
         aligned = model.schema.table_as_learned(table, first_row)
         return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
 
-    source = rows_of(fitted, X)
+    source = opened_rows(fitted, X)
     if not isinstance(source, Stream):
         return score(source, 0)
     return np.concatenate(list(_each_piece(fitted, source, score)))
@@ -111,7 +111,7 @@ def aligned_table(fitted: Fitted, X: Any) -> Table:
     return fitted.model.schema.table_as_learned(table_of(fitted, X))
 
 
-def rows_of(fitted: Fitted, X: Any) -> Table | Stream:
+def opened_rows(fitted: Fitted, X: Any) -> Table | Stream:
     """Rows, wherever they are, whose cells are read as the model has learned to."""
     return open_rows(X, fitted.column_types(), fitted.origin.habit)
 
@@ -147,7 +147,7 @@ def predict_batches(
 
 def predict_to(fitted: Fitted, path: Any, X: Any, *, probabilities: bool = False) -> int:
     """Write the tables of `predict_batches` to a .csv, .jsonl or .parquet file; the number of rows."""
-    source = rows_of(fitted, X)
+    source = opened_rows(fitted, X)
     if isinstance(source, Source):
         refuse_inputs(path, source.inputs)
     rows = 0
@@ -237,7 +237,7 @@ def _each_piece(
 
     others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
     """
-    types, source = fitted.column_types(), rows_of(fitted, X)
+    types, source = fitted.column_types(), opened_rows(fitted, X)
     if others_as_text and isinstance(source, Source):
         source = source.as_text([name for name in source.names if name not in types])
     if not isinstance(source, Stream):

@@ -91,9 +91,9 @@ class FittedState:
         """What was learned, with the parameters as they are now, which may have been set since."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
-        fitted, settings = self.fitted_, self._settings()
-        if any(getattr(fitted.settings, name) is not getattr(settings, name) for name in SETTINGS):
-            fitted = self.fitted_ = fitted.with_settings(settings)
+        fitted = self.fitted_
+        if any(getattr(fitted.settings, name) is not getattr(self, name) for name in SETTINGS):
+            fitted = self.fitted_ = fitted.with_settings(self._settings())
         return fitted
 
     def _become(self, fitted: Fitted, training: tuple[Any, Any, Any] | None = None) -> Self:

@@ -246,12 +246,12 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
     from deciban.explain.steps import Steps
     from deciban.files.stream import Source
-    from deciban.scoring import aligned_table, rows_of
+    from deciban.scoring import aligned_table, opened_rows
 
     fitted = loaded(model)
     scan = opened(table, options)
     missing_columns(fitted, scan)
-    source = rows_of(fitted, scan)
+    source = opened_rows(fitted, scan)
     assert isinstance(source, Source), "a scan is one"
     shown = source.at([number - 1 for number in row]) if row else source.head(rows + 1)
     if shown.num_rows < len(row):
