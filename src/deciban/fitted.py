@@ -34,8 +34,8 @@ class Settings:
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
         check_prior(self.prior)
-        if self.tune not in ("auto", None):
-            raise UsageError(f"tune={self.tune!r}: choose 'auto', or None for plain Bayes")
+        if self.tune not in ("auto", "weights", None):
+            raise UsageError(f"tune={self.tune!r}: choose 'auto', 'weights', or None for plain Bayes")
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
 

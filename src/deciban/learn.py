@@ -31,6 +31,8 @@ from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, LabelArray, Labe
 from deciban.tables.table import Table
 from deciban.text_tables import listed
 from deciban.tune.propose import propose, relearn_weights, reweigh
+from deciban.tune.correct import correct, rows_to_correct
+from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning
 
 # What labels in a file look like, if they are not dates: these are taken as they are written.
@@ -94,6 +96,8 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
     refuse_nothing_learned(counts, partial)
     _warn_of_labels(examples, counts, stacklevel=5)
     tuning = None if proposal is None else reweigh(proposal, counts)
+    if tuning is not None and settings.tune == "auto":
+        tuning = _corrected(tuning, counts, everything if isinstance(everything, LabelledTable) else sample, settings)
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(notes))
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
     return Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
@@ -141,11 +145,27 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
-    rows, _ = open_examples(fitted, X, y, sample_weight).sample()
+    rows, everything = open_examples(fitted, X, y, sample_weight).sample()
+    examples_in_memory = everything if isinstance(everything, LabelledTable) else rows
     labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
     tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
     table = fitted.counts.schema.table_as_learned(rows.table)
-    return replace(fitted, tuning=relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned))
+    tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
+    if fitted.settings.tune == "auto":
+        tuning = _corrected(tuning, fitted.counts, examples_in_memory, fitted.settings, learned)
+    return replace(fitted, tuning=tuning)
+
+
+def _corrected(
+    tuning: Tuning, counts: Counts, examples: LabelledTable, settings: Settings, learned: bool = True
+) -> Tuning:
+    """The tuning with corrections learned from these rows, as many of them as time allows."""
+    labels = examples.labels
+    codes = Labels(labels.classes, labels.codes).places_among(counts.classes)
+    most = rows_to_correct(counts.schema.width, counts.classes.size)
+    table = counts.schema.table_as_learned(examples.table, examples.first_row)
+    rows = Rows.of(table, codes, examples.weights, counts.classes.size, most).among(counts.classes, counts)
+    return correct(tuning, counts, replace(rows, threads=settings.threads), learned)
 
 
 def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:

@@ -14,6 +14,7 @@ from deciban.decisions.priors import log_prior
 from deciban.errors import DataError, UsageError
 from deciban.evaluation import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.families.protocols import LeftOut
+from deciban.folds_by_content import left_out_corrections
 from deciban.model import Evidence, Model
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.posterior import log_normalize
@@ -184,7 +185,11 @@ def leave_one_out(
     if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
         raise DataError(NOT_LEARNED)
     priors = _priors_left_out(prior, counts, rows)
-    blocks = len(model.schema.block_names)
+    names, block_weights, corrected = model.schema.block_names, model.weights, None
+    if model.corrections is not None:
+        corrected = left_out_corrections(model.corrections, table, labels, weights, model.classes.size)
+        names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
+    blocks = len(names)
     keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
     most = max(1, BATCH_EVIDENCE // max(1, blocks * model.classes.size))
 
@@ -192,7 +197,10 @@ def leave_one_out(
         here = slice(*span)
         with np.errstate(all="ignore"):  # of rows that were never learned
             values = model.left_out_evidence_of(counts, table.slice(*span), rows[here], span[0])
-        evidence = Evidence(model.schema.block_names, model.classes, values, model.weights, model.bias, priors[here])
+            values = model.capped_evidence(values)
+        if corrected is not None:
+            values = np.concatenate([values, corrected[here, None]], axis=1)
+        evidence = Evidence(names, model.classes, values, block_weights, model.bias, priors[here])
         joint = evidence.log_joint
         if np.isnan(joint).any():
             raise DataError(NOT_LEARNED)
@@ -210,7 +218,7 @@ def leave_one_out(
     kept = None
     if keep:
         values = np.concatenate([part[2] for part in parts])
-        kept = Evidence(model.schema.block_names, model.classes, values, model.weights, model.bias, priors)
+        kept = Evidence(names, model.classes, values, block_weights, model.bias, priors)
     return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Flags, Floats, Integers
+from deciban.corrections import Corrections
 from deciban.counts import Counts, Guard
 from deciban.errors import BadCell
 from deciban.families import Likelihood
@@ -21,8 +22,8 @@ from deciban.tables.table import Table
 class Model:
     """A prior and a likelihood for each column group, with a weight for each block and a bias for each class.
 
-    log joint = log prior + bias + sum over blocks of weight * evidence. Plain Bayes has weights of 1 and biases of 0.
-    `BayesClassifier.model_` has the model of a fitted classifier, whose methods take tables in any form.
+    log joint = log prior + bias + sum over blocks of weight * evidence + corrections. Plain Bayes has weights of 1,
+    biases of 0 and no corrections. `BayesClassifier.model_` has the model of a fitted classifier, whose methods take tables in any form.
 
     Parameters
     ----------
@@ -38,6 +39,10 @@ class Model:
         The evidence weight of each block.
     likelihoods : tuple
         The likelihood of each column group, in the order of `schema.groups`.
+    corrections : Corrections, default=None
+        What is added to the sum of the evidence. None: nothing.
+    cap : float, default=inf
+        No block but texts is worth more than this, in nats and after its weight, for or against any class.
 
     See Also
     --------
@@ -62,6 +67,8 @@ class Model:
     bias: Floats
     weights: Floats
     likelihoods: tuple[Likelihood, ...]
+    corrections: Corrections | None = None
+    cap: float = np.inf
 
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
         """log P(row, class), unnormalised.
@@ -81,8 +88,39 @@ class Model:
         """
         out = np.empty((table.rows, 1, self.classes.size))
         out[:] = self._start
-        self._score(table, first_row, self._part_weights, self.schema.shared_slots, full, out)
+        if self.cap == np.inf:
+            self._score(table, first_row, self._part_weights, self.schema.shared_slots, full, out)
+        else:
+            apart = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
+            self._score(table, first_row, self._part_weights, self.schema.block_slots, full, apart)
+            apart = self.capped(apart, self.cap)
+            for b in range(apart.shape[1]):  # in a fixed order, so that a row alone has the same bits
+                out[:, 0] += apart[:, b]
+        if self.corrections is not None:
+            self.corrections.add_to(self.corrections.read(table), out[:, 0])
         return out[:, 0]
+
+    def capped(self, weighted: Floats, cap: float) -> Floats:
+        """The weighted evidence, row by block by class, none of which is further below the best class than `cap`.
+
+        Texts are left as they are: they are many words.
+        """
+        if cap == np.inf:
+            return weighted
+        lowest = weighted.max(axis=2, keepdims=True) - np.where(self._text_blocks, np.inf, cap)[None, :, None]
+        return np.maximum(weighted, lowest)
+
+    @cached_property
+    def _text_blocks(self) -> Flags:
+        found = np.zeros(len(self.schema.block_names), dtype=np.bool_)
+        for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
+            found[slot] = group.family.holds_texts
+        return found
+
+    @property
+    def score_blocks(self) -> int:
+        """The numbers of evidence that are held for each row and class while it is scored."""
+        return 1 if self.cap == np.inf else max(len(self.schema.block_names), 1)
 
     @cached_property
     def _start(self) -> Floats:
@@ -109,7 +147,27 @@ class Model:
         out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
         ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
         self._score(table, first_row, ones, self.schema.block_slots, True, out)
-        return Evidence(self.schema.block_names, self.classes, out, self.weights, self.bias, self.log_prior)
+        values = self.capped_evidence(out)
+        if self.corrections is None:
+            return Evidence(self.schema.block_names, self.classes, values, self.weights, self.bias, self.log_prior)
+        shares = self.corrections.shares(self.corrections.read(table))
+        names = tuple(f"correction of {self.schema.column_name(one.column)}" for one in self.corrections.columns)
+        return Evidence(
+            (*self.schema.block_names, *names),
+            self.classes,
+            np.concatenate([values, shares], axis=1),
+            np.concatenate([self.weights, np.ones(len(names))]),
+            self.bias,
+            self.log_prior,
+        )
+
+    def capped_evidence(self, values: Floats) -> Floats:
+        """The evidence, row by block by class, that is within the cap after its weight."""
+        if self.cap == np.inf:
+            return values
+        weights = np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]
+        limited = self.capped(weights * values, self.cap)
+        return np.where(limited == weights * values, values, limited / weights)
 
     def left_out_evidence_of(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
         """The leave-one-out evidence of rows that were counted: of each row as if it had not been counted.
@@ -202,7 +260,8 @@ class Evidence:
     Parameters
     ----------
     blocks : tuple of str
-        The names of the blocks: of a column, or of the columns of a joint block, as "a+b".
+        The names of the blocks: of a column, or of the columns of a joint block, as "a+b"; then, where the model is
+        corrected, "correction of a" of each column.
     classes : ndarray of shape (n_classes,)
         The labels of the classes.
     values : ndarray of shape (n_rows, n_blocks, n_classes)

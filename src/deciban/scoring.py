@@ -48,7 +48,8 @@ def score_table(
     full: the log joint includes the terms that are the same for every class. first_row: the number that errors give the
     first row.
     """
-    most = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // model.classes.size))
+    scores = model.classes.size * model.score_blocks
+    most = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // scores))
     if table.rows <= most:
         return finish(model.log_joint(table, first_row, full), model.log_prior)
     nothing = finish(np.empty((0, model.classes.size)), model.log_prior)

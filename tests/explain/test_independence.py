@@ -11,7 +11,7 @@ from scipy import stats
 from deciban.explain.diagnose import LEVELS_COMPARED, dependences_of
 from deciban.explain.independence import chance_of, grouped
 from deciban.files.open import open_table
-from deciban.tune.blocks import few_levels
+from deciban.tune.binning import few_levels
 from deciban.tune.rows import Rows
 from tests import textbook
 

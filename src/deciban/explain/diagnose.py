@@ -17,7 +17,7 @@ from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.text_tables import aligned, counted
-from deciban.tune.blocks import few_levels
+from deciban.tune.binning import few_levels
 from deciban.tune.rows import Rows
 
 BITS = 1.0 / np.log(2.0)

@@ -49,7 +49,12 @@ class Steps:
 
     @cached_property
     def _blocks(self) -> tuple["Block", ...]:
-        return tuple(Block.of(self.model, b) for b in range(len(self.evidence.blocks)))
+        return tuple(Block.of(self.model, b) for b in range(len(self.model.schema.block_names)))
+
+    @property
+    def _corrections(self) -> Floats:
+        """What each column has of the corrections, row by column by class."""
+        return self.evidence.values[:, len(self._blocks) :]
 
     @cached_property
     def _log_posterior(self) -> Floats:
@@ -142,6 +147,7 @@ class Steps:
             "prior": by_class(np.exp(evidence.log_prior)),
             "blocks": blocks,
             "log_bias": by_class(evidence.bias),
+            "log_correction": by_class(self._corrections[row].sum(axis=0)),
             "log_joint": by_class(self._log_joint[row]),
             "posterior": by_class(np.exp(self._log_posterior[row])),
         }
@@ -158,8 +164,9 @@ class Steps:
     def reasons(self, row: int) -> dict[str, Any]:
         """What is predicted, the posterior of each class, and the evidence against the next best: terms of a sum.
 
-        evidence: the prior, the bias where there is one, and each block with its columns, their values in this row and
-        its weight; what each says is in decibans, the most telling first. words: what the texts say, word by word.
+        evidence: the prior, the bias where there is one, each block with its columns, their values in this row and
+        its weight, and the correction of each column; what each says is in decibans, the most telling first. words:
+        what the texts say, word by word.
         """
         evidence = self.evidence
         posterior, order = self._log_posterior[row], self._order(row)
@@ -198,7 +205,19 @@ class Steps:
             each = DECIBANS * (self._weighted[row, :, best] - self._weighted[row, :, other])
         for b, (block, label) in enumerate(zip(self._blocks, self._labels(row), strict=True)):
             terms.append(({**block.as_dict(cells), "weight": float(evidence.weights[b])}, label, float(each[b])))
+        for b in range(len(self._blocks), len(evidence.blocks)):
+            what, label = self._correction(b, cells)
+            terms.append((what, label, float(each[b])))
         return sorted(terms, key=lambda term: 0.0 if math.isnan(term[2]) else -abs(term[2]))
+
+    def _correction(self, b: int, cells: list[Any]) -> tuple[dict[str, Any], str]:
+        """The correction of a column, for programs and as people write it."""
+        corrections = self.model.corrections
+        assert corrections is not None, "there is a correction"
+        column = corrections.columns[b - len(self._blocks)].column
+        name, value = self.model.schema.column_name(column), cells[column]
+        what = {"block": self.evidence.blocks[b], "columns": [name], "values": [_plain(value)], "weight": 1.0}
+        return what, f"correction of {name} = {_written(value)}"
 
     def _labels(self, row: int) -> list[str]:
         """Each block of a row as people write it, no two alike: with the family where need be."""
@@ -323,6 +342,8 @@ def _product(steps: dict[str, Any], names: Sequence[str]) -> list[tuple[str, ...
     lines: list[tuple[str, ...]] = []
     if any(steps["log_bias"].values()):
         lines.append(("bias", *(f"× {_number(steps['log_bias'][name])}" for name in names)))
+    if any(steps["log_correction"].values()):
+        lines.append(("corrections", *(f"× {_number(steps['log_correction'][name])}" for name in names)))
     lines.append(("joint", *(_number(steps["log_joint"][name]) for name in names)))
     return [*lines, ("posterior", *(digits(steps["posterior"][name]) for name in names))]
 

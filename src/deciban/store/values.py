@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from deciban.corrections import CorrectedColumn, Corrections
 from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
@@ -74,6 +75,7 @@ RECORDS: dict[str, type[Any]] = {
         *SPREADS,
         *(Column, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, MeantAs, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
+        *(CorrectedColumn, Corrections),
     )
 }
 

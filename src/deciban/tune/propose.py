@@ -16,22 +16,16 @@ from deciban.schema.schema import ColumnGroup, Schema
 from deciban.tables.labels import LabelArray, Labels
 from deciban.tables.table import Table
 from deciban.text_tables import counted
-from deciban.tune.blocks import MOST_PAIRS, choose_joint_gaussians, choose_pairs
+from deciban.tune.blocks import choose_joint_gaussians
 from deciban.tune.families import choose_families
 from deciban.tune.rows import FEWEST_ROWS, Rows
 from deciban.tune.texts import choose_texts
 from deciban.tune.tuning import Tuning
-from deciban.tune.weights import learn_weights, left_out_figures
+from deciban.tune.weights import MOST_BLOCKS_WEIGHED, learn_weights, left_out_figures
 
 # No more rows than this are tuned on, and no more numbers of evidence.
 MOST_ROWS_TUNED = 6_000
-
-
 MOST_EVIDENCE_TUNED = 1 << 23
-
-
-# With more blocks than this all of them share one weight.
-MOST_BLOCKS_WEIGHED = 500
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,6 @@ def choose(rows: Rows, base: Schema) -> Tuning:
     scored += texts
     choices += more
     scored += choose_joint_gaussians(rows, base)
-    scored += choose_pairs(rows, base, scored, {choice.column: choice.loss for choice in choices})
     schema = replace(base, groups=tuple(group.group for group in scored))
     tuning = Tuning(schema, np.ones(0), np.zeros(0), rows.labels.size, choices=choices)
     evidence = np.empty((rows.labels.size, len(schema.block_names), rows.classes))
@@ -137,7 +130,7 @@ def choose(rows: Rows, base: Schema) -> Tuning:
 
 def most_rows(schema: Schema, classes: int) -> int:
     """How many rows are tuned on."""
-    blocks = min(len(schema.block_names), MOST_BLOCKS_WEIGHED) + MOST_PAIRS
+    blocks = min(len(schema.block_names), MOST_BLOCKS_WEIGHED)
     return max(min(MOST_ROWS_TUNED, MOST_EVIDENCE_TUNED // max(1, blocks * classes)), FEWEST_ROWS)
 
 

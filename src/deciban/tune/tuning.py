@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats, Integers
+from deciban.corrections import Corrections
 from deciban.counts import Counts, column_places
 from deciban.families import Family
 from deciban.model import Model, estimate
@@ -55,6 +56,8 @@ class Tuning:
     `stale`: the counts have changed since.
     `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
     same rows, so they flatter a little. None where nothing was tuned, or the counts have changed since.
+    `corrections`: what is added to the sum of the evidence; None where nothing is. `cap`: no block but texts is worth
+    more than this, in nats, for or against any class.
     """
 
     schema: Schema
@@ -66,6 +69,8 @@ class Tuning:
     stale: bool = False
     accuracy: float | None = field(default=None, metadata=ADDED_LATER)
     log_loss: float | None = field(default=None, metadata=ADDED_LATER)
+    corrections: Corrections | None = field(default=None, metadata=ADDED_LATER)
+    cap: float = field(default=np.inf, metadata=ADDED_LATER)
 
     @property
     def weight_groups(self) -> Integers:
@@ -99,7 +104,9 @@ class Tuning:
 
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """The model that these counts support."""
-        return estimate(counts.for_schema(self.schema), log_prior, weights=self.weights, bias=self.bias)
+        scored = counts.for_schema(self.schema)
+        model = estimate(scored, log_prior, weights=self.weights, bias=self.bias)
+        return replace(model, cap=self.cap, corrections=self.corrections)
 
     def after(self, counts: Counts, classes: Any) -> "Tuning":
         """The same, marked stale, for counts that have changed; `classes` are those of the bias.
@@ -133,7 +140,12 @@ class Tuning:
         bias = np.zeros(counts.classes.size)
         known = np.isin(counts.classes, classes)
         bias[known] = self.bias[np.isin(classes, counts.classes)]
-        return replace(self, schema=schema, weights=weights, bias=bias, stale=True, accuracy=None, log_loss=None)
+        moved = replace(self, schema=schema, weights=weights, bias=bias, stale=True, accuracy=None, log_loss=None)
+        if self.corrections is None:
+            return moved
+        positions = np.array([_place(label, counts.classes) for label in classes.tolist()])
+        corrections = self.corrections.for_columns(place).for_classes(positions, counts.classes.size)
+        return replace(moved, corrections=corrections)
 
     @property
     def summary(self) -> str:
@@ -154,3 +166,9 @@ class Tuning:
         """The weight of each block, for people."""
         weights = zip(self.schema.block_names, self.weights, strict=True)
         return aligned((name, f"{weight:.3f}") for name, weight in weights)
+
+
+def _place(label: Any, classes: Any) -> int:
+    """The place of a label among classes; -1 where it is none of them."""
+    found = np.flatnonzero(classes == label)
+    return int(found[0]) if found.size else -1

@@ -10,6 +10,9 @@ from deciban.arrays import Floats, Integers
 from deciban.posterior import log_normalize
 from deciban.tune.rows import Rows
 
+# With more blocks than this all of them share one weight.
+MOST_BLOCKS_WEIGHED = 500
+
 # Newton steps from where L-BFGS stops to the optimum, unless they take too many multiplications.
 POLISHING_STEPS = 3
 MOST_POLISHING = 2e8
@@ -52,6 +55,12 @@ def left_out_figures(
     own = class_weight[rows.labels]
     with np.errstate(divide="ignore"):
         joint[every, rows.labels] += np.log(np.maximum(own - removed, 0.0) / own)  # the prior of the other rows
+    return figures_of(joint, rows)
+
+
+def figures_of(joint: Floats, rows: Rows) -> tuple[float, float]:
+    """The accuracy and the log-loss of rows with these log joints."""
+    every = np.arange(rows.labels.size)
     posterior, _ = log_normalize(joint, rows.log_prior)
     right = joint.argmax(axis=1) == rows.labels
     losses = -np.log(np.maximum(posterior[every, rows.labels], np.finfo(np.float64).eps))

@@ -1,0 +1,190 @@
+"""Corrections of the evidence: small tables of cells, each with a value for every class, that were learned on rows left out.
+
+A table asks up to six yes-or-no questions of a row (is this column above that cut?), which lead to one of its cells. What
+its cells add to the log joint can be told column by column, exactly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deciban import kernels
+from deciban.arrays import Floats, Integers, scatter_to
+from deciban.statistics.levels import encode
+from deciban.tables.readable import Readable
+
+# The bin of a missing cell, and of a category that is none of the levels.
+MISSING_BIN, OTHER_BIN = 0, 1
+
+# Rows that are added to each cell of a table when its values are averaged, so that none is empty.
+ROWS_OF_NO_CELL = 1e-6
+
+Bins = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CorrectedColumn:
+    """A column in bins: bin 0 is a missing cell.
+
+    cuts: of numbers, rising; a number has the bin 1 + how many of them do not lie above it. levels: of categories; a
+    category has the bin 2 + its place among them, or 1 if it is none of them.
+    """
+
+    column: int
+    cuts: Floats | None = None
+    levels: pa.Array | None = None
+
+    @property
+    def bins(self) -> int:
+        """How many bins there are."""
+        return 2 + (len(self.levels) if self.cuts is None else self.cuts.size)
+
+    def read(self, table: Readable) -> Bins:
+        """The bin of each cell."""
+        if self.cuts is not None:
+            numbers = np.asarray(table.numbers([self.column])[:, 0], dtype=np.float64)
+            places = 1 + np.searchsorted(self.cuts, numbers, side="right")
+            return np.where(np.isnan(numbers), MISSING_BIN, places).astype(np.uint8)
+        cells = table.values([self.column])
+        array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
+        codes = encode(array, self.levels, self.column)
+        return np.where(codes == -1, MISSING_BIN, np.maximum(2 + codes, OTHER_BIN)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What is added to the log joint of each class, by tables of cells.
+
+    columns: those that tables ask of, in bins. tests: (column, last bin below the cut) of each table, -1 where it has
+    no more. values: table by cell by class; their mean over the rows they were learned from is 0. rows: the weight of
+    these rows, table by cell. fold: of each table, the part of the rows that it was learned without. folds: how many
+    such parts there are.
+    """
+
+    columns: tuple[CorrectedColumn, ...]
+    tests: Integers
+    values: Floats
+    rows: Floats
+    fold: Integers
+    folds: int
+
+    def read(self, table: Readable) -> Bins:
+        """The bin of each cell of a table, column by row."""
+        return bins_of(self.columns, table)
+
+    def add_to(self, bins: Bins, out: Floats) -> None:
+        """Add the corrections of each row to out[row, class]."""
+        kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
+
+    def add_left_out(self, bins: Bins, amounts: Floats, out: Floats) -> None:
+        """Add to out[row, class] the corrections by tables that were learned without a row.
+
+        amounts: how much of each row is in each fold, row by fold.
+        """
+        total = amounts.sum(axis=1)
+        for fold in range(self.folds):
+            here = np.flatnonzero(amounts[:, fold])
+            part = np.zeros((here.size, out.shape[1]))
+            replace(self, **self._of_fold(fold)).add_to(np.ascontiguousarray(bins[:, here]), part)
+            out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
+
+    def _of_fold(self, fold: int) -> dict[str, Any]:
+        here = self.fold == fold
+        return {"tests": self.tests[here], "values": self.values[here], "rows": self.rows[here], "fold": self.fold[here]}
+
+    def shares(self, bins: Bins) -> Floats:
+        """What each column has of the correction of each row, row by column by class: they add up to it."""
+        out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
+        room = np.empty(bins.shape[1], dtype=np.int64)
+        kernels.add_correction_shares(bins, self.tests, self._cell_shares, room, out)
+        return out
+
+    @cached_property
+    def _cell_shares(self) -> Floats:
+        """What each test has of the value of each cell, table by cell by test by class."""
+        return cell_shares(self.tests, self.values, self.rows)
+
+    def for_classes(self, positions: Integers, size: int) -> "Corrections":
+        """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
+        return replace(self, values=scatter_to(self.values, positions, size, axis=2))
+
+    def for_columns(self, positions: Sequence[int]) -> "Corrections":
+        """The same where the columns of the table have moved to these positions."""
+        return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
+
+    def scaled_for(self, scale: float) -> Floats:
+        """The values times a scale."""
+        return scale * self.values
+
+    @property
+    def sizes(self) -> Floats:
+        """How much the tables that ask of each column move the log joint: the mean size of its shares, by column.
+
+        Over the rows that they were learned from, each table by itself.
+        """
+        share = np.abs(self._cell_shares - self._cell_shares.mean(axis=3, keepdims=True)).mean(axis=3)
+        weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
+        each = np.einsum("tc,tcl->tl", weight, share)
+        asked = self.tests[:, :, 0]
+        return np.bincount(asked[asked >= 0], each[asked >= 0], len(self.columns))
+
+
+def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
+    """The bin of each cell, column by row."""
+    return np.stack([column.read(table) for column in columns])
+
+
+def cell_shares(tests: Integers, values: Floats, rows: Floats) -> Floats:
+    """The Shapley value of each column in each cell of each table, at the first test that asks of the column.
+
+    The value of some columns is the mean of the table over the rows that agree with the cell in these columns.
+    """
+    tables, depth, _ = tests.shape
+    shares = np.zeros((tables, values.shape[1], depth, values.shape[2]))
+    patterns, pattern = np.unique(_players(tests), axis=0, return_inverse=True)
+    for p, players in enumerate(patterns):
+        here = np.flatnonzero(pattern.ravel() == p)
+        levels = int((players >= 0).sum())
+        cells = 1 << levels
+        found = _shapley(players[:levels], values[here, :cells], rows[here, :cells])
+        for level, share in found.items():
+            shares[here, :cells, level] = share
+    return shares
+
+
+def _players(tests: Integers) -> Integers:
+    """For each test of each table the first one that asks of the same column; -1 where there is no test."""
+    asked = tests[:, :, 0]
+    first = (asked[:, :, None] == asked[:, None, :]).argmax(axis=2)
+    return np.where(asked >= 0, first, -1)
+
+
+def _shapley(players: Integers, values: Floats, rows: Floats) -> dict[int, Floats]:
+    """The Shapley value of each player in each cell of some tables, whose tests belong to the same players."""
+    tables, cells, classes = values.shape
+    shape = (tables, *(2,) * players.size, classes)
+    weight = np.broadcast_to((rows + ROWS_OF_NO_CELL)[:, :, None], values.shape).reshape(shape)
+    weighted = weight * values.reshape(shape)
+    names = sorted(set(players.tolist()))
+    means = {}
+    for size in range(len(names) + 1):
+        for known in combinations(names, size):
+            axes = tuple(1 + k for k, player in enumerate(players.tolist()) if player not in known)
+            mean = weighted.sum(axis=axes, keepdims=True) / weight.sum(axis=axes, keepdims=True)
+            means[known] = np.broadcast_to(mean if known else 0.0 * mean, shape)
+    found = {}
+    for player in names:
+        share = np.zeros(shape)
+        for known, mean in means.items():
+            if player not in known:
+                with_it = means[tuple(sorted((*known, player)))]
+                share += (with_it - mean) / (len(names) * comb(len(names) - 1, len(known)))
+        found[player] = share.reshape(tables, cells, classes)
+    return found

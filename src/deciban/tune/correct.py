@@ -1,0 +1,264 @@
+"""Corrections learned on rows that are left out: where the sum of the evidence is wrong, and by how much.
+
+Two series of tables are grown, one on top of the weighted evidence, one on the prior alone; left-out rows then say how
+much each counts. The rows are cut into five folds. Each series is grown five times, each time without one fold, whose
+rows tell when to stop; the five are averaged. So every row has scores that it had no part in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deciban import kernels
+from deciban.arrays import Floats, Integers
+from deciban.corrections import Bins, CorrectedColumn, Corrections, bins_of
+from deciban.counts import Counts
+from deciban.families.protocols import LeftOut
+from deciban.folds_by_content import fold_amounts
+from deciban.model import Model, estimate
+from deciban.parallel import map_in_threads, one_blas_thread
+from deciban.tables.row_sampling import sampled_places
+from deciban.tune.binning import corrected_columns
+from deciban.tune.rows import Rows
+from deciban.tune.tuning import Tuning
+from deciban.tune.weights import MOST_BLOCKS_WEIGHED, centred, figures_of, learn_weights, maximise
+
+# With fewer rows, or more classes, nothing is corrected.
+FEWEST_ROWS_CORRECTED, MOST_CLASSES_CORRECTED = 100, 50
+
+# The parts that rows are cut into; the tests of a table; the curvature added to that of each cell, in rows; how far the
+# values of a table go towards the optimum.
+FOLDS, DEPTH, RIDGE, RATE = 5, 6, 1.0, 0.2
+
+# The most tables of a series, tables between two looks at the loss, and tables that may pass without it falling.
+MOST_TABLES, TABLES_A_LOOK, PATIENCE = 400, 10, 20
+
+# Columns that corrections may use, the share of them that each table may, and of how few it may use all.
+MOST_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
+
+# Cells that may be looked at for a series: rows times columns times slopes times tables. It is what bounds the time.
+MOST_WORK, LEAST_TABLES = 4e9, 100
+
+# How strongly the scale of the evidence is drawn to 1 and that of the second series to 0: as much as so many rows would.
+SCALE_ROWS = 10.0
+
+# Numbers of evidence that are held at a time, and sums of slopes in the search of a table.
+EVIDENCE_AT_A_TIME, MOST_SUMS = 1 << 22, 1 << 21
+
+# The log prior of a class that has no rows.
+LEAST_LOG_PRIOR = -50.0
+
+
+class Series(NamedTuple):
+    """Tables grown without each fold, and the correction of each row by those that were grown without it."""
+
+    tests: list[Integers]
+    values: list[Floats]
+    left_out: Floats
+
+
+@one_blas_thread()
+def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
+    """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
+    few. `learned`: whether the rows are among those counted."""
+    if not tuning.rows or rows.total < FEWEST_ROWS_CORRECTED or not 2 <= rows.classes <= MOST_CLASSES_CORRECTED:
+        return tuning
+    if not (columns := _columns(tuning, rows)):
+        return tuning
+    amounts = fold_amounts(tuple(columns), rows.table, rows.labels, rows.weights, FOLDS)
+    bins = bins_of(columns, rows.table)
+    cap = float(np.log1p(counts.class_weight.sum()))
+    start = left_out_scores(tuning, counts, rows, amounts, cap, learned)
+    size = np.array([column.bins for column in columns])
+    first = grow(bins, size, rows, amounts, start, seed=0)
+    prior = finite_prior(rows)
+    second = grow(bins, size, rows, amounts, np.broadcast_to(prior, start.shape), seed=1)
+    scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
+    scale, bias = maximise(centred(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
+    corrections, mean = _joined(columns, bins, rows, (first, second), scale)
+    accuracy, log_loss = figures_of(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
+    return replace(
+        tuning,
+        weights=scale[0] * tuning.weights,
+        bias=scale[0] * tuning.bias + bias + mean,
+        corrections=corrections,
+        cap=float(scale[0]) * cap,
+        accuracy=accuracy,
+        log_loss=log_loss,
+    )
+
+
+def rows_to_correct(columns: int, classes: int) -> int:
+    """The most rows that corrections are learned from."""
+    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * (1 if classes == 2 else classes)))
+
+
+def _columns(tuning: Tuning, rows: Rows) -> list[CorrectedColumn]:
+    """The columns that may be corrected: all but texts, and of very many those whose groups come first."""
+    groups = (group for group in tuning.schema.groups if not group.family.holds_texts)
+    places = sorted({column for group in groups for column in group.columns})
+    return corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])
+
+
+def _columns_a_table(columns: int) -> int:
+    return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
+
+
+def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, amounts: Floats, cap: float, learned: bool) -> Floats:
+    """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
+    scored = counts.for_schema(tuning.schema)
+    model, left_out = estimate(scored, rows.log_prior), rows.rows_to_leave_out(learned)
+    few = np.sort(sampled_places(rows.labels.size, max(tuning.rows, 1)))
+    known = _evidence_of(model, scored, rows, left_out, few)
+    weights = _weights_by_fold(tuning, known, rows, few, amounts)
+    out = np.zeros((rows.labels.size, rows.classes))
+
+    def score(some: Integers) -> None:
+        evidence = known if some.size == few.size else _evidence_of(model, scored, rows, left_out, some)
+        for fold, (weight, bias) in enumerate(weights):
+            here = np.flatnonzero(amounts[some, fold])
+            weighted = model.capped(evidence[here] * weight[:, None], cap).sum(axis=1)
+            share = amounts[some[here], fold] / rows.weights[some[here]]
+            out[some[here]] += share[:, None] * (weighted + bias + finite_prior(rows))
+
+    step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
+    every = np.arange(rows.labels.size)
+    pieces = [few] if few.size == every.size else [every[first : first + step] for first in range(0, every.size, step)]
+    for _ in map_in_threads(score, pieces, rows.threads):
+        pass
+    top = out.max(axis=1, keepdims=True)
+    return np.asarray(np.where(np.isfinite(top), out - top, finite_prior(rows)))
+
+
+def finite_prior(rows: Rows) -> Floats:
+    """The log prior of each class, finite also for one that has no rows."""
+    return np.maximum(rows.log_prior, LEAST_LOG_PRIOR)
+
+
+def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
+    """The left-out evidence of some rows, row by block by class."""
+    table = rows.table if some.size == rows.labels.size else rows.table.take(some)
+    return model.left_out_evidence_of(counts, table, left_out[some])
+
+
+def _weights_by_fold(
+    tuning: Tuning, evidence: Floats, rows: Rows, few: Integers, amounts: Floats
+) -> list[tuple[Floats, Floats]]:
+    """The weights and the bias that the rows of all other folds support, for each fold; `evidence` is of `few` rows."""
+    if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
+        return [(tuning.weights, tuning.bias)] * FOLDS
+    evidence = centred(evidence)
+
+    def without(fold: int) -> tuple[Floats, Floats]:
+        weights = rows.weights[few] - amounts[few, fold]
+        here = np.flatnonzero(weights > 0.0)
+        others = replace(rows, labels=rows.labels[few[here]], weights=weights[here])
+        return learn_weights(evidence[here], others, tuning.weight_groups, polish=False)
+
+    return list(map_in_threads(without, range(FOLDS), rows.threads))
+
+
+def grow(bins: Bins, sizes: Integers, rows: Rows, amounts: Floats, start: Floats, seed: int) -> Series:
+    """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
+    columns, outputs = _columns_a_table(len(sizes)), 1 if rows.classes == 2 else rows.classes
+    work = rows.labels.size * columns * outputs * FOLDS
+    most = int(np.clip(MOST_WORK / work, LEAST_TABLES, MOST_TABLES))
+    members = [_Member.of(bins, sizes, rows, amounts[:, fold], start, columns, 10 * seed + fold) for fold in range(FOLDS)]
+    best, known = 0, 0
+    while known < most and known - best < PATIENCE:
+        for _ in map_in_threads(_Member.grow, members, rows.threads):
+            pass
+        losses = np.sum([member.losses for member in members], axis=0)
+        best, known = int(losses.argmin()), losses.size
+    left_out = np.zeros(start.shape)
+    tests, values = [], []
+    for fold, member in enumerate(members):
+        tests.append(np.concatenate(member.tests)[:best])
+        values.append(np.concatenate(member.values)[:best])
+        here = np.flatnonzero(amounts[:, fold])
+        part = np.zeros((here.size, rows.classes))
+        room = np.empty(here.size, dtype=np.int64)
+        kernels.add_corrections(np.ascontiguousarray(bins[:, here]), tests[-1], values[-1], room, part)
+        left_out[here] += (amounts[here, fold] / rows.weights[here])[:, None] * part
+    return Series(tests, values, left_out)
+
+
+@dataclass
+class _Member:
+    """A series that is being grown without one fold."""
+
+    rows: Any
+    search: Any
+    sizes: Integers
+    columns: int
+    depth: int
+    draw: np.random.Generator
+    tests: list[Integers]
+    values: list[Floats]
+    losses: Floats
+
+    @classmethod
+    def of(
+        cls, bins: Bins, sizes: Integers, rows: Rows, held: Floats, start: Floats, columns: int, seed: int
+    ) -> "_Member":
+        size, classes, most = rows.labels.size, rows.classes, int(sizes.max())
+        slopes = 2 if classes == 2 else classes + 1
+        room = columns * most * slopes
+        depth = max(1, min(DEPTH, 1 + int(np.log2(max(MOST_SUMS / room, 1.0)))))
+        cells = 1 << depth
+        search = kernels.TableSearch(
+            slopes=np.empty((size, slopes)),
+            posterior=np.empty((size, classes)),
+            cell=np.empty(size, dtype=np.int32),
+            searched=np.empty(size, dtype=np.int32),
+            some=np.empty(size, dtype=np.int32),
+            listed=np.empty((size, slopes)),
+            place=np.empty(size, dtype=np.int32),
+            sums=np.empty((columns, max(cells >> 1, 1) * most * slopes)),
+            half=np.empty(max(cells >> 2, 1) * most * slopes),
+            below=np.empty((slopes, most)),
+            gains=np.empty(most),
+            smaller=np.empty(cells, dtype=np.int64),
+            curvature=np.empty((cells, classes)),
+        )
+        learned = np.maximum(rows.weights - held, 0.0)
+        labels = rows.labels.astype(np.int64)
+        scores = np.array(start, dtype=np.float64, order="C")
+        part = kernels.CorrectedRows(bins, labels, learned, np.ascontiguousarray(held), scores)
+        return cls(part, search, sizes, columns, depth, np.random.default_rng(seed), [], [], np.zeros(0))
+
+    def grow(self) -> None:
+        """Grow some more tables."""
+        drawn = [self.draw.permutation(self.sizes.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
+        columns = np.sort(np.stack(drawn), axis=1).astype(np.int64)
+        grown = kernels.GrownTables(
+            tests=np.full((TABLES_A_LOOK, self.depth, 2), -1, dtype=np.int64),
+            values=np.zeros((TABLES_A_LOOK, 1 << self.depth, self.search.posterior.shape[1])),
+            losses=np.empty(TABLES_A_LOOK),
+        )
+        kernels.learn_corrections(self.rows, self.sizes, columns, RIDGE, RATE, self.search, grown)
+        self.tests.append(grown.tests)
+        self.values.append(grown.values)
+        self.losses = np.concatenate([self.losses, grown.losses])
+
+
+def _joined(
+    columns: Sequence[CorrectedColumn], bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
+) -> tuple[Corrections | None, Floats]:
+    """All tables as one value, and the mean of what they add: their values are centred about it."""
+    parts = [
+        (tests, amount / FOLDS * values, np.full(len(tests), fold))
+        for one, amount in zip(series, scale.tolist(), strict=True)
+        for fold, (tests, values) in enumerate(zip(one.tests, one.values, strict=True))
+        if amount > 0.0
+    ]
+    if not sum(len(tests) for tests, _, _ in parts):
+        return None, np.zeros(rows.classes)
+    tests, values, fold = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    behind = np.zeros(values.shape[:2])
+    kernels.count_cells(bins, tests, rows.weights, np.empty(rows.labels.size, dtype=np.int64), behind)
+    mean = np.einsum("tc,tck->tk", behind, values) / rows.total
+    values = np.where(behind[:, :, None] >= 0.0, values - mean[:, None, :], 0.0)
+    return Corrections(tuple(columns), tests, values, behind, fold, FOLDS), mean.sum(axis=0)
