@@ -7,7 +7,7 @@ its cells add to the log joint can be told column by column, exactly.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 from typing import Any
 
@@ -19,6 +19,7 @@ from deciban import kernels
 from deciban.arrays import Floats, Integers, scatter_to
 from deciban.statistics.levels import encode
 from deciban.tables.readable import Readable
+from deciban.text_tables import as_written
 
 # The bin of a missing cell, and of a category that is none of the levels.
 MISSING_BIN, OTHER_BIN = 0, 1
@@ -45,6 +46,17 @@ class CorrectedColumn:
     def bins(self) -> int:
         """How many bins there are."""
         return 2 + (len(self.levels) if self.cuts is None else self.cuts.size)
+
+    @property
+    def bin_names(self) -> list[str]:
+        """Each bin as people write it."""
+        if self.cuts is None:
+            return ["missing", "others", *map(str, self.levels.to_pylist())]
+        edges = [as_written(cut) for cut in self.cuts.tolist()]
+        if not edges:
+            return ["missing", "present"]
+        between = [f"{low} to {high}" for low, high in pairwise(edges)]
+        return ["missing", f"below {edges[0]}", *between, f"from {edges[-1]}"]
 
     def read(self, table: Readable) -> Bins:
         """The bin of each cell."""
@@ -119,21 +131,51 @@ class Corrections:
         """The same where the columns of the table have moved to these positions."""
         return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
 
-    def scaled_for(self, scale: float) -> Floats:
-        """The values times a scale."""
-        return scale * self.values
-
     @property
-    def sizes(self) -> Floats:
-        """How much the tables that ask of each column move the log joint: the mean size of its shares, by column.
+    def cells(self) -> int:
+        """The number of cells of all tables."""
+        return int((1 << (self.tests[:, :, 0] >= 0).sum(axis=1)).sum())
 
-        Over the rows that they were learned from, each table by itself.
-        """
-        share = np.abs(self._cell_shares - self._cell_shares.mean(axis=3, keepdims=True)).mean(axis=3)
+    def tells_missing_apart(self, place: int) -> bool:
+        """Whether a table asks if the cell of this column is missing."""
+        return bool(((self.tests[:, :, 0] == place) & (self.tests[:, :, 1] == MISSING_BIN)).any())
+
+    @cached_property
+    def importance(self) -> Floats:
+        """How far each column moves the log-odds of two classes, in nats: the mean size of its part of each table, over
+        the rows that the tables were learned from, added up."""
+        size = np.abs(self._cell_shares - self._cell_shares.mean(axis=3, keepdims=True)).sum(axis=3)
         weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
-        each = np.einsum("tc,tcl->tl", weight, share)
+        each = np.einsum("tc,tcl->tl", weight, size)
         asked = self.tests[:, :, 0]
         return np.bincount(asked[asked >= 0], each[asked >= 0], len(self.columns))
+
+    def pairs(self, most: int) -> list[tuple[int, int]]:
+        """The pairs of columns that tables ask together, by how much such tables move: the first ones of all."""
+        found: dict[tuple[int, int], float] = {}
+        weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
+        moved = np.einsum("tc,tck->t", weight, np.abs(self.values))
+        for tests, size in zip(self.tests, moved.tolist(), strict=True):
+            for pair in combinations(sorted({int(j) for j in tests[:, 0] if j >= 0}), 2):
+                found[pair] = found.get(pair, 0.0) + size
+        best = sorted(found, key=lambda pair: (-found[pair], pair))[:most]
+        return [(self.columns[a].column, self.columns[b].column) for a, b in best]
+
+    def effect(self, place: int) -> Floats:
+        """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""
+        out = np.zeros((self.columns[place].bins, self.values.shape[2]))
+        bins = np.arange(len(out))
+        for tests, values, rows in zip(self.tests, self.values, self.rows, strict=True):
+            depth = int((tests[:, 0] >= 0).sum())
+            own = np.flatnonzero(tests[:depth, 0] == place)
+            if own.size:
+                shape = (2,) * depth
+                weight = (rows[: 1 << depth] + ROWS_OF_NO_CELL).reshape(shape)
+                others = tuple(k for k in range(depth) if k not in own)
+                weighted = (weight[..., None] * values[: 1 << depth].reshape(*shape, -1)).sum(axis=others)
+                mean = weighted / weight.sum(axis=others)[..., None]
+                out += mean[tuple((bins > tests[k, 1]).astype(np.int64) for k in own)]
+        return out
 
 
 def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:

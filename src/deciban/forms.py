@@ -94,6 +94,11 @@ class Form:
 
 def form_of(model: Model, quadratic: bool) -> Form:
     """The form of a model, linear unless `quadratic`; a UsageError that says why where there is none."""
+    if model.corrections is not None:
+        raise UsageError(
+            "a model with corrections has no linear or quadratic form; fit with tune='weights', or tune=None for plain "
+            "Bayes"
+        )
     terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
     every = [term.expanded() for some in terms.values() for term in some]
     names = tuple(name for term in every for name in term.names)

@@ -226,4 +226,4 @@ class Evaluating(FittedState):
         table, labels, weights = evaluate.learned_rows(fitted, self._examples(X, y, sample_weight), few=True)
         schema, classes = fitted.model.schema, fitted.classes.size
         rows = Rows.of(table, labels, weights, classes, most_rows(schema, classes)).of_classes_present()
-        return select_columns(rows, schema, k)
+        return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)

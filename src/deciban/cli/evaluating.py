@@ -222,6 +222,9 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
         say()
         say(tuning_summary(fitted) + (f"; the counts have changed since: {RETUNE}" if fitted.tuning.stale else ""))
         say(fitted.tuning.weights_table)
+        if fitted.tuning.corrections is not None:
+            say()
+            say(fitted.tuning.corrections_table)
     if estimates:
         say()
         say(Estimates.of(fitted.model))
@@ -254,5 +257,6 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
         "left_out_accuracy": None if tuning is None else tuning.accuracy,
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
+        "correction_tables": None if tuning is None or tuning.corrections is None else len(tuning.corrections.tests),
         "shards": list(shards_of(fitted)),
     }

@@ -26,7 +26,8 @@ class ParameterCount:
             for count, weight in zip(likelihood.parameters().blocks, model.weights[slot], strict=True)
             if weight != 0.0
         )
-        return cls(classes - 1 + naive, classes - 1 + tuned + here, classes - 1 + _full(plain, classes))
+        corrected = 0 if model.corrections is None else model.corrections.cells * (classes - 1)
+        return cls(classes - 1 + naive, classes - 1 + tuned + here + corrected, classes - 1 + _full(plain, classes))
 
     def __str__(self) -> str:
         full = f"{self.full:,}" if self.full < 10**15 else f"about 10^{floor(log10(self.full))}"

@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.families import Family
+from deciban.corrections import Corrections
+from deciban.families import Family, JointTable
 from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
+from deciban.tune.binning import few_levels
 from deciban.tune.rows import Rows, left_out_evidence
 from deciban.tune.weights import centred, learn_weights
 
 # More log-likelihood than this is not chance.
 LEAST_COLUMN_GAIN = 2.0
+
+# The pairs of columns that corrections ask together most, and that are tried; their levels, and the smoothing of these.
+MOST_PAIRS_TRIED, LEVELS_OF_A_PAIR, PAIR_ALPHA = 12, 8, 0.5
 
 
 @dataclass(frozen=True)
@@ -24,14 +29,14 @@ class Candidate:
     evidence: Floats
 
 
-def select_columns(rows: Rows, schema: Schema, most: int | None) -> list[int]:
+def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Corrections | None = None) -> list[int]:
     """Columns in the order in which each adds most to the evidence of those before it, their weights learned anew each
     time.
 
-    Each column is scored alone, by the family the model has for it, and in the pairs that the model has. Without
-    `most`, as long as a column adds more than chance would.
+    Each column is scored alone, by the family the model has for it, and in pairs: those that the model has, and those
+    that its corrections ask most. Without `most`, as long as a column adds more than chance would.
     """
-    candidates = _candidates(rows, schema)
+    candidates = _candidates(rows, schema, corrections)
     chosen: list[int] = []
     used: list[Candidate] = []
     score = np.tile(rows.log_prior, (rows.labels.size, 1))
@@ -58,10 +63,21 @@ def select_columns(rows: Rows, schema: Schema, most: int | None) -> list[int]:
     return chosen
 
 
-def _candidates(rows: Rows, schema: Schema) -> list[Candidate]:
-    """Every column alone, and the pairs that the model has beside them."""
+def _corrected_pairs(rows: Rows, corrections: Corrections) -> list[tuple[Family, tuple[int, ...]]]:
+    """Tables of the pairs of columns that corrections ask most."""
+    found: list[tuple[Family, tuple[int, ...]]] = []
+    for pair in corrections.pairs(MOST_PAIRS_TRIED):
+        members = [few_levels(rows, column, LEVELS_OF_A_PAIR) for column in pair]
+        if all(member is not None for member in members):
+            cuts = tuple(member[1] for member in members if member is not None)
+            found.append((JointTable(PAIR_ALPHA, cuts=None if cuts == (None, None) else cuts), pair))
+    return found
+
+
+def _candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> list[Candidate]:
+    """Every column alone, and the pairs beside them."""
     alone: dict[int, Family] = {}
-    pairs: list[tuple[Family, tuple[int, ...]]] = []
+    pairs = [] if corrections is None else _corrected_pairs(rows, corrections)
     for group in schema.groups:
         if group.auxiliary and group.family.interaction:
             pairs.append((group.family, group.columns))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Floats, Integers
+from deciban.arrays import Flags, Floats, Integers
 from deciban.corrections import Bins, CorrectedColumn, Corrections, bins_of
 from deciban.counts import Counts
 from deciban.families.protocols import LeftOut
@@ -67,14 +67,18 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
         return tuning
     if not (columns := _columns(tuning, rows)):
         return tuning
+    left_out = rows.rows_to_leave_out(learned)
     amounts = fold_amounts(tuple(columns), rows.table, rows.labels, rows.weights, FOLDS)
-    bins = bins_of(columns, rows.table)
-    cap = float(np.log1p(counts.class_weight.sum()))
-    start = left_out_scores(tuning, counts, rows, amounts, cap, learned)
-    size = np.array([column.bins for column in columns])
-    first = grow(bins, size, rows, amounts, start, seed=0)
-    prior = finite_prior(rows)
-    second = grow(bins, size, rows, amounts, np.broadcast_to(prior, start.shape), seed=1)
+    place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
+    if place.size > rows.labels.size:
+        rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
+        left_out = left_out[place]
+    rows = replace(rows, weights=amounts[place, fold])
+    bins, size = bins_of(columns, rows.table), np.array([column.bins for column in columns])
+    cap, prior = float(np.log1p(counts.class_weight.sum())), finite_prior(rows)
+    start = left_out_scores(tuning, counts, rows, left_out, fold, cap)
+    first = grow(bins, size, rows, fold, start, seed=0)
+    second = grow(bins, size, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
     scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
     scale, bias = maximise(centred(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
     corrections, mean = _joined(columns, bins, rows, (first, second), scale)
@@ -92,7 +96,7 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
 
 def rows_to_correct(columns: int, classes: int) -> int:
     """The most rows that corrections are learned from."""
-    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * (1 if classes == 2 else classes)))
+    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * (1 if classes == 2 else max(classes, 1))))
 
 
 def _columns(tuning: Tuning, rows: Rows) -> list[CorrectedColumn]:
@@ -106,22 +110,23 @@ def _columns_a_table(columns: int) -> int:
     return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
 
 
-def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, amounts: Floats, cap: float, learned: bool) -> Floats:
+def left_out_scores(
+    tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers, cap: float
+) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.for_schema(tuning.schema)
-    model, left_out = estimate(scored, rows.log_prior), rows.rows_to_leave_out(learned)
-    few = np.sort(sampled_places(rows.labels.size, max(tuning.rows, 1)))
+    model = estimate(scored, rows.log_prior)
+    few = sampled_places(rows.labels.size, max(2 * tuning.rows, 1))  # weighted rows are more here
     known = _evidence_of(model, scored, rows, left_out, few)
-    weights = _weights_by_fold(tuning, known, rows, few, amounts)
-    out = np.zeros((rows.labels.size, rows.classes))
+    weights = _weights_by_fold(tuning, known, rows, few, fold)
+    out = np.empty((rows.labels.size, rows.classes))
 
     def score(some: Integers) -> None:
         evidence = known if some.size == few.size else _evidence_of(model, scored, rows, left_out, some)
-        for fold, (weight, bias) in enumerate(weights):
-            here = np.flatnonzero(amounts[some, fold])
+        for f, (weight, bias) in enumerate(weights):
+            here = np.flatnonzero(fold[some] == f)
             weighted = model.capped(evidence[here] * weight[:, None], cap).sum(axis=1)
-            share = amounts[some[here], fold] / rows.weights[some[here]]
-            out[some[here]] += share[:, None] * (weighted + bias + finite_prior(rows))
+            out[some[here]] = weighted + bias + finite_prior(rows)
 
     step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
     every = np.arange(rows.labels.size)
@@ -144,28 +149,27 @@ def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, so
 
 
 def _weights_by_fold(
-    tuning: Tuning, evidence: Floats, rows: Rows, few: Integers, amounts: Floats
+    tuning: Tuning, evidence: Floats, rows: Rows, few: Integers, fold: Integers
 ) -> list[tuple[Floats, Floats]]:
     """The weights and the bias that the rows of all other folds support, for each fold; `evidence` is of `few` rows."""
     if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
         return [(tuning.weights, tuning.bias)] * FOLDS
     evidence = centred(evidence)
 
-    def without(fold: int) -> tuple[Floats, Floats]:
-        weights = rows.weights[few] - amounts[few, fold]
-        here = np.flatnonzero(weights > 0.0)
-        others = replace(rows, labels=rows.labels[few[here]], weights=weights[here])
-        return learn_weights(evidence[here], others, tuning.weight_groups, polish=False)
+    def without(left_out: int) -> tuple[Floats, Floats]:
+        here = np.flatnonzero(fold[few] != left_out)
+        others = replace(rows, labels=rows.labels[few[here]], weights=rows.weights[few[here]])
+        return learn_weights(evidence[here], others, tuning.weight_groups)
 
     return list(map_in_threads(without, range(FOLDS), rows.threads))
 
 
-def grow(bins: Bins, sizes: Integers, rows: Rows, amounts: Floats, start: Floats, seed: int) -> Series:
+def grow(bins: Bins, sizes: Integers, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
     """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
     columns, outputs = _columns_a_table(len(sizes)), 1 if rows.classes == 2 else rows.classes
     work = rows.labels.size * columns * outputs * FOLDS
     most = int(np.clip(MOST_WORK / work, LEAST_TABLES, MOST_TABLES))
-    members = [_Member.of(bins, sizes, rows, amounts[:, fold], start, columns, 10 * seed + fold) for fold in range(FOLDS)]
+    members = [_Member.of(bins, sizes, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
     best, known = 0, 0
     while known < most and known - best < PATIENCE:
         for _ in map_in_threads(_Member.grow, members, rows.threads):
@@ -174,14 +178,14 @@ def grow(bins: Bins, sizes: Integers, rows: Rows, amounts: Floats, start: Floats
         best, known = int(losses.argmin()), losses.size
     left_out = np.zeros(start.shape)
     tests, values = [], []
-    for fold, member in enumerate(members):
+    for f, member in enumerate(members):
         tests.append(np.concatenate(member.tests)[:best])
         values.append(np.concatenate(member.values)[:best])
-        here = np.flatnonzero(amounts[:, fold])
+        here = np.flatnonzero(fold == f)
         part = np.zeros((here.size, rows.classes))
         room = np.empty(here.size, dtype=np.int64)
         kernels.add_corrections(np.ascontiguousarray(bins[:, here]), tests[-1], values[-1], room, part)
-        left_out[here] += (amounts[here, fold] / rows.weights[here])[:, None] * part
+        left_out[here] = part
     return Series(tests, values, left_out)
 
 
@@ -201,7 +205,7 @@ class _Member:
 
     @classmethod
     def of(
-        cls, bins: Bins, sizes: Integers, rows: Rows, held: Floats, start: Floats, columns: int, seed: int
+        cls, bins: Bins, sizes: Integers, rows: Rows, held: Flags, start: Floats, columns: int, seed: int
     ) -> "_Member":
         size, classes, most = rows.labels.size, rows.classes, int(sizes.max())
         slopes = 2 if classes == 2 else classes + 1
@@ -223,10 +227,10 @@ class _Member:
             smaller=np.empty(cells, dtype=np.int64),
             curvature=np.empty((cells, classes)),
         )
-        learned = np.maximum(rows.weights - held, 0.0)
+        learned, judged = np.where(held, 0.0, rows.weights), np.where(held, rows.weights, 0.0)
         labels = rows.labels.astype(np.int64)
         scores = np.array(start, dtype=np.float64, order="C")
-        part = kernels.CorrectedRows(bins, labels, learned, np.ascontiguousarray(held), scores)
+        part = kernels.CorrectedRows(bins, labels, learned, judged, scores)
         return cls(part, search, sizes, columns, depth, np.random.default_rng(seed), [], [], np.zeros(0))
 
     def grow(self) -> None:

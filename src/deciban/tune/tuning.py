@@ -19,6 +19,10 @@ from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
 from deciban.text_tables import aligned, counted
 
 
+# Columns that are listed with the share of the corrections that hangs on them.
+MOST_CORRECTIONS_SHOWN = 12
+
+
 @dataclass(frozen=True)
 class Choice:
     """The family chosen for a column, and those it was preferred to, each with its leave-one-out log-loss alone."""
@@ -155,11 +159,45 @@ class Tuning:
         text = f"tuned on {counted(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
         if self.accuracy is None or self.log_loss is None:
             return text
-        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} (given the tuning)"
+        given = "given the tuning" if self.corrections is None else "cross-fitted"
+        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given})"
 
     def __str__(self) -> str:
         stale = "; the counts have changed since: retune" if self.stale else ""
-        return f"{self.summary}{stale}\n{self.weights_table}"
+        text = f"{self.summary}{stale}\n{self.weights_table}"
+        return text if self.corrections is None else f"{text}\n\n{self.corrections_table}"
+
+    @property
+    def corrections_table(self) -> str:
+        """What the corrections are and which columns they hang on, for people."""
+        corrections = self.corrections
+        if corrections is None:
+            return "no corrections"
+        order = np.argsort(-corrections.importance, kind="stable")
+        total = max(float(corrections.importance.sum()), 1e-300)
+        lines = [("corrected by", "share", "")]
+        for place in order[:MOST_CORRECTIONS_SHOWN].tolist():
+            name = self.schema.column_name(corrections.columns[place].column)
+            missing = "missing cells count too" if corrections.tells_missing_apart(place) else ""
+            lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
+        if hidden := len(order) - MOST_CORRECTIONS_SHOWN if len(order) > MOST_CORRECTIONS_SHOWN else 0:
+            lines.append((counted(hidden, "other"), "", ""))
+        asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
+        head = f"{counted(len(asked), 'table')} of corrections, of {asked.min()} to {asked.max()} questions each"
+        return f"{head}\n{aligned(lines)}"
+
+    def effects(self, classes: Any) -> list[dict[str, Any]]:
+        """What the corrections add to the log joint by the cells of each column alone, the others averaged: a record
+        for each column, bin and class, in nats."""
+        corrections = self.corrections
+        if corrections is None:
+            return []
+        return [
+            {"column": self.schema.column_name(column.column), "cell": cell, "class": label, "nats": nats}
+            for place, column in enumerate(corrections.columns)
+            for cell, by_class in zip(column.bin_names, corrections.effect(place).tolist(), strict=True)
+            for label, nats in zip(classes, by_class, strict=True)
+        ]
 
     @property
     def weights_table(self) -> str:
