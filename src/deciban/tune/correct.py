@@ -21,6 +21,7 @@ from deciban.model import Model, estimate
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.tables.row_sampling import sampled_places
 from deciban.tune.binning import corrected_columns
+from deciban.tune.propose import most_rows
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning
 from deciban.tune.weights import MOST_BLOCKS_WEIGHED, centred, figures_of, learn_weights, maximise
@@ -116,7 +117,7 @@ def left_out_scores(
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.for_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
-    few = sampled_places(rows.labels.size, max(2 * tuning.rows, 1))  # weighted rows are more here
+    few = sampled_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
     known = _evidence_of(model, scored, rows, left_out, few)
     weights = _weights_by_fold(tuning, known, rows, few, fold)
     out = np.empty((rows.labels.size, rows.classes))
