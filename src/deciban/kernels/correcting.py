@@ -25,7 +25,7 @@ class CorrectedRows(NamedTuple):
 
 
 class TableSearch(NamedTuple):
-    """Room for the search of one table, which has `outputs` slopes for each row: one of two classes, else one a class.
+    """Room for the search of one table, which has one slope for each row of two classes, else one for each mixture.
 
     slopes: of each row, the slope of the log-likelihood by output, and its curvature last. posterior: row by class.
     cell: of each row. searched: the rows that count. some, listed, place: rows that are counted next, their slopes, and
@@ -73,9 +73,12 @@ def _two_class_slopes(labels: Array, learned: Array, held: Array, scores: Array,
 
 
 @inner
-def _class_slopes(labels: Array, learned: Array, held: Array, scores: Array, slopes: Array, posterior: Array) -> float:
-    """Fill the slope of each row for each class, their curvature, and its posterior; the loss of the held rows."""
-    loss, classes = 0.0, scores.shape[1]
+def _class_slopes(
+    labels: Array, learned: Array, held: Array, scores: Array, mix: Array, r: int, slopes: Array, posterior: Array
+) -> float:
+    """Fill the slopes of each row for the mixtures of classes, their curvature, and its posterior; the loss of the held
+    rows."""
+    loss, classes, outputs = 0.0, scores.shape[1], mix.shape[2]
     for i in range(labels.size):
         top = scores[i, 0]
         for c in range(1, classes):
@@ -91,8 +94,12 @@ def _class_slopes(labels: Array, learned: Array, held: Array, scores: Array, slo
             p = posterior[i, c] / total
             posterior[i, c] = p
             curvature += p * (1.0 - p)
-            slopes[i, c] = learned[i] * ((1.0 if c == labels[i] else 0.0) - p)
-        slopes[i, classes] = learned[i] * curvature * (classes - 1.0) / classes
+        slopes[i, outputs] = learned[i] * curvature * (classes - 1.0) / classes
+        for s in range(outputs):
+            slope = mix[r, labels[i], s]
+            for c in range(classes):
+                slope -= posterior[i, c] * mix[r, c, s]
+            slopes[i, s] = learned[i] * slope
     return loss
 
 
@@ -207,7 +214,7 @@ def _two_class_steps(cell: Array, slopes: Array, cells: int, r: int, values: Arr
 
 @inner
 def _class_steps(
-    cell: Array, slopes: Array, learned: Array, posterior: Array, cells: int, r: int, values: Array, curvature: Array
+    cell: Array, labels: Array, learned: Array, posterior: Array, cells: int, r: int, values: Array, curvature: Array
 ) -> None:
     """Fill the values of the cells of table r with their slopes by class, and their curvature."""
     classes = posterior.shape[1]
@@ -219,17 +226,25 @@ def _class_steps(
         for k in range(classes):
             p = posterior[i, k]
             curvature[c, k] += learned[i] * p * (1.0 - p) * classes / (classes - 1.0)
-            values[r, c, k] += slopes[i, k]
+            values[r, c, k] += learned[i] * ((1.0 if k == labels[i] else 0.0) - p)
 
 
 @compiled
 def learn_corrections(
-    rows: CorrectedRows, bins: Array, columns: Array, ridge: float, rate: float, search: TableSearch, grown: GrownTables
+    rows: CorrectedRows,
+    bins: Array,
+    columns: Array,
+    mix: Array,
+    ridge: float,
+    rate: float,
+    search: TableSearch,
+    grown: GrownTables,
 ) -> None:
     """Grow a table for each line of `columns`, the columns it may use; the scores change in place.
 
     A table is grown test by test: the column and the cut that explain most in all its cells together. bins: of each
-    column. ridge: the curvature that is added to that of each cell. rate: how far its values go towards the optimum.
+    column. mix: of more than two classes, the mixtures of their slopes that are to be explained, table by class by
+    output. ridge: the curvature that is added to that of each cell. rate: how far its values go towards the optimum.
     """
     codes, labels, learned, held, scores = rows
     slopes, posterior, cell, searched, some, listed, place, sums, half, below, gains, smaller, curvature = search
@@ -239,7 +254,7 @@ def learn_corrections(
         if classes == 2:
             losses[r] = _two_class_slopes(labels, learned, held, scores, slopes)
         else:
-            losses[r] = _class_slopes(labels, learned, held, scores, slopes, posterior)
+            losses[r] = _class_slopes(labels, learned, held, scores, mix, r, slopes, posterior)
         every = _list_all(slopes, cell, searched, listed, place)
         many, cells = every, 1
         for level in range(depth):
@@ -268,7 +283,7 @@ def learn_corrections(
         if classes == 2:
             _two_class_steps(cell, slopes, cells, r, values, curvature)
         else:
-            _class_steps(cell, slopes, learned, posterior, cells, r, values, curvature)
+            _class_steps(cell, labels, learned, posterior, cells, r, values, curvature)
         for c in range(cells):
             for k in range(classes):
                 values[r, c, k] *= rate / (curvature[c, k] + ridge)

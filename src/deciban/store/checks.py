@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.arrays import Floats
+from deciban.corrections import Corrections
 from deciban.counts import Counts
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
@@ -27,6 +28,9 @@ VAST = 1e290
 # The name of a bucket of rare words.
 BUCKET = re.compile(BUCKET_MARK + "[0-9a-f]{6}")
 
+
+# The most bins of a corrected column, questions of a table, and folds.
+MOST_CORRECTED_BINS, MOST_QUESTIONS, MOST_FOLDS = 256, 8, 1000
 
 def require(fact: Any, what: str) -> None:
     if not fact:
@@ -96,6 +100,32 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     require(tuning.bias.shape == counts.classes.shape and np.isfinite(tuning.bias).all(), "its bias is not one a class")
     require(tuning.accuracy is None or 0.0 <= tuning.accuracy <= 1.0, "its accuracy is no share")
     require(tuning.log_loss is None or 0.0 <= tuning.log_loss < np.inf, "its log-loss is no loss")
+
+
+    require(tuning.cap > 0.0, "its cap is not above 0")
+    if tuning.corrections is not None:
+        check_corrections(tuning.corrections, counts)
+
+
+def check_corrections(corrections: Corrections, counts: Counts) -> None:
+    columns, tests, values = corrections.columns, corrections.tests, corrections.values
+    for column in columns:
+        require(0 <= column.column < counts.schema.width, "it corrects a column that is not there")
+        require((column.cuts is None) != (column.levels is None), "a corrected column is cut, or has levels")
+        require(2 <= column.bins <= MOST_CORRECTED_BINS, "a corrected column has too many bins")
+        if column.cuts is not None:
+            require(column.cuts.ndim == 1 and np.isfinite(column.cuts).all(), "a corrected column is cut nowhere")
+            require((np.diff(column.cuts) > 0.0).all(), "the cuts of a corrected column do not rise")
+    require(tests.ndim == 3 and tests.shape[2] == 2 and 1 <= tests.shape[1] <= MOST_QUESTIONS, "its tables are none")
+    cells = (len(tests), 1 << tests.shape[1])
+    require(columns and (tests[:, :, 0] >= -1).all() and (tests[:, :, 0] < len(columns)).all(), "a table asks nothing")
+    require((np.abs(tests[:, :, 1]) < MOST_CORRECTED_BINS).all(), "a table asks of a bin that is not there")
+    require(values.shape == (*cells, counts.classes.size), "its corrections are not one a cell and class")
+    require(np.isfinite(values).all(), "a correction is infinite or not a number")
+    require(corrections.rows.shape == cells, "the rows behind its corrections are not one a cell")
+    _not_negative(corrections.rows, "the weight of a corrected cell")
+    require(2 <= corrections.folds <= MOST_FOLDS and corrections.fold.shape == cells[:1], "its tables have no folds")
+    require(((corrections.fold >= 0) & (corrections.fold < corrections.folds)).all(), "a table has no fold")
 
 
 def _not_negative(numbers: Floats, what: str) -> None:

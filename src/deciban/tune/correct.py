@@ -33,8 +33,12 @@ FEWEST_ROWS_CORRECTED, MOST_CLASSES_CORRECTED = 100, 50
 # values of a table go towards the optimum.
 FOLDS, DEPTH, RIDGE, RATE = 5, 6, 1.0, 0.2
 
-# The most tables of a series, tables between two looks at the loss, and tables that may pass without it falling.
-MOST_TABLES, TABLES_A_LOOK, PATIENCE = 400, 10, 20
+# The most tables of a series, tables between two looks at the loss, and by what share it has to fall while so many more
+# tables are grown.
+MOST_TABLES, TABLES_A_LOOK, PATIENCE, LEAST_FALL = 400, 10, 20, 0.001
+
+# The most slopes that a table explains at once: of more classes it explains random mixtures.
+MOST_OUTPUTS = 5
 
 # Columns that corrections may use, the share of them that each table may, and of how few it may use all.
 MOST_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
@@ -97,7 +101,7 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
 
 def rows_to_correct(columns: int, classes: int) -> int:
     """The most rows that corrections are learned from."""
-    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * (1 if classes == 2 else max(classes, 1))))
+    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * outputs_of(max(classes, 1))))
 
 
 def _columns(tuning: Tuning, rows: Rows) -> list[CorrectedColumn]:
@@ -167,16 +171,16 @@ def _weights_by_fold(
 
 def grow(bins: Bins, sizes: Integers, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
     """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
-    columns, outputs = _columns_a_table(len(sizes)), 1 if rows.classes == 2 else rows.classes
-    work = rows.labels.size * columns * outputs * FOLDS
+    columns = _columns_a_table(len(sizes))
+    work = rows.labels.size * columns * outputs_of(rows.classes) * FOLDS
     most = int(np.clip(MOST_WORK / work, LEAST_TABLES, MOST_TABLES))
     members = [_Member.of(bins, sizes, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
-    best, known = 0, 0
-    while known < most and known - best < PATIENCE:
+    losses = np.zeros(0)
+    while losses.size < most and _falls(losses):
         for _ in map_in_threads(_Member.grow, members, rows.threads):
             pass
         losses = np.sum([member.losses for member in members], axis=0)
-        best, known = int(losses.argmin()), losses.size
+    best = int(losses.argmin())
     left_out = np.zeros(start.shape)
     tests, values = [], []
     for f, member in enumerate(members):
@@ -188,6 +192,11 @@ def grow(bins: Bins, sizes: Integers, rows: Rows, fold: Integers, start: Floats,
         kernels.add_corrections(np.ascontiguousarray(bins[:, here]), tests[-1], values[-1], room, part)
         left_out[here] = part
     return Series(tests, values, left_out)
+
+
+def _falls(losses: Floats) -> bool:
+    """Whether the loss has fallen enough while the last tables were grown, or these are too few to tell."""
+    return losses.size <= PATIENCE or losses.min() < (1.0 - LEAST_FALL) * losses[:-PATIENCE].min()
 
 
 @dataclass
@@ -209,7 +218,7 @@ class _Member:
         cls, bins: Bins, sizes: Integers, rows: Rows, held: Flags, start: Floats, columns: int, seed: int
     ) -> "_Member":
         size, classes, most = rows.labels.size, rows.classes, int(sizes.max())
-        slopes = 2 if classes == 2 else classes + 1
+        slopes = outputs_of(classes) + 1
         room = columns * most * slopes
         depth = max(1, min(DEPTH, 1 + int(np.log2(max(MOST_SUMS / room, 1.0)))))
         cells = 1 << depth
@@ -243,10 +252,26 @@ class _Member:
             values=np.zeros((TABLES_A_LOOK, 1 << self.depth, self.search.posterior.shape[1])),
             losses=np.empty(TABLES_A_LOOK),
         )
-        kernels.learn_corrections(self.rows, self.sizes, columns, RIDGE, RATE, self.search, grown)
+        mix = self._mixtures()
+        kernels.learn_corrections(self.rows, self.sizes, columns, mix, RIDGE, RATE, self.search, grown)
         self.tests.append(grown.tests)
         self.values.append(grown.values)
         self.losses = np.concatenate([self.losses, grown.losses])
+
+
+    def _mixtures(self) -> Floats:
+        """What is to be explained by each of the next tables, table by class by output: every class by itself, or of
+        many classes random mixtures, whose squares add up to the same on average."""
+        classes = self.rows.scores.shape[1]
+        outputs = outputs_of(classes)
+        if outputs >= classes:
+            return np.tile(np.eye(classes), (TABLES_A_LOOK, 1, 1))
+        return self.draw.normal(scale=outputs**-0.5, size=(TABLES_A_LOOK, classes, outputs))
+
+
+def outputs_of(classes: int) -> int:
+    """How many slopes of each row a table explains."""
+    return 1 if classes == 2 else min(classes, MOST_OUTPUTS)
 
 
 def _joined(
