@@ -37,6 +37,10 @@ def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     cells = np.asarray(rows.table.numbers(columns), dtype=np.float64)
     missing = rows.weights @ np.isnan(cells) / rows.total
     full = (missing <= MOST_MISSING) & (np.fmax.reduce(cells) > np.fmin.reduce(cells))
+    complete = cells[~np.isnan(cells[:, full]).any(axis=1)]  # which are all that a joint Gaussian counts
+    if len(complete) < 2:
+        return []
+    full &= np.fmax.reduce(complete) > np.fmin.reduce(complete)
     columns = sorted(c for c, usable in zip(columns, full, strict=True) if usable and _joins(rows, c))
     if not 2 <= len(columns) <= min(MOST_JOINED, rows.total / 2):
         return []

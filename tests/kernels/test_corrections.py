@@ -1,0 +1,112 @@
+"""Tables of corrections: scored, counted and grown as a few lines of NumPy do it."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from deciban import kernels
+from tests.kernels.data import RNG
+
+ROWS, COLUMNS, BINS, DEPTH, TABLES = 200, 5, 6, 3, 4
+CODES = RNG.integers(0, BINS, (COLUMNS, ROWS)).astype(np.uint8)
+TESTS = np.stack([RNG.integers(0, COLUMNS, (TABLES, DEPTH)), RNG.integers(0, BINS - 1, (TABLES, DEPTH))], axis=2)
+TESTS[1, 1:] = -1
+TESTS[2, :] = -1
+
+
+def cells_of(tests: np.ndarray) -> np.ndarray:
+    """The cell of each row in one table."""
+    cell = np.zeros(ROWS, dtype=int)
+    for column, cut in tests:
+        if column < 0:
+            break
+        cell = 2 * cell + (CODES[column] > cut)
+    return cell
+
+
+def room() -> np.ndarray:
+    return np.empty(ROWS, dtype=np.int64)
+
+
+def test_values_of_cells_are_added() -> None:
+    values, out = RNG.normal(size=(TABLES, 1 << DEPTH, 3)), RNG.normal(size=(ROWS, 3))
+    expected = out + sum(values[t][cells_of(TESTS[t])] for t in range(TABLES))
+    kernels.add_corrections(CODES, TESTS, values, room(), out)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_shares_go_to_the_columns_that_are_asked() -> None:
+    shares, out = RNG.normal(size=(TABLES, 1 << DEPTH, DEPTH, 2)), np.zeros((ROWS, COLUMNS, 2))
+    expected = out.copy()
+    for t in range(TABLES):
+        for level, (column, _) in enumerate(TESTS[t]):
+            if column >= 0:
+                expected[:, column] += shares[t, cells_of(TESTS[t]), level]
+    kernels.add_correction_shares(CODES, TESTS, shares, room(), out)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_cells_are_counted_by_weight() -> None:
+    weights, out = RNG.integers(0, 4, ROWS).astype(float), np.zeros((TABLES, 1 << DEPTH))
+    kernels.count_cells(CODES, TESTS, weights, room(), out)
+    expected = [np.bincount(cells_of(TESTS[t]), weights, 1 << DEPTH) for t in range(TABLES)]
+    np.testing.assert_array_equal(out, expected)
+
+
+def gain(cell: np.ndarray, slopes: np.ndarray, curvature: np.ndarray, ridge: float) -> float:
+    """Sum over cells of |slopes|² / (curvature + ridge)."""
+    size = cell.max() + 1
+    below = np.bincount(cell, curvature, size) + ridge
+    return sum(float((np.bincount(cell, slope, size) ** 2 / below).sum()) for slope in slopes.T)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_table_is_the_best_by_brute_force(classes: int) -> None:
+    """Each test is the cut that gains most over all cells, each value a damped step of Newton's for its cell."""
+    labels = RNG.integers(0, classes, ROWS)
+    learned = np.where(RNG.random(ROWS) < 0.8, RNG.integers(1, 3, ROWS), 0).astype(float)
+    held, ridge, rate = np.where(learned == 0.0, 1.0, 0.0), 0.7, 0.3
+    start = RNG.normal(size=(ROWS, classes))
+    slopes = 1 if classes == 2 else classes
+    search = kernels.TableSearch(
+        slopes=np.empty((ROWS, slopes + 1)),
+        posterior=np.empty((ROWS, classes)),
+        cell=np.empty(ROWS, dtype=np.int32),
+        searched=np.empty(ROWS, dtype=np.int32),
+        some=np.empty(ROWS, dtype=np.int32),
+        listed=np.empty((ROWS, slopes + 1)),
+        place=np.empty(ROWS, dtype=np.int32),
+        sums=np.empty((COLUMNS, (1 << DEPTH) // 2 * BINS * (slopes + 1))),
+        half=np.empty((1 << DEPTH) // 4 * BINS * (slopes + 1)),
+        below=np.empty((slopes + 1, BINS)),
+        gains=np.empty(BINS),
+        smaller=np.empty(1 << DEPTH, dtype=np.int64),
+        curvature=np.empty((1 << DEPTH, classes)),
+    )
+    rows = kernels.CorrectedRows(CODES, labels, learned, held, start.copy())
+    grown = kernels.GrownTables(np.full((2, DEPTH, 2), -1), np.zeros((2, 1 << DEPTH, classes)), np.empty(2))
+    columns, mix = np.tile(np.arange(COLUMNS), (2, 1)), np.tile(np.eye(classes), (2, 1, 1))
+    kernels.learn_corrections(rows, np.full(COLUMNS, BINS), columns, mix, ridge, rate, search, grown)
+    scores = start.copy()
+    for r in range(2):
+        posterior = softmax(scores, axis=1)
+        assert grown.losses[r] == pytest.approx(-held @ log_softmax(scores, axis=1)[np.arange(ROWS), labels])
+        by_class = learned[:, None] * (np.eye(classes)[labels] - posterior)
+        bend = learned[:, None] * posterior * (1.0 - posterior)
+        shown = by_class[:, 1:] if classes == 2 else by_class
+        total = bend[:, 1] if classes == 2 else bend.sum(axis=1) * (classes - 1) / classes
+        cell = np.zeros(ROWS, dtype=int)
+        for level in range(DEPTH):
+            gains = {
+                (j, b): gain(2 * cell + (CODES[j] > b), shown, total, ridge) for j in range(COLUMNS) for b in range(BINS - 1)
+            }
+            column, cut = max(gains, key=gains.__getitem__)
+            assert grown.tests[r, level].tolist() == [column, cut]
+            cell = 2 * cell + (CODES[column] > cut)
+        step = np.stack([np.bincount(cell, slope, 1 << DEPTH) for slope in by_class.T], axis=1)
+        below = np.stack([np.bincount(cell, one, 1 << DEPTH) for one in bend.T], axis=1)
+        scale = 0.5 if classes == 2 else 1.0
+        values = scale * rate * step / ((1.0 if classes == 2 else classes / (classes - 1)) * below + ridge)
+        np.testing.assert_allclose(grown.values[r], values, rtol=1e-9, atol=1e-12)
+        scores += values[cell]
+    np.testing.assert_allclose(rows.scores, scores, rtol=1e-9)

@@ -1,0 +1,117 @@
+"""Corrections as a value: bins of cells, shares of columns, effects."""
+
+from itertools import permutations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from deciban.corrections import CorrectedColumn, Corrections, cell_shares
+from deciban.tables.table import Frame
+
+RNG = np.random.default_rng(3)
+COLUMNS = (
+    CorrectedColumn(0, cuts=np.array([1.0, 2.5])),
+    CorrectedColumn(1, levels=pa.array(["red", "blue"])),
+    CorrectedColumn(2, cuts=np.array([0.0])),
+)
+TABLE = Frame(
+    pa.table({"x": [0.5, 1.0, 3.0, None], "colour": ["blue", None, "green", "red"], "z": [-1.0, 0.0, None, 5.0]})
+)
+
+
+def corrections(tables: int = 5, classes: int = 3) -> Corrections:
+    """Tables of up to three questions, some of which ask of a column twice."""
+    tests = np.stack([RNG.integers(0, 3, (tables, 3)), RNG.integers(0, 3, (tables, 3))], axis=2)
+    tests[0, 2] = tests[1, 1:] = -1
+    values, rows = RNG.normal(size=(tables, 8, classes)), RNG.integers(0, 20, (tables, 8)).astype(float)
+    for t in range(tables):
+        cells = 1 << int((tests[t, :, 0] >= 0).sum())
+        values[t, cells:] = rows[t, cells:] = 0.0
+        values[t, :cells] -= np.average(values[t, :cells], axis=0, weights=rows[t, :cells] + 1e-6)
+    return Corrections(COLUMNS, tests, values, rows, np.arange(tables) % 2, 2)
+
+
+def test_cells_have_the_bins_of_their_cuts_and_levels() -> None:
+    assert [column.read(TABLE).tolist() for column in COLUMNS] == [[1, 2, 3, 0], [3, 0, 1, 2], [1, 2, 0, 2]]
+    assert [column.bins for column in COLUMNS] == [4, 4, 3]
+    assert COLUMNS[0].bin_names == ["missing", "below 1", "1 to 2.5", "from 2.5"]
+    assert COLUMNS[1].bin_names == ["missing", "others", "red", "blue"]
+
+
+def test_shares_add_up_to_the_correction() -> None:
+    found = corrections(40)
+    bins = found.read(TABLE)
+    total = np.zeros((4, 3))
+    found.add_to(bins, total)
+    np.testing.assert_allclose(found.shares(bins).sum(axis=1), total, rtol=0, atol=1e-13)
+
+
+def test_shares_are_shapley_values_by_enumeration() -> None:
+    """The mean over all orders in which columns become known of what each adds to the mean over the rows that agree."""
+    found = corrections(6)
+    shares = cell_shares(found.tests, found.values, found.rows)
+    for t, tests in enumerate(found.tests):
+        asked = [int(column) for column in tests[:, 0] if column >= 0]
+        cells = range(1 << len(asked))
+        rows = found.rows[t] + 1e-6
+
+        def agree(cell: int, other: int, known: tuple[int, ...], asked: list[int] = asked) -> bool:
+            bits = [(cell ^ other) >> (len(asked) - 1 - k) & 1 for k in range(len(asked))]
+            return not any(bit for bit, column in zip(bits, asked, strict=True) if column in known)
+
+        def mean(cell: int, known: tuple[int, ...], t: int = t, cells: range = cells, rows: np.ndarray = rows):
+            here = [other for other in cells if agree(cell, other, known)]
+            return np.average(found.values[t, here], axis=0, weights=rows[here])
+
+        for cell in cells:
+            players = sorted(set(asked))
+            expected = {player: np.zeros(3) for player in players}
+            orders = list(permutations(players))
+            for order in orders:
+                for k, player in enumerate(order):
+                    expected[player] += (mean(cell, order[: k + 1]) - mean(cell, order[:k])) / len(orders)
+            for player in players:
+                np.testing.assert_allclose(shares[t, cell, asked.index(player)], expected[player], atol=1e-6)
+
+
+def test_left_out_rows_are_corrected_by_the_tables_of_their_fold() -> None:
+    found = corrections(6)
+    bins, amounts = found.read(TABLE), np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.5, 0.0]])
+    out, parts = np.zeros((4, 3)), [np.zeros((4, 3)), np.zeros((4, 3))]
+    found.add_left_out(bins, amounts, out)
+    for fold in (0, 1):
+        here = found.fold == fold
+        one = Corrections(COLUMNS, found.tests[here], found.values[here], found.rows[here], found.fold[here], 2)
+        one.add_to(bins, parts[fold])
+    expected = [2 * parts[0][0], 2 * parts[1][1], parts[0][2] + parts[1][2], 2 * parts[0][3]]
+    np.testing.assert_allclose(out, expected, atol=1e-13)
+
+
+def test_classes_and_columns_move() -> None:
+    found = corrections()
+    moved = found.for_classes(np.array([2, 0, -1]), 4).for_columns([2, 1, 0])
+    np.testing.assert_array_equal(moved.values[:, :, 2], found.values[:, :, 0])
+    np.testing.assert_array_equal(moved.values[:, :, [1, 3]], 0.0)
+    assert [column.column for column in moved.columns] == [2, 1, 0]
+
+
+def test_the_effect_of_the_only_column_of_a_table_is_its_value() -> None:
+    tests, values = np.array([[[0, 1], [0, 0]]]), RNG.normal(size=(1, 4, 2))
+    found = Corrections(COLUMNS, tests, values, np.array([[3.0, 1.0, 2.0, 5.0]]), np.zeros(1, dtype=int), 2)
+    # bins 0, 1, 2, 3: above the cut at 1? above that at 0?
+    np.testing.assert_allclose(found.effect(0), values[0, [0, 1, 3, 3]], atol=1e-6)
+    np.testing.assert_array_equal(found.effect(1), 0.0)
+    assert found.tells_missing_apart(0)
+    assert not found.tells_missing_apart(1)
+    assert found.importance[1] == 0.0 < found.importance[0]
+    assert found.cells == 4
+    assert found.pairs(5) == []
+    assert corrections(30).pairs(1)[0] in {(0, 1), (0, 2), (1, 2)}
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_importance_is_a_share_of_each_column(classes: int) -> None:
+    found = corrections(20, classes)
+    assert found.importance.shape == (3,)
+    assert (found.importance > 0.0).all()
