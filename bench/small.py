@@ -2,9 +2,9 @@
 
     bench/.venv/bin/python bench/small.py [--draws 500] [--write]
 
-Each draw takes a development table, 20 to 99 of its rows to learn from and up to 2,000 others to judge by. A draw is worse
-"by more than noise" if the mean difference of the log-losses of its judged rows is more than two standard errors above 0,
-and more than 0.02 nats. --write puts the figures into bench/SMALL.md.
+Each draw takes a development table, 20 to 99 of its rows to learn from and up to 2,000 others to judge by. A draw is
+worse "by more than noise" if the mean difference of the log-losses of its judged rows is more than two standard errors
+above 0, and more than 0.02 nats. --write puts the figures into bench/SMALL.md.
 """
 
 import argparse
@@ -61,9 +61,9 @@ def main() -> None:
     lines = [
         "# Few rows",
         "",
-        f"Written by `python bench/small.py --write`: {len(found)} draws of 20 to 99 rows from real tables, tuned against",
-        "plain Bayes, judged by up to 2,000 other rows of the same table. Worse or better means by more than two standard",
-        "errors and by more than 0.02 nats a row.",
+        f"Written by `python bench/small.py --write`: {len(found)} draws of 20 to 99 rows from real tables, tuned",
+        "against plain Bayes, judged by up to 2,000 other rows of the same table. Worse or better means by more than",
+        "two standard errors and by more than 0.02 nats a row.",
         "",
         "| rows learned | draws | worse | better | mean change of log-loss | worst tenth |",
         "|---|--:|--:|--:|--:|--:|",

@@ -1,7 +1,7 @@
-"""Corrections of the evidence: small tables of cells, each with a value for every class, that were learned on rows left out.
+"""Corrections of the evidence: small tables of cells, each with a value for every class, learned on rows left out.
 
-A table asks up to six yes-or-no questions of a row (is this column above that cut?), which lead to one of its cells. What
-its cells add to the log joint can be told column by column, exactly.
+A table asks up to six yes-or-no questions of a row (is this column above that cut?), which lead to one of its cells.
+What its cells add to the log joint can be told column by column, exactly.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Floats, Integers, scatter_to
+from deciban.arrays import Floats, Integers, scatter_to, summed_cells
 from deciban.statistics.levels import encode
 from deciban.tables.readable import Readable
 from deciban.text_tables import as_written
@@ -45,12 +45,13 @@ class CorrectedColumn:
     @property
     def bins(self) -> int:
         """How many bins there are."""
-        return 2 + (len(self.levels) if self.cuts is None else self.cuts.size)
+        return 2 + int(len(self.levels) if self.cuts is None else self.cuts.size)  # type: ignore[arg-type]  # one is there
 
     @property
     def bin_names(self) -> list[str]:
         """Each bin as people write it."""
         if self.cuts is None:
+            assert self.levels is not None, "a column has cuts or levels"
             return ["missing", "others", *map(str, self.levels.to_pylist())]
         edges = [as_written(cut) for cut in self.cuts.tolist()]
         if not edges:
@@ -109,7 +110,12 @@ class Corrections:
 
     def _of_fold(self, fold: int) -> dict[str, Any]:
         here = self.fold == fold
-        return {"tests": self.tests[here], "values": self.values[here], "rows": self.rows[here], "fold": self.fold[here]}
+        return {
+            "tests": self.tests[here],
+            "values": self.values[here],
+            "rows": self.rows[here],
+            "fold": self.fold[here],
+        }
 
     def shares(self, bins: Bins) -> Floats:
         """What each column has of the correction of each row, row by column by class: they add up to it."""
@@ -148,7 +154,7 @@ class Corrections:
         weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
         each = np.einsum("tc,tcl->tl", weight, size)
         asked = self.tests[:, :, 0]
-        return np.bincount(asked[asked >= 0], each[asked >= 0], len(self.columns))
+        return summed_cells(asked[asked >= 0], each[asked >= 0], len(self.columns))
 
     def pairs(self, most: int) -> list[tuple[int, int]]:
         """The pairs of columns that tables ask together, by how much such tables move: the first ones of all."""

@@ -30,8 +30,8 @@ from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, LabelArray, Labels, encode_labels
 from deciban.tables.table import Table
 from deciban.text_tables import listed
+from deciban.tune.correct import correct, may_correct, rows_to_correct, with_cap
 from deciban.tune.propose import propose, relearn_weights, reweigh
-from deciban.tune.correct import correct, rows_to_correct
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning
 
@@ -97,7 +97,7 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
     _warn_of_labels(examples, counts, stacklevel=5)
     tuning = None if proposal is None else reweigh(proposal, counts)
     if tuning is not None and settings.tune == "auto":
-        tuning = _corrected(tuning, counts, everything if isinstance(everything, LabelledTable) else sample, settings)
+        tuning = _corrected(tuning, counts, everything, settings)
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(notes))
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
     return Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
@@ -146,25 +146,25 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
     rows, everything = open_examples(fitted, X, y, sample_weight).sample()
-    examples_in_memory = everything if isinstance(everything, LabelledTable) else rows
     labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
     tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
     table = fitted.counts.schema.table_as_learned(rows.table)
+    tuning = replace(tuning, corrections=None, cap=np.inf)
     tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
     if fitted.settings.tune == "auto":
-        tuning = _corrected(tuning, fitted.counts, examples_in_memory, fitted.settings, learned)
+        tuning = _corrected(tuning, fitted.counts, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
 
 
-def _corrected(
-    tuning: Tuning, counts: Counts, examples: LabelledTable, settings: Settings, learned: bool = True
-) -> Tuning:
+def _corrected(tuning: Tuning, counts: Counts, examples: Examples, settings: Settings, learned: bool = True) -> Tuning:
     """The tuning with corrections learned from these rows, as many of them as time allows."""
-    labels = examples.labels
-    codes = Labels(labels.classes, labels.codes).places_among(counts.classes)
-    most = rows_to_correct(counts.schema.width, counts.classes.size)
-    table = counts.schema.table_as_learned(examples.table, examples.first_row)
-    rows = Rows.of(table, codes, examples.weights, counts.classes.size, most).among(counts.classes, counts)
+    classes, tuning = counts.classes.size, with_cap(tuning, counts)
+    if not may_correct(tuning, classes):
+        return tuning
+    drawn, _ = examples.sample(rows_to_correct(counts.schema.width, classes))
+    table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
+    codes = drawn.labels.places_among(counts.classes)
+    rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
     return correct(tuning, counts, replace(rows, threads=settings.threads), learned)
 
 

@@ -23,7 +23,8 @@ class Model:
     """A prior and a likelihood for each column group, with a weight for each block and a bias for each class.
 
     log joint = log prior + bias + sum over blocks of weight * evidence + corrections. Plain Bayes has weights of 1,
-    biases of 0 and no corrections. `BayesClassifier.model_` has the model of a fitted classifier, whose methods take tables in any form.
+    biases of 0 and no corrections. `BayesClassifier.model_` has the model of a fitted classifier, whose methods take
+    tables in any form.
 
     Parameters
     ----------
@@ -101,14 +102,25 @@ class Model:
         return out[:, 0]
 
     def capped(self, weighted: Floats, cap: float) -> Floats:
-        """The weighted evidence, row by block by class, none of which is further below the best class than `cap`.
+        """The weighted evidence, none of which is further below that of the best class than the cap.
 
         Texts are left as they are: they are many words.
+
+        Parameters
+        ----------
+        weighted : ndarray of shape (n_rows, n_blocks, n_classes)
+            Weight times evidence of each block.
+        cap : float
+            The most that a block may be worth, in nats.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_blocks, n_classes)
         """
         if cap == np.inf:
             return weighted
         lowest = weighted.max(axis=2, keepdims=True) - np.where(self._text_blocks, np.inf, cap)[None, :, None]
-        return np.maximum(weighted, lowest)
+        return np.asarray(np.maximum(weighted, lowest))
 
     @cached_property
     def _text_blocks(self) -> Flags:
@@ -162,7 +174,17 @@ class Model:
         )
 
     def capped_evidence(self, values: Floats) -> Floats:
-        """The evidence, row by block by class, that is within the cap after its weight."""
+        """The evidence of each block that is within the cap after its weight.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_blocks, n_classes)
+            The evidence of each block.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_blocks, n_classes)
+        """
         if self.cap == np.inf:
             return values
         weights = np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]

@@ -98,7 +98,9 @@ def test_a_table_is_the_best_by_brute_force(classes: int) -> None:
         cell = np.zeros(ROWS, dtype=int)
         for level in range(DEPTH):
             gains = {
-                (j, b): gain(2 * cell + (CODES[j] > b), shown, total, ridge) for j in range(COLUMNS) for b in range(BINS - 1)
+                (j, b): gain(2 * cell + (CODES[j] > b), shown, total, ridge)
+                for j in range(COLUMNS)
+                for b in range(BINS - 1)
             }
             column, cut = max(gains, key=gains.__getitem__)
             assert grown.tests[r, level].tolist() == [column, cut]

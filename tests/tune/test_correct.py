@@ -208,12 +208,14 @@ def test_equal_rows_are_dealt_out_to_folds() -> None:
     found = amounts(X, y, weights)
     np.testing.assert_allclose(found.sum(axis=1), weights, rtol=1e-12)
     for key in {(*row, label) for row, label in zip(X.tolist(), y.tolist(), strict=True)}:
-        here = (X == key[:2]).all(axis=1) & (y == key[2])
+        here = (key[:2] == X).all(axis=1) & (y == key[2])
         together = found[here].sum(axis=0)
         assert together.max() - together.min() <= 1.0 + 1e-9
     order = RNG.permutation(60)
     whole = amounts(X, y, np.ones(60))
-    np.testing.assert_array_equal(np.sort(amounts(X[order], y[order], np.ones(60)).sum(axis=0)), np.sort(whole.sum(axis=0)))
+    np.testing.assert_array_equal(
+        np.sort(amounts(X[order], y[order], np.ones(60)).sum(axis=0)), np.sort(whole.sum(axis=0))
+    )
 
 
 def test_a_row_of_weight_two_is_dealt_as_two_rows() -> None:
@@ -245,5 +247,5 @@ def test_a_model_file_that_asks_of_no_column_is_refused(fitted) -> None:
     check(known)
     for name, value in wrong.items():
         tuning = replace(known.tuning, corrections=replace(right, **{name: value}))
-        with pytest.raises(ValueError, match="correct|table|fold|asks"):
+        with pytest.raises(ValueError, match=r"correct|table|fold|asks"):
             check(replace(known, tuning=tuning))

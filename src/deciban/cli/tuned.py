@@ -26,7 +26,8 @@ def tuning_summary(fitted: "Fitted") -> str:
     label = counts.classes.tolist()[shares.index(share)]
     entropy = -sum(one * math.log(one) for one in shares if one > 0.0)
     always = repr(label) if isinstance(label, str) else class_name(label)
-    if tuning.rows * (entropy - tuning.log_loss) < BY_CHANCE and tuning.accuracy <= share < 1.0:
+    by_chance = share + 2.0 * math.sqrt(share * (1.0 - share) / tuning.rows)
+    if tuning.rows * (entropy - tuning.log_loss) < BY_CHANCE and tuning.accuracy <= by_chance and share < 1.0:
         # An accuracy is no help here: a row is left out of the shares of the classes too, so that where the classes are
         # as frequent as each other and the columns say nothing, another class than its own is always more probable.
         nothing = "the columns tell nothing of the class: no better than always saying"

@@ -83,9 +83,10 @@ class LabelledStream:
             yield self._labelled(table, first)
             first += table.num_rows
 
-    def sample(self) -> tuple[LabelledTable, "Examples"]:
+    def sample(self, most: int | None = None) -> tuple[LabelledTable, "Examples"]:
+        most = rows_to_sample(len(self.names)) if most is None else most
         with progress("looking", "rows", self.expected) as advance:
-            drawn, rows = self.stream.sample(rows_to_sample(len(self.names)), advance)
+            drawn, rows = self.stream.sample(most, advance)
         stream, table = self.stream.resolve_types(drawn)
         sample = self._labelled(table)
         return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows)

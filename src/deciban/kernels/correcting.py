@@ -119,8 +119,16 @@ def _list_all(slopes: Array, cell: Array, searched: Array, listed: Array, place:
 
 @inner
 def _list_smaller_halves(
-    slopes: Array, cell: Array, searched: Array, every: int, size: Array, cells: int, step: int,
-    rows: Array, listed: Array, place: Array
+    slopes: Array,
+    cell: Array,
+    searched: Array,
+    every: int,
+    size: Array,
+    cells: int,
+    step: int,
+    rows: Array,
+    listed: Array,
+    place: Array,
 ) -> int:
     """List the rows of the smaller half of each cell; how many they are. `size` then has which half that is."""
     for c in range(2 * cells):

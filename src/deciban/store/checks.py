@@ -32,6 +32,7 @@ BUCKET = re.compile(BUCKET_MARK + "[0-9a-f]{6}")
 # The most bins of a corrected column, questions of a table, and folds.
 MOST_CORRECTED_BINS, MOST_QUESTIONS, MOST_FOLDS = 256, 8, 1000
 
+
 def require(fact: Any, what: str) -> None:
     if not fact:
         raise ValueError(what)
@@ -100,7 +101,6 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     require(tuning.bias.shape == counts.classes.shape and np.isfinite(tuning.bias).all(), "its bias is not one a class")
     require(tuning.accuracy is None or 0.0 <= tuning.accuracy <= 1.0, "its accuracy is no share")
     require(tuning.log_loss is None or 0.0 <= tuning.log_loss < np.inf, "its log-loss is no loss")
-
 
     require(tuning.cap > 0.0, "its cap is not above 0")
     if tuning.corrections is not None:

@@ -86,9 +86,9 @@ class LabelledTable:
         """All rows, piece by piece."""
         yield self
 
-    def sample(self) -> tuple["LabelledTable", "LabelledTable"]:
-        """A sample of the rows, or all where they are few; and all rows."""
-        most = rows_to_sample(self.table.width)
+    def sample(self, most: int | None = None) -> tuple["LabelledTable", "LabelledTable"]:
+        """A sample of at most so many rows, or all where they are few; and all rows."""
+        most = rows_to_sample(self.table.width) if most is None else most
         if isinstance(self.table, Frame):
             most = rows_that_fit(most, self.table.text_bytes / max(self.table.rows, 1))
         if self.table.rows <= most:

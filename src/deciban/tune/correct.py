@@ -35,7 +35,7 @@ FOLDS, DEPTH, RIDGE, RATE = 5, 6, 1.0, 0.2
 
 # The most tables of a series, tables between two looks at the loss, and by what share it has to fall while so many more
 # tables are grown.
-MOST_TABLES, TABLES_A_LOOK, PATIENCE, LEAST_FALL = 400, 10, 20, 0.001
+MOST_TABLES, TABLES_A_LOOK, TABLES_OF_A_FALL, LEAST_FALL = 400, 10, 20, 0.001
 
 # The most slopes that a table explains at once: of more classes it explains random mixtures.
 MOST_OUTPUTS = 5
@@ -46,7 +46,7 @@ MOST_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
 # Cells that may be looked at for a series: rows times columns times slopes times tables. It is what bounds the time.
 MOST_WORK, LEAST_TABLES = 4e9, 100
 
-# How strongly the scale of the evidence is drawn to 1 and that of the second series to 0: as much as so many rows would.
+# How strongly the scale of the evidence is drawn to 1 and that of the second series to 0: as so many rows would.
 SCALE_ROWS = 10.0
 
 # Numbers of evidence that are held at a time, and sums of slopes in the search of a table.
@@ -68,9 +68,7 @@ class Series(NamedTuple):
 def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
     few. `learned`: whether the rows are among those counted."""
-    if not tuning.rows or rows.total < FEWEST_ROWS_CORRECTED or not 2 <= rows.classes <= MOST_CLASSES_CORRECTED:
-        return tuning
-    if not (columns := _columns(tuning, rows)):
+    if rows.total < FEWEST_ROWS_CORRECTED or not (columns := corrected_columns(rows, _places(tuning))):
         return tuning
     left_out = rows.rows_to_leave_out(learned)
     amounts = fold_amounts(tuple(columns), rows.table, rows.labels, rows.weights, FOLDS)
@@ -80,8 +78,8 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
         left_out = left_out[place]
     rows = replace(rows, weights=amounts[place, fold])
     bins, size = bins_of(columns, rows.table), np.array([column.bins for column in columns])
-    cap, prior = float(np.log1p(counts.class_weight.sum())), finite_prior(rows)
-    start = left_out_scores(tuning, counts, rows, left_out, fold, cap)
+    prior = finite_prior(rows)
+    start = left_out_scores(tuning, counts, rows, left_out, fold)
     first = grow(bins, size, rows, fold, start, seed=0)
     second = grow(bins, size, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
     scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
@@ -93,31 +91,39 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
         weights=scale[0] * tuning.weights,
         bias=scale[0] * tuning.bias + bias + mean,
         corrections=corrections,
-        cap=float(scale[0]) * cap,
+        cap=max(float(scale[0]), 1e-3) * tuning.cap,
         accuracy=accuracy,
         log_loss=log_loss,
     )
 
 
+def with_cap(tuning: Tuning, counts: Counts) -> Tuning:
+    """The tuning with a cap on what one block may be worth: no more than the rows behind it can support."""
+    return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows else tuning
+
+
+def may_correct(tuning: Tuning, classes: int) -> bool:
+    """Whether there is anything to correct: tuned columns besides texts, and classes that are not too many."""
+    return bool(tuning.rows and 2 <= classes <= MOST_CLASSES_CORRECTED and _places(tuning))
+
+
 def rows_to_correct(columns: int, classes: int) -> int:
     """The most rows that corrections are learned from."""
-    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * outputs_of(max(classes, 1))))
+    columns = min(columns, MOST_COLUMNS_CORRECTED)
+    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * outputs_of(classes)))
 
 
-def _columns(tuning: Tuning, rows: Rows) -> list[CorrectedColumn]:
-    """The columns that may be corrected: all but texts, and of very many those whose groups come first."""
+def _places(tuning: Tuning) -> list[int]:
+    """The columns that may be corrected: all but texts, and of very many the first ones."""
     groups = (group for group in tuning.schema.groups if not group.family.holds_texts)
-    places = sorted({column for group in groups for column in group.columns})
-    return corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])
+    return sorted({column for group in groups for column in group.columns})[:MOST_COLUMNS_CORRECTED]
 
 
 def _columns_a_table(columns: int) -> int:
     return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
 
 
-def left_out_scores(
-    tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers, cap: float
-) -> Floats:
+def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers) -> Floats:
     """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
     scored = counts.for_schema(tuning.schema)
     model = estimate(scored, rows.log_prior)
@@ -130,7 +136,7 @@ def left_out_scores(
         evidence = known if some.size == few.size else _evidence_of(model, scored, rows, left_out, some)
         for f, (weight, bias) in enumerate(weights):
             here = np.flatnonzero(fold[some] == f)
-            weighted = model.capped(evidence[here] * weight[:, None], cap).sum(axis=1)
+            weighted = model.capped(evidence[here] * weight[:, None], tuning.cap).sum(axis=1)
             out[some[here]] = weighted + bias + finite_prior(rows)
 
     step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
@@ -196,7 +202,7 @@ def grow(bins: Bins, sizes: Integers, rows: Rows, fold: Integers, start: Floats,
 
 def _falls(losses: Floats) -> bool:
     """Whether the loss has fallen enough while the last tables were grown, or these are too few to tell."""
-    return losses.size <= PATIENCE or losses.min() < (1.0 - LEAST_FALL) * losses[:-PATIENCE].min()
+    return losses.size <= TABLES_OF_A_FALL or losses.min() < (1.0 - LEAST_FALL) * losses[:-TABLES_OF_A_FALL].min()
 
 
 @dataclass
@@ -257,7 +263,6 @@ class _Member:
         self.tests.append(grown.tests)
         self.values.append(grown.values)
         self.losses = np.concatenate([self.losses, grown.losses])
-
 
     def _mixtures(self) -> Floats:
         """What is to be explained by each of the next tables, table by class by output: every class by itself, or of

@@ -18,7 +18,6 @@ from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
 from deciban.text_tables import aligned, counted
 
-
 # Columns that are listed with the share of the corrections that hangs on them.
 MOST_CORRECTIONS_SHOWN = 12
 
@@ -144,12 +143,12 @@ class Tuning:
         bias = np.zeros(counts.classes.size)
         known = np.isin(counts.classes, classes)
         bias[known] = self.bias[np.isin(classes, counts.classes)]
-        moved = replace(self, schema=schema, weights=weights, bias=bias, stale=True, accuracy=None, log_loss=None)
-        if self.corrections is None:
-            return moved
-        positions = np.array([_place(label, counts.classes) for label in classes.tolist()])
-        corrections = self.corrections.for_columns(place).for_classes(positions, counts.classes.size)
-        return replace(moved, corrections=corrections)
+        corrections = self.corrections
+        if corrections is not None:
+            positions = np.array([_place(label, counts.classes) for label in classes.tolist()])
+            corrections = corrections.for_columns(place).for_classes(positions, counts.classes.size)
+        kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections)
+        return replace(kept, stale=True, accuracy=None, log_loss=None)
 
     @property
     def summary(self) -> str:
