@@ -76,7 +76,7 @@ def test_forms_with_missing_cells_and_weights() -> None:
     spec = {"x": dc.Gaussian(variance=dc.Pooled()), "flag": dc.Bernoulli(), "word": dc.Categorical()}
     clf = textbook(spec).fit(table, LABELS)
     same_posteriors(clf.linear_form(), clf, table)
-    tuned = dc.BayesClassifier(spec).fit(table, LABELS)
+    tuned = dc.BayesClassifier(spec, tune="weights").fit(table, LABELS)
     assert (tuned.model_.weights != 1.0).any()
     same_posteriors(tuned.linear_form(), tuned, table)
     joint = textbook(dc.JointGaussian(dc.Pooled())).fit(POSITIVE, LABELS)

@@ -60,6 +60,42 @@ def gain(cell: np.ndarray, slopes: np.ndarray, curvature: np.ndarray, ridge: flo
     return sum(float((np.bincount(cell, slope, size) ** 2 / below).sum()) for slope in slopes.T)
 
 
+def room_to_search(classes: int, rows: int, columns: int, bins: int) -> kernels.TableSearch:
+    slopes, cells = (2 if classes == 2 else classes + 1), 1 << DEPTH
+    return kernels.TableSearch(
+        slopes=np.empty((rows, slopes)),
+        posterior=np.empty((rows, classes)),
+        cell=np.empty(rows, dtype=np.int32),
+        searched=np.empty(rows, dtype=np.int32),
+        some=np.empty(rows, dtype=np.int32),
+        listed=np.empty((rows, slopes)),
+        place=np.empty(rows, dtype=np.int32),
+        sums=np.empty((columns, cells // 2 * bins * slopes)),
+        half=np.empty(cells // 4 * bins * slopes),
+        below=np.empty((slopes, bins)),
+        gains=np.empty(bins),
+        smaller=np.empty(cells, dtype=np.int64),
+        curvature=np.empty((cells, classes)),
+    )
+
+
+def one_table(codes: np.ndarray, labels: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """The tests of a table grown on rows of two classes."""
+    columns, size = codes.shape
+    rows = kernels.CorrectedRows(codes, labels, np.ones(size), np.zeros(size), np.zeros((size, 2)))
+    grown = kernels.GrownTables(np.full((1, DEPTH, 2), -1), np.zeros((1, 1 << DEPTH, 2)), np.empty(1))
+    search = room_to_search(2, size, columns, int(bins.max()))
+    kernels.learn_corrections(rows, bins, np.arange(columns)[None], np.eye(2)[None], 1.0, 0.2, search, grown)
+    return grown.tests[0]
+
+
+def test_a_first_cut_is_made_where_only_two_together_tell() -> None:
+    """In a table of exclusive or no cut gains anything by itself."""
+    bits = np.array([[0, 0, 1, 1], [0, 1, 0, 1]]).repeat(50, axis=1)
+    tests = one_table((1 + bits).astype(np.uint8), np.array([0, 1, 1, 0]).repeat(50), np.full(2, 3))
+    assert sorted(tests[:2].tolist()) == [[0, 1], [1, 1]]
+
+
 @pytest.mark.parametrize("classes", [2, 4])
 def test_a_table_is_the_best_by_brute_force(classes: int) -> None:
     """Each test is the cut that gains most over all cells, each value a damped step of Newton's for its cell."""
@@ -67,22 +103,7 @@ def test_a_table_is_the_best_by_brute_force(classes: int) -> None:
     learned = np.where(RNG.random(ROWS) < 0.8, RNG.integers(1, 3, ROWS), 0).astype(float)
     held, ridge, rate = np.where(learned == 0.0, 1.0, 0.0), 0.7, 0.3
     start = RNG.normal(size=(ROWS, classes))
-    slopes = 1 if classes == 2 else classes
-    search = kernels.TableSearch(
-        slopes=np.empty((ROWS, slopes + 1)),
-        posterior=np.empty((ROWS, classes)),
-        cell=np.empty(ROWS, dtype=np.int32),
-        searched=np.empty(ROWS, dtype=np.int32),
-        some=np.empty(ROWS, dtype=np.int32),
-        listed=np.empty((ROWS, slopes + 1)),
-        place=np.empty(ROWS, dtype=np.int32),
-        sums=np.empty((COLUMNS, (1 << DEPTH) // 2 * BINS * (slopes + 1))),
-        half=np.empty((1 << DEPTH) // 4 * BINS * (slopes + 1)),
-        below=np.empty((slopes + 1, BINS)),
-        gains=np.empty(BINS),
-        smaller=np.empty(1 << DEPTH, dtype=np.int64),
-        curvature=np.empty((1 << DEPTH, classes)),
-    )
+    search = room_to_search(classes, ROWS, COLUMNS, BINS)
     rows = kernels.CorrectedRows(CODES, labels, learned, held, start.copy())
     grown = kernels.GrownTables(np.full((2, DEPTH, 2), -1), np.zeros((2, 1 << DEPTH, classes)), np.empty(2))
     columns, mix = np.tile(np.arange(COLUMNS), (2, 1)), np.tile(np.eye(classes), (2, 1, 1))

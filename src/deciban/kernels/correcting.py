@@ -9,6 +9,9 @@ from deciban.kernels.compiled import Array, compiled, inner
 # A cut must be better than another by this share to be preferred: digits of rounding are not to choose between equals.
 EQUAL_GAINS = 1.0 + 1e-9
 
+# What a cut gains for each row of its smaller side: so that there is a first cut where only two together tell.
+GAIN_OF_A_ROW = 1e-9
+
 
 class CorrectedRows(NamedTuple):
     """The rows to learn from.
@@ -192,6 +195,8 @@ def _best_cut(sums: Array, q: int, cells: int, bins: int, ridge: float, below: A
         all_below = below[last, bins - 1]
         if all_below <= 0.0:
             continue
+        for b in range(bins - 1):
+            gains[b] += GAIN_OF_A_ROW * max(min(below[last, b], all_below - below[last, b]), 0.0)
         for s in range(last):
             total = below[s, bins - 1]
             whole = total * total / (all_below + ridge)
@@ -266,7 +271,7 @@ def learn_corrections(
         every = _list_all(slopes, cell, searched, listed, place)
         many, cells = every, 1
         for level in range(depth):
-            best_gain, best_column, best_bin = 1e-9, -1, 0
+            best_gain, best_column, best_bin = 0.0, -1, 0
             for q in range(columns.shape[1]):
                 j = columns[r, q]
                 for k in range(max(cells >> 1, 1) * step):
