@@ -29,7 +29,7 @@ def corrections(tables: int = 5, classes: int = 3) -> Corrections:
         cells = 1 << int((tests[t, :, 0] >= 0).sum())
         values[t, cells:] = rows[t, cells:] = 0.0
         values[t, :cells] -= np.average(values[t, :cells], axis=0, weights=rows[t, :cells] + 1e-6)
-    return Corrections(COLUMNS, tests, values, rows, np.arange(tables) % 2, 2)
+    return Corrections(COLUMNS, tests, values, rows, np.arange(tables) % 2, 2, 3)
 
 
 def test_cells_have_the_bins_of_their_cuts_and_levels() -> None:
@@ -82,7 +82,7 @@ def test_left_out_rows_are_corrected_by_the_tables_of_their_fold() -> None:
     found.add_left_out(bins, amounts, out)
     for fold in (0, 1):
         here = found.fold == fold
-        one = Corrections(COLUMNS, found.tests[here], found.values[here], found.rows[here], found.fold[here], 2)
+        one = Corrections(COLUMNS, found.tests[here], found.values[here], found.rows[here], found.fold[here], 2, 3)
         one.add_to(bins, parts[fold])
     expected = [2 * parts[0][0], 2 * parts[1][1], parts[0][2] + parts[1][2], 2 * parts[0][3]]
     np.testing.assert_allclose(out, expected, atol=1e-13)
@@ -98,7 +98,7 @@ def test_classes_and_columns_move() -> None:
 
 def test_the_effect_of_the_only_column_of_a_table_is_its_value() -> None:
     tests, values = np.array([[[0, 1], [0, 0]]]), RNG.normal(size=(1, 4, 2))
-    found = Corrections(COLUMNS, tests, values, np.array([[3.0, 1.0, 2.0, 5.0]]), np.zeros(1, dtype=int), 2)
+    found = Corrections(COLUMNS, tests, values, np.array([[3.0, 1.0, 2.0, 5.0]]), np.zeros(1, dtype=int), 2, 3)
     # bins 0, 1, 2, 3: above the cut at 1? above that at 0?
     np.testing.assert_allclose(found.effect(0), values[0, [0, 1, 3, 3]], atol=1e-6)
     np.testing.assert_array_equal(found.effect(1), 0.0)

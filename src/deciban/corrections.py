@@ -78,7 +78,7 @@ class Corrections:
     columns: those that tables ask of, in bins. tests: (column, last bin below the cut) of each table, -1 where it has
     no more. values: table by cell by class; their mean over the rows they were learned from is 0. rows: the weight of
     these rows, table by cell. fold: of each table, the part of the rows that it was learned without. folds: how many
-    such parts there are.
+    such parts there are. hashed: how many of the columns, the first ones, say which part a row is in.
     """
 
     columns: tuple[CorrectedColumn, ...]
@@ -87,6 +87,7 @@ class Corrections:
     rows: Floats
     fold: Integers
     folds: int
+    hashed: int
 
     def read(self, table: Readable) -> Bins:
         """The bin of each cell of a table, column by row."""

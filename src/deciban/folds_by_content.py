@@ -1,5 +1,7 @@
 """Rows cut into parts by what they hold, so that the same row is in the same part wherever and whenever it comes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +16,7 @@ FIRST, SECOND, GOLDEN = (np.uint64(k) for k in (0xBF58476D1CE4E5B9, 0x94D049BB13
 
 
 def fold_amounts(
-    columns: tuple[CorrectedColumn, ...], table: Table, labels: Codes, weights: Floats, folds: int
+    columns: Sequence[CorrectedColumn], table: Table, labels: Codes, weights: Floats, folds: int
 ) -> Floats:
     """How much of each row is in each fold, row by fold.
 
@@ -64,7 +66,8 @@ def left_out_corrections(
     corrections: Corrections, table: Table, labels: Codes, weights: Floats, classes: int
 ) -> Floats:
     """The corrections of rows with labels, row by class, each by the tables that were learned without it."""
-    amounts = fold_amounts(corrections.columns, table, labels, weights, corrections.folds)
+    hashed = corrections.columns[: corrections.hashed]
+    amounts = fold_amounts(hashed, table, labels, weights, corrections.folds)
     out = np.zeros((labels.size, classes))
     corrections.add_left_out(corrections.read(table), amounts, out)
     return out

@@ -2,16 +2,18 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.special import logsumexp
+from scipy.stats import chi2_contingency, f_oneway
 from sklearn.metrics import log_loss
 
 import deciban
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
 from deciban.folds_by_content import fold_amounts
-from deciban.tables.table import Matrix
-from deciban.tune.binning import corrected_columns
+from deciban.tables.table import Frame, Matrix
+from deciban.tune.binning import associations, corrected_columns
 from deciban.tune.rows import Rows
 
 RNG = np.random.default_rng(7)
@@ -249,3 +251,30 @@ def test_a_model_file_that_asks_of_no_column_is_refused(fitted) -> None:
         tuning = replace(known.tuning, corrections=replace(right, **{name: value}))
         with pytest.raises(ValueError, match=r"correct|table|fold|asks"):
             check(replace(known, tuning=tuning))
+
+
+def test_of_very_many_columns_those_that_tell_are_corrected() -> None:
+    """Chosen fold by fold, so that columns of noise that fit the labels by chance do not look as if they helped."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(400, 700)), rng.integers(0, 2, 400)
+    noise = BayesClassifier().fit(X, y)
+    assert noise.tuning_.log_loss > np.log(2) - 0.02
+    X[:, 650] += 1.5 * y
+    clf = BayesClassifier().fit(X, y)
+    assert clf.tuning_.log_loss < noise.tuning_.log_loss - 0.1
+    assert 650 in {
+        clf.tuning_.corrections.columns[k].column for k in np.argsort(-clf.tuning_.corrections.importance)[:3]
+    }
+    assert clf.leave_one_out().log_loss == pytest.approx(clf.tuning_.log_loss, abs=0.1)
+
+
+def test_associations_are_those_of_analysis_of_variance_and_contingency() -> None:
+    table = pa.table({"x": RNG.normal(size=90), "colour": np.array(list("abc"))[RNG.integers(0, 3, 90)]})
+    y = RNG.integers(0, 2, 90)
+    rows = Rows(Frame(table), y.astype(np.int32), np.ones(90), np.log([0.5, 0.5]))
+    found = associations(rows, [0, 1], np.ones(90))
+    x = table["x"].to_numpy()
+    f = f_oneway(x[y == 0], x[y == 1]).statistic
+    assert found[0] == pytest.approx(f / (f + 88))
+    crossed = pd.crosstab(table["colour"].to_pandas(), y)
+    assert found[1] == pytest.approx(chi2_contingency(crossed).statistic / 90 / 2)

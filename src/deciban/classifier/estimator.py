@@ -54,8 +54,9 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         an error.
     threads : int or None, default=None
         How many threads count and score; None uses every core. The result does not depend on it.
-    tune : {"auto"} or None, default="auto"
-        Whether rows that are left out choose families, joint blocks and evidence weights; None is plain Bayes.
+    tune : {"auto", "weights"} or None, default="auto"
+        Whether rows that are left out choose families, joint blocks and evidence weights, and teach corrections of
+        their sum; "weights" does without corrections, None is plain Bayes.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         alpha: float = 1.0,
         unseen: Unseen = "ignore",
         threads: int | None = None,
-        tune: Literal["auto"] | None = "auto",
+        tune: Literal["auto", "weights"] | None = "auto",
     ) -> None:
         self.columns = columns
         self.prior = prior

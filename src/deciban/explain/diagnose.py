@@ -154,7 +154,7 @@ class Diagnosis:
             return "tuned, which saves nothing on these rows; plain Bayes does as well"
         if not any(found.cost > 0.0 for found in self.dependences):
             return "none is needed: to multiply their shares loses nothing against counting pairs"
-        return "tune='auto' weighs and joins them; or drop a redundant one, or form a block"
+        return "tune='auto' weighs and corrects them; or drop a redundant one, or form a block"
 
 
 def diagnose(

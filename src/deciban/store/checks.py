@@ -125,6 +125,7 @@ def check_corrections(corrections: Corrections, counts: Counts) -> None:
     require(corrections.rows.shape == cells, "the rows behind its corrections are not one a cell")
     _not_negative(corrections.rows, "the weight of a corrected cell")
     require(2 <= corrections.folds <= MOST_FOLDS and corrections.fold.shape == cells[:1], "its tables have no folds")
+    require(1 <= corrections.hashed <= len(columns), "no column says what fold a row is in")
     require(((corrections.fold >= 0) & (corrections.fold < corrections.folds)).all(), "a table has no fold")
 
 

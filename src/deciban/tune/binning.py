@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Codes, Floats
+from deciban.arrays import Codes, Floats, summed_cells
 from deciban.corrections import CorrectedColumn
 from deciban.statistics.levels import distinct
 from deciban.tables.table import Table
@@ -19,6 +19,9 @@ ROWS_OF_A_LEVEL = 10.0
 
 # Rows of the overall shares that are added to those of each level when levels are put in order.
 SHARES_ADDED = 5.0
+
+# Columns whose cells are looked at together.
+COLUMNS_AT_A_TIME = 256
 
 # The least and the most bins of a number, and rows for each.
 LEAST_BINS, MOST_BINS_CUT, ROWS_OF_A_BIN = 16, 126, 64.0
@@ -48,6 +51,36 @@ def quantile_cuts(cells: Floats, weights: Floats, bins: int, most_values: int) -
     return np.unique(np.quantile(cells[here], share, method="inverted_cdf", weights=weights[here]))
 
 
+def associations(rows: Rows, columns: Sequence[int], weights: Floats) -> Floats:
+    """How much each column depends on the class, by rows of these weights: of a number the share of its variance that
+    lies between the classes, of a category the mean square contingency for each level."""
+    found = np.zeros(len(columns))
+    numeric = np.array([is_number(rows.table, column) for column in columns], dtype=np.bool_)
+    member = np.eye(rows.classes)[rows.labels] * weights[:, None]
+    for places in np.array_split(np.flatnonzero(numeric), max(1, numeric.sum() // COLUMNS_AT_A_TIME)):
+        cells = np.asarray(rows.table.numbers([columns[k] for k in places]), dtype=np.float64)
+        here = ~np.isnan(cells)
+        cells = np.where(here, cells, 0.0)
+        total = np.maximum(weights @ here, 1e-300)
+        cells = np.where(here, cells - weights @ cells / total, 0.0)
+        sums, sizes = member.T @ cells, np.maximum(member.T @ here, 1e-300)
+        found[places] = (sums**2 / sizes).sum(axis=0) / np.maximum(weights @ cells**2, 1e-300)
+    for k in np.flatnonzero(~numeric).tolist():
+        codes, levels = _levels(rows.table, columns[k])
+        counts = _counts(codes, rows, weights, len(levels))
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))
+        squares = np.divide(counts**2, expected, out=np.zeros_like(counts), where=expected > 0.0)
+        found[k] = max(squares.sum() - 1.0, 0.0) / max(len(levels) - 1, 1)
+    return found
+
+
+def _counts(codes: Codes, rows: Rows, weights: Floats, levels: int) -> Floats:
+    """The weight of each level and class."""
+    here = codes >= 0
+    found = summed_cells(codes[here] * rows.classes + rows.labels[here], weights[here], levels * rows.classes)
+    return found.reshape(levels, rows.classes)
+
+
 def corrected_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColumn]:
     """The columns in the bins that corrections tell apart; without those that do not vary."""
     bins = int(np.clip(rows.total / ROWS_OF_A_BIN, LEAST_BINS, MOST_BINS_CUT))
@@ -75,10 +108,7 @@ def _levels_in_order(rows: Rows, column: int) -> pa.Array:
     """The frequent levels of a category, those that say alike side by side: along the direction in which their
     evidence differs most."""
     codes, levels = _levels(rows.table, column)
-    here = codes >= 0
-    size = len(levels) * rows.classes
-    counts = np.bincount(codes[here] * rows.classes + rows.labels[here], rows.weights[here], size)
-    counts = counts.reshape(len(levels), rows.classes)
+    counts = _counts(codes, rows, rows.weights, len(levels))
     total = counts.sum(axis=1)
     by_name = np.array(sorted(range(len(levels)), key=lambda k: (-total[k], str(levels[k]))), dtype=np.int64)
     kept = by_name[total[by_name] >= ROWS_OF_A_LEVEL][:MOST_LEVELS]

@@ -20,7 +20,7 @@ from deciban.folds_by_content import fold_amounts
 from deciban.model import Model, estimate
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.tables.row_sampling import sampled_places
-from deciban.tune.binning import corrected_columns
+from deciban.tune.binning import associations, corrected_columns
 from deciban.tune.propose import most_rows
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning
@@ -56,6 +56,15 @@ EVIDENCE_AT_A_TIME, MOST_SUMS = 1 << 22, 1 << 21
 LEAST_LOG_PRIOR = -50.0
 
 
+class Searched(NamedTuple):
+    """What tables are searched in: the bin of each cell, column by row; the bins of each column; and for each fold the
+    columns that its tables may use."""
+
+    bins: Bins
+    sizes: Integers
+    chosen: list[Integers]
+
+
 class Series(NamedTuple):
     """Tables grown without each fold, and the correction of each row by those that were grown without it."""
 
@@ -68,23 +77,26 @@ class Series(NamedTuple):
 def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
     few. `learned`: whether the rows are among those counted."""
-    if rows.total < FEWEST_ROWS_CORRECTED or not (columns := corrected_columns(rows, _places(tuning))):
+    places = _places(tuning)
+    columns = corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])
+    if rows.total < FEWEST_ROWS_CORRECTED or not columns:
         return tuning
-    left_out = rows.rows_to_leave_out(learned)
-    amounts = fold_amounts(tuple(columns), rows.table, rows.labels, rows.weights, FOLDS)
+    left_out, hashed = rows.rows_to_leave_out(learned), len(columns)
+    amounts = fold_amounts(columns, rows.table, rows.labels, rows.weights, FOLDS)
     place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
     if place.size > rows.labels.size:
         rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
         left_out = left_out[place]
     rows = replace(rows, weights=amounts[place, fold])
-    bins, size = bins_of(columns, rows.table), np.array([column.bins for column in columns])
+    columns, chosen = _chosen_by_fold(rows, places, columns, fold)
     prior = finite_prior(rows)
     start = left_out_scores(tuning, counts, rows, left_out, fold)
-    first = grow(bins, size, rows, fold, start, seed=0)
-    second = grow(bins, size, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
+    search = Searched(bins_of(columns, rows.table), np.array([column.bins for column in columns]), chosen)
+    first = grow(search, rows, fold, start, seed=0)
+    second = grow(search, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
     scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
     scale, bias = maximise(centred(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
-    corrections, mean = _joined(columns, bins, rows, (first, second), scale)
+    corrections, mean = _joined(columns, hashed, search.bins, rows, (first, second), scale)
     accuracy, log_loss = figures_of(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
     return replace(
         tuning,
@@ -114,9 +126,26 @@ def rows_to_correct(columns: int, classes: int) -> int:
 
 
 def _places(tuning: Tuning) -> list[int]:
-    """The columns that may be corrected: all but texts, and of very many the first ones."""
+    """The columns that may be corrected: all but texts."""
     groups = (group for group in tuning.schema.groups if not group.family.holds_texts)
-    return sorted({column for group in groups for column in group.columns})[:MOST_COLUMNS_CORRECTED]
+    return sorted({column for group in groups for column in group.columns})
+
+
+def _chosen_by_fold(
+    rows: Rows, places: list[int], columns: list[CorrectedColumn], fold: Integers
+) -> tuple[list[CorrectedColumn], list[Integers]]:
+    """The columns to correct by, and for each fold which of them its tables may use: all, or of very many those that
+    depend most on the class by the rows of the other folds."""
+    if len(places) <= MOST_COLUMNS_CORRECTED:
+        return columns, [np.arange(len(columns))] * FOLDS
+    best = []
+    for f in range(FOLDS):
+        found = associations(rows, places, np.where(fold == f, 0.0, rows.weights))
+        best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[:MOST_COLUMNS_CORRECTED]])
+    known = {column.column for column in columns}
+    columns = columns + corrected_columns(rows, sorted(set().union(*best) - known))
+    where = {column.column: k for k, column in enumerate(columns)}
+    return columns, [np.array(sorted(where[place] for place in some if place in where)) for some in best]
 
 
 def _columns_a_table(columns: int) -> int:
@@ -175,12 +204,12 @@ def _weights_by_fold(
     return list(map_in_threads(without, range(FOLDS), rows.threads))
 
 
-def grow(bins: Bins, sizes: Integers, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
+def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
     """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
-    columns = _columns_a_table(len(sizes))
+    columns = _columns_a_table(min(map(len, search.chosen)))
     work = rows.labels.size * columns * outputs_of(rows.classes) * FOLDS
     most = int(np.clip(MOST_WORK / work, LEAST_TABLES, MOST_TABLES))
-    members = [_Member.of(bins, sizes, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
+    members = [_Member.of(search, f, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
     losses = np.zeros(0)
     while losses.size < most and _falls(losses):
         for _ in map_in_threads(_Member.grow, members, rows.threads):
@@ -195,7 +224,7 @@ def grow(bins: Bins, sizes: Integers, rows: Rows, fold: Integers, start: Floats,
         here = np.flatnonzero(fold == f)
         part = np.zeros((here.size, rows.classes))
         room = np.empty(here.size, dtype=np.int64)
-        kernels.add_corrections(np.ascontiguousarray(bins[:, here]), tests[-1], values[-1], room, part)
+        kernels.add_corrections(np.ascontiguousarray(search.bins[:, here]), tests[-1], values[-1], room, part)
         left_out[here] = part
     return Series(tests, values, left_out)
 
@@ -212,6 +241,7 @@ class _Member:
     rows: Any
     search: Any
     sizes: Integers
+    chosen: Integers
     columns: int
     depth: int
     draw: np.random.Generator
@@ -221,9 +251,9 @@ class _Member:
 
     @classmethod
     def of(
-        cls, bins: Bins, sizes: Integers, rows: Rows, held: Flags, start: Floats, columns: int, seed: int
+        cls, searched: Searched, fold: int, rows: Rows, held: Flags, start: Floats, columns: int, seed: int
     ) -> "_Member":
-        size, classes, most = rows.labels.size, rows.classes, int(sizes.max())
+        size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
         slopes = outputs_of(classes) + 1
         room = columns * most * slopes
         depth = max(1, min(DEPTH, 1 + int(np.log2(max(MOST_SUMS / room, 1.0)))))
@@ -246,13 +276,14 @@ class _Member:
         learned, judged = np.where(held, 0.0, rows.weights), np.where(held, rows.weights, 0.0)
         labels = rows.labels.astype(np.int64)
         scores = np.array(start, dtype=np.float64, order="C")
-        part = kernels.CorrectedRows(bins, labels, learned, judged, scores)
-        return cls(part, search, sizes, columns, depth, np.random.default_rng(seed), [], [], np.zeros(0))
+        part = kernels.CorrectedRows(searched.bins, labels, learned, judged, scores)
+        draw = np.random.default_rng(seed)
+        return cls(part, search, searched.sizes, searched.chosen[fold], columns, depth, draw, [], [], np.zeros(0))
 
     def grow(self) -> None:
         """Grow some more tables."""
-        drawn = [self.draw.permutation(self.sizes.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
-        columns = np.sort(np.stack(drawn), axis=1).astype(np.int64)
+        drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
+        columns = self.chosen[np.sort(np.stack(drawn), axis=1)].astype(np.int64)
         grown = kernels.GrownTables(
             tests=np.full((TABLES_A_LOOK, self.depth, 2), -1, dtype=np.int64),
             values=np.zeros((TABLES_A_LOOK, 1 << self.depth, self.search.posterior.shape[1])),
@@ -280,7 +311,7 @@ def outputs_of(classes: int) -> int:
 
 
 def _joined(
-    columns: Sequence[CorrectedColumn], bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
+    columns: Sequence[CorrectedColumn], hashed: int, bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
 ) -> tuple[Corrections | None, Floats]:
     """All tables as one value, and the mean of what they add: their values are centred about it."""
     parts = [
@@ -295,5 +326,5 @@ def _joined(
     behind = np.zeros(values.shape[:2])
     kernels.count_cells(bins, tests, rows.weights, np.empty(rows.labels.size, dtype=np.int64), behind)
     mean = np.einsum("tc,tck->tk", behind, values) / rows.total
-    values = np.where(behind[:, :, None] >= 0.0, values - mean[:, None, :], 0.0)
-    return Corrections(tuple(columns), tests, values, behind, fold, FOLDS), mean.sum(axis=0)
+    corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, FOLDS, hashed)
+    return corrections, mean.sum(axis=0)
