@@ -2,9 +2,10 @@
 
     OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 taskset -c 0 bench/.venv/bin/python bench/additive.py [--most ROWS] [--write]
 
-Of each table the first split of bench/accuracy.py is taken, and at most so many rows to learn from (2,000 without --most),
-drawn from each class in proportion. Both learn the same rows, one after the other, on one thread. Tables are taken from the
-smallest to the largest. What is measured is kept in bench/.additive.json; --write puts it into bench/ADDITIVE.md.
+Of each table the first split of bench/accuracy.py is taken, and at most so many rows to learn from (2,000 without
+--most), drawn from each class in proportion. Both learn the same rows, one after the other, on one thread. Tables are
+taken from the smallest to the largest. What is measured is kept in bench/.additive.json; --write puts it into
+bench/ADDITIVE.md.
 """
 
 import argparse
@@ -56,8 +57,8 @@ def report(results: dict[str, Any], most: int) -> list[str]:
     lines = [
         "# Against Explainable Boosting",
         "",
-        f"Written by `python bench/additive.py --write`: {len(results)} of the tables set aside, from the smallest on, the",
-        f"first split of each, at most {most:,} rows to learn from, both methods on the same rows, one thread each.",
+        f"Written by `python bench/additive.py --write`: {len(results)} of the tables set aside, from the smallest on,",
+        f"the first split of each, at most {most:,} rows to learn from, both on the same rows, one thread each.",
         "",
         "| method | log-loss | least on | accuracy | calibration error | seconds in all |",
         "|---|--:|--:|--:|--:|--:|",
@@ -73,10 +74,8 @@ def report(results: dict[str, Any], most: int) -> list[str]:
         )
     ratio = np.median(values("EBM", "seconds") / values("deciban", "seconds"))
     lines += ["", f"A fit of EBM takes {ratio:.0f} times as long, in the median.", ""]
-    lines += [
-        "| table | rows x columns, classes | deciban | EBM | seconds | seconds of EBM |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    lines.append("| table | rows x columns, classes | deciban | EBM | seconds | seconds of EBM |")
+    lines.append("|---|--:|--:|--:|--:|--:|")
     for name, result in results.items():
         ours, theirs = (result[method] for method in METHODS)
         size = f"{result['rows']:,} x {result['columns']}, {result['classes']}"
