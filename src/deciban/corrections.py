@@ -4,7 +4,7 @@ A table asks up to six yes-or-no questions of a row (is this column above that c
 What its cells add to the log joint can be told column by column, exactly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -121,8 +121,10 @@ class Corrections:
     def shares(self, bins: Bins) -> Floats:
         """What each column has of the correction of each row, row by column by class: they add up to it."""
         out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
-        room = np.empty(bins.shape[1], dtype=np.int64)
-        kernels.add_correction_shares(bins, self.tests, self._cell_shares, room, out)
+        for t, cell in enumerate(cells_of(bins, self.tests)):
+            for level, column in enumerate(self.tests[t, :, 0].tolist()):
+                if column >= 0:
+                    out[:, column] += self._cell_shares[t, cell, level]
         return out
 
     @cached_property
@@ -188,6 +190,14 @@ class Corrections:
 def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
     """The bin of each cell, column by row."""
     return np.stack([column.read(table) for column in columns])
+
+
+def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:
+    """The cell of each row in each table, one table after another in the same array."""
+    cell = np.empty(bins.shape[1], dtype=np.int64)
+    for t in range(len(tests)):
+        kernels.find_cells(bins, tests, t, cell)
+        yield cell
 
 
 def cell_shares(tests: Integers, values: Floats, rows: Floats) -> Floats:

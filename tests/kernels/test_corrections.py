@@ -35,22 +35,11 @@ def test_values_of_cells_are_added() -> None:
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def test_shares_go_to_the_columns_that_are_asked() -> None:
-    shares, out = RNG.normal(size=(TABLES, 1 << DEPTH, DEPTH, 2)), np.zeros((ROWS, COLUMNS, 2))
-    expected = out.copy()
+def test_cells_of_a_table_are_found() -> None:
     for t in range(TABLES):
-        for level, (column, _) in enumerate(TESTS[t]):
-            if column >= 0:
-                expected[:, column] += shares[t, cells_of(TESTS[t]), level]
-    kernels.add_correction_shares(CODES, TESTS, shares, room(), out)
-    np.testing.assert_allclose(out, expected, rtol=1e-12)
-
-
-def test_cells_are_counted_by_weight() -> None:
-    weights, out = RNG.integers(0, 4, ROWS).astype(float), np.zeros((TABLES, 1 << DEPTH))
-    kernels.count_cells(CODES, TESTS, weights, room(), out)
-    expected = [np.bincount(cells_of(TESTS[t]), weights, 1 << DEPTH) for t in range(TABLES)]
-    np.testing.assert_array_equal(out, expected)
+        cell = room()
+        kernels.find_cells(CODES, TESTS, t, cell)
+        np.testing.assert_array_equal(cell, cells_of(TESTS[t]))
 
 
 def gain(cell: np.ndarray, slopes: np.ndarray, curvature: np.ndarray, ridge: float) -> float:

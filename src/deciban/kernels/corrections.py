@@ -1,11 +1,15 @@
 """Scoring with corrections: the values of small tables of cells."""
 
-from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.compiled import Array, compiled
 
 
-@inner
-def _find_cells(codes: Array, tests: Array, t: int, cell: Array) -> None:
-    """Fill the cell of each row in table t."""
+@compiled
+def find_cells(codes: Array, tests: Array, t: int, cell: Array) -> None:
+    """Fill the cell of each row in table t.
+
+    codes: the bin of each cell, column by row. tests: (column, last bin below the cut) of each table, -1 where there
+    is none.
+    """
     for i in range(cell.size):
         cell[i] = 0
     for level in range(tests.shape[1]):
@@ -20,37 +24,10 @@ def _find_cells(codes: Array, tests: Array, t: int, cell: Array) -> None:
 def add_corrections(codes: Array, tests: Array, values: Array, cell: Array, out: Array) -> None:
     """Add the values of the cells of each row in all tables to out[row, class].
 
-    codes: the bin of each cell, column by row. tests: (column, last bin below the cut) of each table, -1 where there
-    is none. values: table by cell by class. cell: room for a number a row.
+    values: table by cell by class. cell: room for a number a row.
     """
     for t in range(tests.shape[0]):
-        _find_cells(codes, tests, t, cell)
+        find_cells(codes, tests, t, cell)
         for i in range(cell.size):
             for k in range(values.shape[2]):
                 out[i, k] += values[t, cell[i], k]
-
-
-@compiled
-def add_correction_shares(codes: Array, tests: Array, shares: Array, cell: Array, out: Array) -> None:
-    """Add what each column has of the values of all tables to out[row, column, class].
-
-    shares: table by cell by test by class.
-    """
-    for t in range(tests.shape[0]):
-        _find_cells(codes, tests, t, cell)
-        for level in range(tests.shape[1]):
-            j = tests[t, level, 0]
-            if j < 0:
-                break
-            for i in range(cell.size):
-                for k in range(shares.shape[3]):
-                    out[i, j, k] += shares[t, cell[i], level, k]
-
-
-@compiled
-def count_cells(codes: Array, tests: Array, weights: Array, cell: Array, out: Array) -> None:
-    """Add the weight of each row to out[table, cell]."""
-    for t in range(tests.shape[0]):
-        _find_cells(codes, tests, t, cell)
-        for i in range(cell.size):
-            out[t, cell[i]] += weights[i]

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers
-from deciban.corrections import Bins, CorrectedColumn, Corrections, bins_of
+from deciban.arrays import Flags, Floats, Integers, summed_cells
+from deciban.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of
 from deciban.counts import Counts
 from deciban.families.protocols import LeftOut
 from deciban.folds_by_content import fold_amounts
@@ -323,8 +323,7 @@ def _joined(
     if not sum(len(tests) for tests, _, _ in parts):
         return None, np.zeros(rows.classes)
     tests, values, fold = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    behind = np.zeros(values.shape[:2])
-    kernels.count_cells(bins, tests, rows.weights, np.empty(rows.labels.size, dtype=np.int64), behind)
+    behind = np.stack([summed_cells(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
     mean = np.einsum("tc,tck->tk", behind, values) / rows.total
     corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, FOLDS, hashed)
     return corrections, mean.sum(axis=0)
