@@ -5,7 +5,7 @@ What its cells add to the log joint can be told column by column, exactly.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from math import comb
@@ -26,6 +26,9 @@ MISSING_BIN, OTHER_BIN = 0, 1
 
 # Rows that are added to each cell of a table when its values are averaged, so that none is empty.
 ROWS_OF_NO_CELL = 1e-6
+
+# Tables whose shares are held at a time, where they are only added up.
+TABLES_AT_A_TIME = 64
 
 Bins = npt.NDArray[np.uint8]
 
@@ -88,6 +91,10 @@ class Corrections:
     fold: Integers
     folds: int
     hashed: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is derived from the rest."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def read(self, table: Readable) -> Bins:
         """The bin of each cell of a table, column by row."""
@@ -153,11 +160,16 @@ class Corrections:
     def importance(self) -> Floats:
         """How far each column moves the log-odds of two classes, in nats: the mean size of its part of each table, over
         the rows that the tables were learned from, added up."""
-        size = np.abs(self._cell_shares - self._cell_shares.mean(axis=3, keepdims=True)).sum(axis=3)
-        weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
-        each = np.einsum("tc,tcl->tl", weight, size)
-        asked = self.tests[:, :, 0]
-        return summed_cells(asked[asked >= 0], each[asked >= 0], len(self.columns))
+        found = np.zeros(len(self.columns))
+        for first in range(0, len(self.tests), TABLES_AT_A_TIME):
+            some = slice(first, first + TABLES_AT_A_TIME)
+            rows, asked = self.rows[some], self.tests[some, :, 0]
+            shares = cell_shares(self.tests[some], self.values[some], rows)
+            size = np.abs(shares - shares.mean(axis=3, keepdims=True)).sum(axis=3)
+            weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
+            each = np.einsum("tc,tcl->tl", weight, size)
+            found += summed_cells(asked[asked >= 0], each[asked >= 0], len(self.columns))
+        return found
 
     def pairs(self, most: int) -> list[tuple[int, int]]:
         """The pairs of columns that tables ask together, by how much such tables move: the first ones of all."""

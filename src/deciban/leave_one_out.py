@@ -187,7 +187,7 @@ def leave_one_out(
     priors = _priors_left_out(prior, counts, rows)
     names, block_weights, corrected = model.schema.block_names, model.weights, None
     if model.corrections is not None:
-        corrected = left_out_corrections(model.corrections, table, labels, weights, model.classes.size)
+        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights)
         names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
     blocks = len(names)
     keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE

@@ -1,13 +1,13 @@
 """The Model that is estimated from counts, and the Evidence it gives."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Flags, Floats, Integers
-from deciban.corrections import Corrections
+from deciban.corrections import Bins, Corrections
 from deciban.counts import Counts, Guard
 from deciban.errors import BadCell
 from deciban.families import Likelihood
@@ -16,6 +16,10 @@ from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
+
+
+# Evidence beyond this for every class leaves too few digits to what is added to it.
+VAST_EVIDENCE = 1e6
 
 
 @dataclass(frozen=True)
@@ -98,13 +102,22 @@ class Model:
             for b in range(apart.shape[1]):  # in a fixed order, so that a row alone has the same bits
                 out[:, 0] += apart[:, b]
         if self.corrections is not None:
-            self.corrections.add_to(self.corrections.read(table), out[:, 0])
+            self.corrections.add_to(self._bins(table, first_row), out[:, 0])
         return out[:, 0]
+
+    def _bins(self, table: Table, first_row: int) -> Bins:
+        """The bins of the corrected columns; a DataError that names the cell where one cannot be read."""
+        assert self.corrections is not None, "there are corrections"
+        try:
+            return self.corrections.read(table)
+        except BadCell as bad:
+            raise bad.as_error(self.schema.column_name(bad.column), first_row) from None
 
     def capped(self, weighted: Floats, cap: float) -> Floats:
         """The weighted evidence, none of which is further below that of the best class than the cap.
 
-        Texts are left as they are: they are many words.
+        Where it would be, the evidence is relative to that of the best class; where every class has probability 0 it is
+        none. Texts and counts of words are left as they are: they are many words.
 
         Parameters
         ----------
@@ -119,14 +132,35 @@ class Model:
         """
         if cap == np.inf:
             return weighted
-        lowest = weighted.max(axis=2, keepdims=True) - np.where(self._text_blocks, np.inf, cap)[None, :, None]
-        return np.asarray(np.maximum(weighted, lowest))
+        top = weighted.max(axis=2, keepdims=True)
+        limit = np.where(self._word_blocks, np.inf, cap)[None, :, None]
+        beyond = self.beyond(weighted, cap)[:, :, None]
+        with np.errstate(invalid="ignore"):
+            below = np.where(top == -np.inf, 0.0, weighted - top)
+        return np.asarray(np.where(beyond, np.maximum(below, -limit), weighted))
+
+    def beyond(self, weighted: Floats, cap: float) -> Flags:
+        """Whether a block is worth more than the cap, or so much for every class that others would be rounded away.
+
+        Parameters
+        ----------
+        weighted : ndarray of shape (n_rows, n_blocks, n_classes)
+            Weight times evidence of each block.
+        cap : float
+            The most that a block may be worth, in nats.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_blocks)
+        """
+        lowest, top = weighted.min(axis=2), weighted.max(axis=2)
+        return np.asarray((~(lowest >= top - cap) | (top < -VAST_EVIDENCE)) & ~self._word_blocks)
 
     @cached_property
-    def _text_blocks(self) -> Flags:
+    def _word_blocks(self) -> Flags:
         found = np.zeros(len(self.schema.block_names), dtype=np.bool_)
         for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
-            found[slot] = group.family.holds_texts
+            found[slot] = group.family.holds_texts or group.family.absorbs
         return found
 
     @property
@@ -160,17 +194,17 @@ class Model:
         ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
         self._score(table, first_row, ones, self.schema.block_slots, True, out)
         values = self.capped_evidence(out)
+        capped = self.beyond(self.weights[None, :, None] * out, self.cap) if self.cap < np.inf else None
+        plain = Evidence(self.schema.block_names, self.classes, values, self.weights, self.bias, self.log_prior, capped)
         if self.corrections is None:
-            return Evidence(self.schema.block_names, self.classes, values, self.weights, self.bias, self.log_prior)
-        shares = self.corrections.shares(self.corrections.read(table))
+            return plain
+        shares = self.corrections.shares(self._bins(table, first_row))
         names = tuple(f"correction of {self.schema.column_name(one.column)}" for one in self.corrections.columns)
-        return Evidence(
-            (*self.schema.block_names, *names),
-            self.classes,
-            np.concatenate([values, shares], axis=1),
-            np.concatenate([self.weights, np.ones(len(names))]),
-            self.bias,
-            self.log_prior,
+        return replace(
+            plain,
+            blocks=(*self.schema.block_names, *names),
+            values=np.concatenate([values, shares], axis=1),
+            weights=np.concatenate([self.weights, np.ones(len(names))]),
         )
 
     def capped_evidence(self, values: Floats) -> Floats:
@@ -294,6 +328,9 @@ class Evidence:
         What is added to the log joint of each class; 0 in plain Bayes.
     log_prior : ndarray of shape (n_classes,)
         The log prior of each class.
+    capped : ndarray of shape (n_rows, n_blocks), default=None
+        Where a block would be worth more than the cap of a tuned model: its values are then relative to that of the
+        best class, and none is further below it than the cap. None: there is no cap.
 
     Attributes
     ----------
@@ -328,6 +365,7 @@ class Evidence:
     weights: Floats
     bias: Floats
     log_prior: Floats
+    capped: Flags | None = None
 
     @property
     def weighted(self) -> Floats:

@@ -139,6 +139,7 @@ class Steps:
                 {
                     **block.as_dict(self._cells(row)),
                     "weight": float(evidence.weights[b]),
+                    "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
                     "formula": dict(zip(names, how, strict=True)),
                     "log_likelihood": by_class(evidence.values[row, b]),
                 }
@@ -298,6 +299,7 @@ def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) 
         found = []
         for name in names:
             how, value = block["formula"][name], _number(block["log_likelihood"][name])
+            how = None if block["capped"] else how  # the number is not what the formula gives
             found.append(value if how is None else f"{how} = {value}")
         lines.append((label + _remark(block), *found))
     return aligned([*lines, *_product(steps, names)])
@@ -334,7 +336,8 @@ def _remark(block: dict[str, Any]) -> str:
     """What is to be said of a block: that its cell is missing or was never seen, or what its evidence weighs."""
     if all(how is None for how in block["formula"].values()):
         return "  (no evidence)"
-    return "" if block["weight"] == 1.0 else f"  (weight {block['weight']:.3g})"
+    weight = "" if block["weight"] == 1.0 else f"  (weight {block['weight']:.3g})"
+    return f"{weight}  (capped)" if block["capped"] else weight
 
 
 def _product(steps: dict[str, Any], names: Sequence[str]) -> list[tuple[str, ...]]:

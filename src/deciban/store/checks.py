@@ -32,6 +32,9 @@ BUCKET = re.compile(BUCKET_MARK + "[0-9a-f]{6}")
 # The most bins of a corrected column, questions of a table, and folds.
 MOST_CORRECTED_BINS, MOST_QUESTIONS, MOST_FOLDS = 256, 8, 1000
 
+# No correction is as large as this, in nats.
+VAST_CORRECTION = 1e6
+
 
 def require(fact: Any, what: str) -> None:
     if not fact:
@@ -118,10 +121,12 @@ def check_corrections(corrections: Corrections, counts: Counts) -> None:
             require((np.diff(column.cuts) > 0.0).all(), "the cuts of a corrected column do not rise")
     require(tests.ndim == 3 and tests.shape[2] == 2 and 1 <= tests.shape[1] <= MOST_QUESTIONS, "its tables are none")
     cells = (len(tests), 1 << tests.shape[1])
+    ended = np.maximum.accumulate(tests[:, :, 0] < 0, axis=1)
+    require(len(tests) and np.array_equal(ended, tests[:, :, 0] < 0), "a table asks on where it has ended")
     require(columns and (tests[:, :, 0] >= -1).all() and (tests[:, :, 0] < len(columns)).all(), "a table asks nothing")
     require((np.abs(tests[:, :, 1]) < MOST_CORRECTED_BINS).all(), "a table asks of a bin that is not there")
     require(values.shape == (*cells, counts.classes.size), "its corrections are not one a cell and class")
-    require(np.isfinite(values).all(), "a correction is infinite or not a number")
+    require((np.abs(values) < VAST_CORRECTION).all(), "a correction is too large")
     require(corrections.rows.shape == cells, "the rows behind its corrections are not one a cell")
     _not_negative(corrections.rows, "the weight of a corrected cell")
     require(2 <= corrections.folds <= MOST_FOLDS and corrections.fold.shape == cells[:1], "its tables have no folds")

@@ -46,7 +46,9 @@ def quantile_cuts(cells: Floats, weights: Floats, bins: int, most_values: int) -
     here = ~np.isnan(cells)
     values = np.unique(cells[here])
     if values.size <= most_values:
-        return np.asarray((values[1:] + values[:-1]) / 2.0)
+        low, high = values[:-1], values[1:]
+        middle = low + (high - low) / 2.0
+        return np.unique(np.where(middle > low, middle, high))  # of neighbours among doubles there is no middle
     share = np.arange(1, bins) / bins
     return np.unique(np.quantile(cells[here], share, method="inverted_cdf", weights=weights[here]))
 
@@ -88,12 +90,10 @@ def corrected_columns(rows: Rows, columns: Sequence[int]) -> list[CorrectedColum
     for column in columns:
         if is_number(rows.table, column):
             cells = np.asarray(rows.table.numbers([column])[:, 0], dtype=np.float64)
-            cuts = quantile_cuts(cells, rows.weights, bins, bins)
-            if cuts.size or np.isnan(cells).any():
-                found.append(CorrectedColumn(column, cuts=cuts))
+            found.append(CorrectedColumn(column, cuts=quantile_cuts(cells, rows.weights, bins, bins)))
         else:
             found.append(CorrectedColumn(column, levels=_levels_in_order(rows, column)))
-    return found
+    return [column for column in found if np.ptp(column.read(rows.table))]
 
 
 def _levels(table: Table, column: int) -> tuple[Codes, pa.Array]:

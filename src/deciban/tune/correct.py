@@ -7,6 +7,7 @@ rows tell when to stop; the five are averaged. So every row has scores that it h
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from deciban.folds_by_content import fold_amounts
 from deciban.model import Model, estimate
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.tables.row_sampling import sampled_places
+from deciban.tables.table import SparseMatrix
 from deciban.tune.binning import associations, corrected_columns
 from deciban.tune.propose import most_rows
 from deciban.tune.rows import Rows
@@ -30,8 +32,8 @@ from deciban.tune.weights import MOST_BLOCKS_WEIGHED, centred, figures_of, learn
 FEWEST_ROWS_CORRECTED, MOST_CLASSES_CORRECTED = 100, 50
 
 # The parts that rows are cut into; the tests of a table; the curvature added to that of each cell, in rows; how far the
-# values of a table go towards the optimum.
-FOLDS, DEPTH, RIDGE, RATE = 5, 6, 1.0, 0.2
+# values of a table go towards the optimum, and at most where tables are few.
+FOLDS, DEPTH, RIDGE, RATE, MOST_RATE = 5, 6, 1.0, 0.2, 0.4
 
 # The most tables of a series, tables between two looks at the loss, and by what share it has to fall while so many more
 # tables are grown.
@@ -43,14 +45,18 @@ MOST_OUTPUTS = 5
 # Columns that corrections may use, the share of them that each table may, and of how few it may use all.
 MOST_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
 
-# Cells that may be looked at for a series: rows times columns times slopes times tables. It is what bounds the time.
-MOST_WORK, LEAST_TABLES = 4e9, 100
+# Cells that may be looked at for a series: rows times columns times tables, more where there are several slopes. It is
+# what bounds the time.
+MOST_WORK, LEAST_TABLES = 4e9, 150
 
 # How strongly the scale of the evidence is drawn to 1 and that of the second series to 0: as so many rows would.
 SCALE_ROWS = 10.0
 
 # Numbers of evidence that are held at a time, and sums of slopes in the search of a table.
 EVIDENCE_AT_A_TIME, MOST_SUMS = 1 << 22, 1 << 21
+
+# Numbers that are held for all rows together.
+MOST_NUMBERS_HELD = 1 << 26
 
 # The log prior of a class that has no rows.
 LEAST_LOG_PRIOR = -50.0
@@ -79,15 +85,17 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
     few. `learned`: whether the rows are among those counted."""
     places = _places(tuning)
     columns = corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])
-    if rows.total < FEWEST_ROWS_CORRECTED or not columns:
+    if rows.total < FEWEST_ROWS_CORRECTED or not columns or isinstance(rows.table, SparseMatrix):
         return tuning
     left_out, hashed = rows.rows_to_leave_out(learned), len(columns)
-    amounts = fold_amounts(columns, rows.table, rows.labels, rows.weights, FOLDS)
+    amounts = fold_amounts(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
     place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
-    if place.size > rows.labels.size:
+    if not np.array_equal(place, np.arange(rows.labels.size)):
         rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
         left_out = left_out[place]
     rows = replace(rows, weights=amounts[place, fold])
+    if np.unique(fold).size < FOLDS:
+        return tuning
     columns, chosen = _chosen_by_fold(rows, places, columns, fold)
     prior = finite_prior(rows)
     start = left_out_scores(tuning, counts, rows, left_out, fold)
@@ -111,7 +119,8 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
 
 def with_cap(tuning: Tuning, counts: Counts) -> Tuning:
     """The tuning with a cap on what one block may be worth: no more than the rows behind it can support."""
-    return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows else tuning
+    few = 0 < len(tuning.schema.block_names) <= MOST_BLOCKS_WEIGHED
+    return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows and few else tuning
 
 
 def may_correct(tuning: Tuning, classes: int) -> bool:
@@ -122,12 +131,19 @@ def may_correct(tuning: Tuning, classes: int) -> bool:
 def rows_to_correct(columns: int, classes: int) -> int:
     """The most rows that corrections are learned from."""
     columns = min(columns, MOST_COLUMNS_CORRECTED)
-    return int(MOST_WORK / (LEAST_TABLES * FOLDS * _columns_a_table(columns) * outputs_of(classes)))
+    numbers = FOLDS * (2 * classes + 2 * outputs_of(classes) + 6)  # that are held for each row
+    work = LEAST_TABLES * _work_of_a_row(_columns_a_table(columns), classes)
+    return int(min(MOST_WORK / work, MOST_NUMBERS_HELD / numbers))
+
+
+def _work_of_a_row(columns: int, classes: int) -> float:
+    """The cells of a row that are looked at for a table of each fold; further slopes cost half of the first."""
+    return FOLDS * columns * (1.0 + outputs_of(classes)) / 2.0
 
 
 def _places(tuning: Tuning) -> list[int]:
-    """The columns that may be corrected: all but texts."""
-    groups = (group for group in tuning.schema.groups if not group.family.holds_texts)
+    """The columns that may be corrected: all but texts and counts of words."""
+    groups = (group for group in tuning.schema.groups if not group.family.holds_texts and not group.family.absorbs)
     return sorted({column for group in groups for column in group.columns})
 
 
@@ -145,7 +161,8 @@ def _chosen_by_fold(
     known = {column.column for column in columns}
     columns = columns + corrected_columns(rows, sorted(set().union(*best) - known))
     where = {column.column: k for k, column in enumerate(columns)}
-    return columns, [np.array(sorted(where[place] for place in some if place in where)) for some in best]
+    chosen = [np.array(sorted(where[place] for place in some if place in where), dtype=np.int64) for some in best]
+    return columns, [some if some.size else np.arange(len(columns)) for some in chosen]
 
 
 def _columns_a_table(columns: int) -> int:
@@ -162,10 +179,11 @@ def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOu
     out = np.empty((rows.labels.size, rows.classes))
 
     def score(some: Integers) -> None:
-        evidence = known if some.size == few.size else _evidence_of(model, scored, rows, left_out, some)
+        evidence = known if some is few else _evidence_of(model, scored, rows, left_out, some)
         for f, (weight, bias) in enumerate(weights):
             here = np.flatnonzero(fold[some] == f)
-            weighted = model.capped(evidence[here] * weight[:, None], tuning.cap).sum(axis=1)
+            weighted = np.where(weight[:, None] > 0.0, evidence[here], 0.0) * weight[:, None]
+            weighted = model.capped(weighted, tuning.cap).sum(axis=1)
             out[some[here]] = weighted + bias + finite_prior(rows)
 
     step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
@@ -207,12 +225,13 @@ def _weights_by_fold(
 def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
     """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
     columns = _columns_a_table(min(map(len, search.chosen)))
-    work = rows.labels.size * columns * outputs_of(rows.classes) * FOLDS
+    work = rows.labels.size * _work_of_a_row(columns, rows.classes)
     most = int(np.clip(MOST_WORK / work, LEAST_TABLES, MOST_TABLES))
+    rate = min(RATE * MOST_TABLES / most, MOST_RATE)
     members = [_Member.of(search, f, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
     losses = np.zeros(0)
     while losses.size < most and _falls(losses):
-        for _ in map_in_threads(_Member.grow, members, rows.threads):
+        for _ in map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads):
             pass
         losses = np.sum([member.losses for member in members], axis=0)
     best = int(losses.argmin())
@@ -280,7 +299,7 @@ class _Member:
         draw = np.random.default_rng(seed)
         return cls(part, search, searched.sizes, searched.chosen[fold], columns, depth, draw, [], [], np.zeros(0))
 
-    def grow(self) -> None:
+    def grow(self, rate: float) -> None:
         """Grow some more tables."""
         drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
         columns = self.chosen[np.sort(np.stack(drawn), axis=1)].astype(np.int64)
@@ -290,7 +309,7 @@ class _Member:
             losses=np.empty(TABLES_A_LOOK),
         )
         mix = self._mixtures()
-        kernels.learn_corrections(self.rows, self.sizes, columns, mix, RIDGE, RATE, self.search, grown)
+        kernels.learn_corrections(self.rows, self.sizes, columns, mix, RIDGE, rate, self.search, grown)
         self.tests.append(grown.tests)
         self.values.append(grown.values)
         self.losses = np.concatenate([self.losses, grown.losses])
