@@ -17,7 +17,6 @@ from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 
-
 # Evidence beyond this for every class leaves too few digits to what is added to it.
 VAST_EVIDENCE = 1e6
 
