@@ -104,7 +104,7 @@ def test_a_line_tells_of_compilation_and_is_wiped(monkeypatch: pytest.MonkeyPatc
     notice.on_start(ours)
     notice.on_start(theirs)  # what it calls
     notice.on_end(theirs)
-    assert screen.getvalue().count("compiling for this machine, once (about 8 s)") == 1
+    assert screen.getvalue().count("compiling for this machine, once (about 10 s)") == 1
     notice.on_end(ours)
     assert screen.getvalue().endswith("\r\033[K")
     screen.truncate(0)

@@ -86,7 +86,7 @@ Examples:
     show_default=True,
     help="What a category never seen is worth.",
 )
-@click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks and weights.")
+@click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks, weights, corrections.")
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
 @reading
@@ -148,7 +148,7 @@ Examples:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
-@click.option("--retune", is_flag=True, help="Learn the weights of the evidence anew from these rows.")
+@click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
 @reading
 @common

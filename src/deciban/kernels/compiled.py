@@ -33,7 +33,7 @@ _DECORATING = Lock()
 
 # Seconds of compilation that are not worth a message, and what a first fit may take in all; see bench/START.md.
 UNNOTICED_SECONDS = 0.5
-EXPECTED_SECONDS = 8
+EXPECTED_SECONDS = 10
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
