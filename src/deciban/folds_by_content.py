@@ -6,7 +6,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from deciban.arrays import Codes, Floats
+from deciban.arrays import Codes, Floats, summed_cells
 from deciban.corrections import CorrectedColumn, Corrections
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
@@ -15,6 +15,9 @@ Hashes = npt.NDArray[np.uint64]
 
 # Where fewer rows than this differ from each other, one cannot be told from the others: all have to be in every part.
 FEW_CONTENTS = 200
+
+# The share of the weight that may lie in rows that are there more than once, by chance.
+MOST_COPIED = 0.5
 
 # Multipliers of the generator splitmix64.
 FIRST, SECOND, GOLDEN = (np.uint64(k) for k in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15))
@@ -30,9 +33,10 @@ def fold_amounts(
 ) -> Floats:
     """How much of each row is in each fold, row by fold.
 
-    Equal rows of one class are all in one fold, which follows from what they hold. Where equal rows have different
-    classes, or there are few rows that differ, those of each class are dealt out one after another: a row of weight 2
-    is dealt as two rows.
+    Equal rows of one class are dealt out to the folds one after another, and a row of weight 2 as two rows; the first
+    fold follows from what they hold. Where most of the weight lies in rows that are there more than once, such rows
+    would be judged by their own copies: then equal rows are all in one fold, unless their classes differ, or few rows
+    differ from each other.
     """
     names = np.array([crc32(repr(label).encode()) for label in classes.tolist()], dtype=np.uint64)
     contents = np.full(labels.size, GOLDEN)
@@ -43,10 +47,12 @@ def fold_amounts(
     lowest, highest = np.full(group.max() + 1, labels.max()), np.zeros(group.max() + 1, dtype=labels.dtype)
     np.minimum.at(lowest, group, labels)
     np.maximum.at(highest, group, labels)
-    mixed = np.flatnonzero((lowest < highest)[group] | (lowest.size < FEW_CONTENTS))
+    together = summed_cells(group, weights, lowest.size)
+    copied = together[together > 1.0 + 1e-9].sum() > MOST_COPIED * together.sum()
+    dealt = np.flatnonzero((lowest < highest)[group] | (lowest.size < FEW_CONTENTS) | (not copied))
     amounts = np.zeros((labels.size, folds))
     amounts[np.arange(labels.size), (contents % np.uint64(folds)).astype(np.int64)] = weights
-    amounts[mixed] = _deal(rows[mixed], weights[mixed], folds)
+    amounts[dealt] = _deal(rows[dealt], weights[dealt], folds)
     return amounts
 
 

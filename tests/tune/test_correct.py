@@ -218,6 +218,8 @@ def test_equal_rows_stay_together_unless_their_classes_differ() -> None:
     order = RNG.permutation(360)
     moved = amounts(X[order], y[order], np.ones(360))
     np.testing.assert_array_equal(moved.sum(axis=0), amounts(X, y, np.ones(360)).sum(axis=0))
+    some = amounts(X[20:], y[20:], np.ones(340))  # of which few are there twice
+    assert (some[:40].sum(axis=0) > 2).all()
     few = amounts(X[:60], y[:60], np.ones(60))
     assert (few.sum(axis=0) > 5).all()
 
