@@ -94,12 +94,12 @@ class Form:
 
 def form_of(model: Model, quadratic: bool) -> Form:
     """The form of a model, linear unless `quadratic`; a UsageError that says why where there is none."""
+    terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
     if model.corrections is not None or model.cap < np.inf:
         raise UsageError(
             "a model with corrections, or a cap on what a block is worth, has no linear or quadratic form; "
             "fit with tune='weights', or tune=None for plain Bayes"
         )
-    terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
     every = [term.expanded() for some in terms.values() for term in some]
     names = tuple(name for term in every for name in term.names)
     classes = model.classes.size
