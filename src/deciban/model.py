@@ -193,7 +193,7 @@ class Model:
         ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
         self._score(table, first_row, ones, self.schema.block_slots, True, out)
         values = self.capped_evidence(out)
-        capped = self.beyond(self.weights[None, :, None] * out, self.cap) if self.cap < np.inf else None
+        capped = self.beyond(self._weights_above_0 * out, self.cap) if self.cap < np.inf else None
         plain = Evidence(self.schema.block_names, self.classes, values, self.weights, self.bias, self.log_prior, capped)
         if self.corrections is None:
             return plain
@@ -220,9 +220,14 @@ class Model:
         """
         if self.cap == np.inf:
             return values
-        weights = np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]
-        limited = self.capped(weights * values, self.cap)
-        return np.where(limited == weights * values, values, limited / weights)
+        weighted = self._weights_above_0 * values
+        limited = self.capped(weighted, self.cap)
+        return np.where(limited == weighted, values, limited / self._weights_above_0)
+
+    @cached_property
+    def _weights_above_0(self) -> Floats:
+        """The weights, 1 where one is 0, by block."""
+        return np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]
 
     def left_out_evidence_of(self, counts: "Counts", table: Table, rows: LeftOut, first_row: int = 0) -> Floats:
         """The leave-one-out evidence of rows that were counted: of each row as if it had not been counted.

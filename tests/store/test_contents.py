@@ -29,7 +29,7 @@ def test_any_node_of_the_header_may_be_anything(tune: Any, tmp_path: Path) -> No
     header, arrays = taken_apart(content(clf))
     chance = random.Random(5)
     found: Counter[str] = Counter()
-    for at in chance.sample(nodes(header), 250):
+    for at in chance.sample(nodes(header), 300):
         for value in chance.sample(MUTANTS, 2):
             try:
                 became = predicts(put_together(changed(header, at, value), arrays), X.slice(0, 6), tmp_path)

@@ -163,7 +163,7 @@ def test_counts_do_not_depend_on_corrections_and_go_on(fitted) -> None:
 def test_without_corrections_there_are_forms(fitted) -> None:
     clf, table, y = fitted
     with pytest.raises(UsageError, match="tune='weights'"):
-        clf.linear_form()
+        clf.quadratic_form()
     assert BayesClassifier(tune="weights").fit(table[["a", "b"]], y).linear_form().names
     assert BayesClassifier(tune="weights").fit(table, y).tuning_.corrections is None
     assert BayesClassifier().fit(table[:99], y[:99]).tuning_.corrections is None
