@@ -84,8 +84,9 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
     """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
     few. `learned`: whether the rows are among those counted."""
     places = _places(tuning)
-    columns = corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])
-    if rows.total < FEWEST_ROWS_CORRECTED or not columns or isinstance(rows.table, SparseMatrix):
+    if rows.total < FEWEST_ROWS_CORRECTED or isinstance(rows.table, SparseMatrix):
+        return tuning
+    if not (columns := corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])):
         return tuning
     left_out, hashed = rows.rows_to_leave_out(learned), len(columns)
     amounts = fold_amounts(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)

@@ -182,7 +182,7 @@ class Tuning:
         if hidden := len(order) - MOST_CORRECTIONS_SHOWN if len(order) > MOST_CORRECTIONS_SHOWN else 0:
             lines.append((counted(hidden, "other"), "", ""))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
-        head = f"{counted(len(asked), 'table')} of corrections, of {asked.min()} to {asked.max()} questions each"
+        head = f"{counted(len(asked), 'table')} of corrections, of up to {counted(asked.max(), 'question')} each"
         return f"{head}\n{aligned(lines)}"
 
     def effects(self, classes: Any) -> list[dict[str, Any]]:
