@@ -111,19 +111,9 @@ class Corrections:
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
-            here = np.flatnonzero(amounts[:, fold])
-            part = np.zeros((here.size, out.shape[1]))
-            replace(self, **self._of_fold(fold)).add_to(np.ascontiguousarray(bins[:, here]), part)
+            here, own = np.flatnonzero(amounts[:, fold]), self.fold == fold
+            part = sums_of_values(bins[:, here], self.tests[own], self.values[own])
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
-
-    def _of_fold(self, fold: int) -> dict[str, Any]:
-        here = self.fold == fold
-        return {
-            "tests": self.tests[here],
-            "values": self.values[here],
-            "rows": self.rows[here],
-            "fold": self.fold[here],
-        }
 
     def shares(self, bins: Bins) -> Floats:
         """What each column has of the correction of each row, row by column by class: they add up to it."""
@@ -202,6 +192,13 @@ class Corrections:
 def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
     """The bin of each cell, column by row."""
     return np.stack([column.read(table) for column in columns])
+
+
+def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
+    """What some tables add to the log joint of each row, row by class."""
+    out, room = np.zeros((bins.shape[1], values.shape[2])), np.empty(bins.shape[1], dtype=np.int64)
+    kernels.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
+    return out
 
 
 def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:

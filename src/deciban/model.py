@@ -132,26 +132,14 @@ class Model:
         if cap == np.inf:
             return weighted
         top = weighted.max(axis=2, keepdims=True)
-        limit = np.where(self._word_blocks, np.inf, cap)[None, :, None]
-        beyond = self.beyond(weighted, cap)[:, :, None]
+        beyond = self._beyond(weighted, cap)[:, :, None]
         with np.errstate(invalid="ignore"):
             below = np.where(top == -np.inf, 0.0, weighted - top)
-        return np.asarray(np.where(beyond, np.maximum(below, -limit), weighted))
+        return np.asarray(np.where(beyond, np.maximum(below, -cap), weighted))
 
-    def beyond(self, weighted: Floats, cap: float) -> Flags:
-        """Whether a block is worth more than the cap, or so much for every class that others would be rounded away.
-
-        Parameters
-        ----------
-        weighted : ndarray of shape (n_rows, n_blocks, n_classes)
-            Weight times evidence of each block.
-        cap : float
-            The most that a block may be worth, in nats.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_blocks)
-        """
+    def _beyond(self, weighted: Floats, cap: float) -> Flags:
+        """Whether a block is worth more than the cap, or so much for every class that others would be rounded away; row
+        by block."""
         lowest, top = weighted.min(axis=2), weighted.max(axis=2)
         return np.asarray((~(lowest >= top - cap) | (top < -VAST_EVIDENCE)) & ~self._word_blocks)
 
@@ -193,7 +181,7 @@ class Model:
         ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
         self._score(table, first_row, ones, self.schema.block_slots, True, out)
         values = self.capped_evidence(out)
-        capped = self.beyond(self._weights_above_0 * out, self.cap) if self.cap < np.inf else None
+        capped = self._beyond(self._weights_above_0 * out, self.cap) if self.cap < np.inf else None
         plain = Evidence(self.schema.block_names, self.classes, values, self.weights, self.bias, self.log_prior, capped)
         if self.corrections is None:
             return plain

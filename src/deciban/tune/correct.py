@@ -14,7 +14,7 @@ import numpy as np
 
 from deciban import kernels
 from deciban.arrays import Flags, Floats, Integers, summed_cells
-from deciban.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of
+from deciban.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
 from deciban.counts import Counts
 from deciban.families.protocols import LeftOut
 from deciban.folds_by_content import fold_amounts
@@ -242,10 +242,7 @@ def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int)
         tests.append(np.concatenate(member.tests)[:best])
         values.append(np.concatenate(member.values)[:best])
         here = np.flatnonzero(fold == f)
-        part = np.zeros((here.size, rows.classes))
-        room = np.empty(here.size, dtype=np.int64)
-        kernels.add_corrections(np.ascontiguousarray(search.bins[:, here]), tests[-1], values[-1], room, part)
-        left_out[here] = part
+        left_out[here] = sums_of_values(search.bins[:, here], tests[-1], values[-1])
     return Series(tests, values, left_out)
 
 

@@ -16,6 +16,7 @@ from deciban.families import Family
 from deciban.model import Model, estimate
 from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
+from deciban.tables.labels import Labels
 from deciban.text_tables import aligned, counted
 
 # Columns that are listed with the share of the corrections that hangs on them.
@@ -145,8 +146,8 @@ class Tuning:
         bias[known] = self.bias[np.isin(classes, counts.classes)]
         corrections = self.corrections
         if corrections is not None:
-            positions = np.array([_place(label, counts.classes) for label in classes.tolist()])
-            corrections = corrections.for_columns(place).for_classes(positions, counts.classes.size)
+            places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
+            corrections = corrections.for_columns(place).for_classes(places.astype(np.int64), counts.classes.size)
         kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections)
         return replace(kept, stale=True, accuracy=None, log_loss=None)
 
@@ -179,7 +180,7 @@ class Tuning:
             name = self.schema.column_name(corrections.columns[place].column)
             missing = "missing cells count too" if corrections.tells_missing_apart(place) else ""
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
-        if hidden := len(order) - MOST_CORRECTIONS_SHOWN if len(order) > MOST_CORRECTIONS_SHOWN else 0:
+        if hidden := max(len(order) - MOST_CORRECTIONS_SHOWN, 0):
             lines.append((counted(hidden, "other"), "", ""))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         head = f"{counted(len(asked), 'table')} of corrections, of up to {counted(asked.max(), 'question')} each"
@@ -203,9 +204,3 @@ class Tuning:
         """The weight of each block, for people."""
         weights = zip(self.schema.block_names, self.weights, strict=True)
         return aligned((name, f"{weight:.3f}") for name, weight in weights)
-
-
-def _place(label: Any, classes: Any) -> int:
-    """The place of a label among classes; -1 where it is none of them."""
-    found = np.flatnonzero(classes == label)
-    return int(found[0]) if found.size else -1
