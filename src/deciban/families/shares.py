@@ -147,6 +147,6 @@ def _even_where_unknown(result: Floats, shares: Floats, evidence: Floats) -> Flo
     if not unknown.any():
         return result
     present = (shares != 0.0).any(axis=2)
-    even = present / np.maximum(present.sum(axis=1, keepdims=True), 1)
-    spread = np.where(present[:, :, None], even[:, :, None] * np.nan_to_num(evidence, neginf=-np.inf)[:, None], 0.0)
+    even = 1.0 / np.maximum(present.sum(axis=1), 1)
+    spread = np.where(present[:, :, None], (even[:, None] * evidence)[:, None], 0.0)
     return np.where(unknown[:, None], spread, result)
