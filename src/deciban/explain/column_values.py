@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
+from deciban.arrays import Flags, Floats
 from deciban.errors import UsageError
 from deciban.explain.counted import counted_column
 from deciban.families import Family, Likelihood
@@ -92,7 +92,8 @@ def values_of(fitted: Fitted, column: int, points: int = LINE_POINTS) -> ColumnV
         flags = pa.array([False, True]) if kind_of(learned) == "BOOLEAN" else pa.array([0, 1])
         return _of_levels(column, name, flags)
     whole = not family.support.contains(np.array([0.5]))[0]
-    drawn = _within(drawn, fitted.model, column)
+    inside = allowed(fitted.model, column, drawn)
+    drawn = np.where(inside, drawn, np.nan) if inside.any(axis=1).all() else drawn
     numbers = _whole(drawn, points) if whole else _line(drawn, points)
     return _of_numbers(column, name, numbers, "whole" if whole else "continuous", learned)
 
@@ -113,14 +114,13 @@ def _drawn(likelihood: Likelihood, classes: int, place: int) -> Floats:
     return np.asarray(numbers, dtype=np.float64).reshape(classes, CELLS_DRAWN)
 
 
-def _within(drawn: Floats, model: Model, column: int) -> Floats:
-    """The cells that all families of the column in the model allow, NaN in place of others: normal ones may be below 0
-    where the model has none."""
+def allowed(model: Model, column: int, numbers: Floats) -> Flags:
+    """Which numbers all families of a column in the model can learn: normal ones may be below 0 where others are not."""
+    inside = np.ones(numbers.shape, dtype=np.bool_)
     for group in model.schema.groups:
         if column in group.columns and not group.family.joint:
-            inside = group.family.support.contains(drawn)
-            drawn = np.where(inside, drawn, np.nan) if inside.any(axis=1).all() else drawn
-    return drawn
+            inside &= group.family.support.contains(numbers)
+    return inside
 
 
 def _of_levels(column: int, name: str, levels: pa.Array) -> ColumnValues:

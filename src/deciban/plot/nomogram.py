@@ -13,7 +13,7 @@ from deciban.explain.words import DECIBANS
 from deciban.fitted import Fitted
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
-from deciban.plot.style import LINE_COLOUR, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
+from deciban.plot.style import LINE_COLOUR, MOST_REACH, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
 from deciban.text_tables import counted, digits
 
 # Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
@@ -22,7 +22,7 @@ MARKS_OF_NUMBERS = 7
 MARK_PLACES = 12
 
 # The probabilities that the last ruler is marked with.
-MARKED_CHANCES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999)
+MARKED_CHANCES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
 
 # The size of the picture: its width, that of a letter of a mark, and the height of a ruler, in inches.
 RULER_WIDTH, LETTER_WIDTH, RULER_HEIGHT = 8.0, 0.075, 0.42
@@ -139,6 +139,8 @@ class NomogramDisplay(Display):
         """
         fitted = fitted_of(estimator)
         place = fitted.classes.size - 1 if label is None else fitted.place_of(label)
+        if against is None and fitted.classes.size == 2:
+            against = fitted.classes.tolist()[1 - place]
         other = None if against is None else fitted.place_of(against)
         if other == place:
             raise UsageError(f"against={against!r} is the class itself; give another one")
@@ -217,7 +219,7 @@ class NomogramDisplay(Display):
         everything = np.concatenate([*finite, np.array([-1.0, 1.0])])
         low, high = float(everything.min()), float(everything.max())
         room = 0.04 * (high - low)
-        return low - room, high + room
+        return max(low - room, -MOST_REACH), min(high + room, MOST_REACH)
 
     def frame(self) -> Any:
         """What is drawn, as a table.
@@ -289,5 +291,6 @@ def _values_of_columns(fitted: Fitted, columns: Sequence[Any] | None) -> list[Co
 
 
 def _range(worth: Floats) -> float:
-    finite = worth[np.isfinite(worth)]
+    """How far the values of a column differ in what they say, as far as the scale reaches."""
+    finite = np.clip(worth[np.isfinite(worth)], -MOST_REACH, MOST_REACH)
     return float(finite.max() - finite.min()) if finite.size else 0.0
