@@ -42,6 +42,7 @@ def log_odds(log_joint: Floats, against: int | None = None) -> Floats:
     """The log-odds of each class, against all others or against one of them; NaN becomes 0: nothing is known."""
     with np.errstate(all="ignore"):
         if against is not None:
-            return np.nan_to_num(log_joint - log_joint[:, against : against + 1], nan=0.0, posinf=np.inf, neginf=-np.inf)
+            return np.nan_to_num(
+                log_joint - log_joint[:, against : against + 1], nan=0.0, posinf=np.inf, neginf=-np.inf
+            )
         return np.nan_to_num(LogOdds.of(log_joint).value, nan=0.0, posinf=np.inf, neginf=-np.inf)
-
