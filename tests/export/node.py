@@ -73,7 +73,11 @@ def _numbers(value: Any) -> Any:
         return int(value["integer"]) if list(value) == ["integer"] else {k: _numbers(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_numbers(item) for item in value]
-    return {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}.get(value, value) if isinstance(value, str) else value
+    return (
+        {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}.get(value, value)
+        if isinstance(value, str)
+        else value
+    )
 
 
 def python_log_proba(model: Model, row: Row) -> list[float] | str:

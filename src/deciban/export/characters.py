@@ -1,4 +1,4 @@
-"""What characters are to Python, so that JavaScript cuts texts into the same words: its own tables may be older or newer."""
+"""What characters are to Python, so that JavaScript cuts texts into the same words: its own tables may be newer."""
 
 import unicodedata
 from collections.abc import Iterable

@@ -19,7 +19,6 @@ def columns_as_json(schema: Schema, kinds: dict[int, tuple[str, int | None]]) ->
         read_as = READ_AS.get(kind_of(schema.types[column]), "as it is") if schema.types is not None else "as it is"
         kind, levels = kinds.get(column, ("unused", None))
         shown = KIND_OF_TYPE.get(read_as, kind) if kind in ("number", "count", "category") else kind
-        found.append({"name": schema.column_name(column), "kind": shown, "read_as": read_as})
-        if levels is not None:
-            found[-1]["levels"] = levels
+        known = {} if levels is None else {"levels": levels}
+        found.append({"name": schema.column_name(column), "kind": shown, "read_as": read_as, **known})
     return found

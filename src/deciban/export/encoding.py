@@ -1,7 +1,7 @@
 """Numbers and arrays as strict JSON has them, exact to the last bit.
 
-A number that JSON has no way to write is a text: "inf", "-inf", "nan". A short array is a list; a long one an object of one
-entry, whose name says what the bytes are (f8, i4, u2, u1: NumPy's names, little-endian) and whose value is base64.
+A number that JSON has no way to write is a text: "inf", "-inf", "nan". A short array is a list; a long one an object of
+one entry, whose name says what the bytes are (f8, i4, u2, u1: NumPy's names, little-endian) and whose value is base64.
 """
 
 import base64

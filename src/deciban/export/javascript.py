@@ -73,7 +73,7 @@ def to_javascript(fitted: Fitted | Model) -> str:
     """
     model = embedded_json(model_as_json(fitted))
     return (
-        f"// A model of deciban {__version__}. import {{ predict, proba }} from this file; predict({{column: value, ...}}).\n"
+        f"// A model of deciban {__version__}: import {{ proba }} from it, and call proba({{column: value, ...}}).\n"
         f"{scorer_source()}\n"
         f"const model = JSON.parse({_as_string(model)});\n"
         f"const scorer = decibanScorer(model);\n"

@@ -49,7 +49,7 @@ def likelihood_as_json(likelihood: Likelihood, group: Group) -> Exported:
     """What the scorer reads; a UsageError that names the family where it cannot score it."""
     if type(likelihood) not in EXPORTS:
         raise UsageError(
-            f"column {group.names[0]!r}: {group.family} cannot be exported; give the column another family, and fit again"
+            f"column {group.names[0]!r}: {group.family} cannot be exported; give it another family, and fit again"
         )
     return EXPORTS[type(likelihood)](likelihood, group)
 
@@ -176,7 +176,7 @@ def _joint_table(likelihood: JointTableLikelihood, group: Group) -> Exported:
         "alpha": number(likelihood.alpha),
         "unseen": likelihood.unseen,
     }
-    shown = [
+    shown: list[tuple[str, int | None]] = [
         (_kind_of_levels(group.levels, place), place) if some is None else ("number", None)
         for place, some in zip(places, cuts, strict=True)
     ]

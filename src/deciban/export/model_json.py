@@ -97,7 +97,8 @@ def _groups(model: Model, levels: LevelSets) -> tuple[list[dict[str, Any]], dict
         names = [schema.column_name(column) for column in group.columns]
         exported = likelihood_as_json(likelihood, Group(group.family, names, levels))
         found.append(
-            {"family": str(group.family), "columns": list(group.columns), "blocks": slots.tolist()} | exported.parameters
+            {"family": str(group.family), "columns": list(group.columns), "blocks": slots.tolist()}
+            | exported.parameters
         )
         for column, kind in zip(group.columns, exported.columns, strict=True):
             if not group.auxiliary or column not in kinds:
