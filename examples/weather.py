@@ -7,4 +7,4 @@ day = [{"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "
 
 clf = BayesClassifier(alpha=0).fit(weather(), "play")
 print(clf.schema_, end="\n\n")
-print(clf.explain(day))
+print(clf.explain(day, by="block"))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         UsageError as UsageError,
     )
     from deciban.evaluation import Evaluation as Evaluation
+    from deciban.explain.columns import ColumnEvidence as ColumnEvidence
     from deciban.families import (
         Bernoulli as Bernoulli,
         Binned as Binned,
@@ -68,6 +69,7 @@ _NAMES = {
         *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
     "evaluation": ("Evaluation",),
+    "explain.columns": ("ColumnEvidence",),
     "files.locate": ("scan",),
     "leave_one_out": ("LeaveOneOut",),
     "model": ("Evidence", "Model"),

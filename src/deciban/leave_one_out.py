@@ -15,7 +15,7 @@ from deciban.errors import DataError, UsageError
 from deciban.evaluation import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.families.protocols import LeftOut
 from deciban.folds_by_content import left_out_corrections
-from deciban.model import Evidence, Model
+from deciban.model import Evidence, Model, joined
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.posterior import log_normalize
 from deciban.progress import progress
@@ -193,21 +193,21 @@ def leave_one_out(
     keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
     most = max(1, BATCH_EVIDENCE // max(1, blocks * model.classes.size))
 
-    def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Floats | None]:
+    def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Evidence | None]:
         here = slice(*span)
         with np.errstate(all="ignore"):  # of rows that were never learned
             values = model.left_out_evidence_of(counts, table.slice(*span), rows[here], span[0])
-            values = model.capped_evidence(values)
+            values, capped = model.capped_evidence(values)
         if corrected is not None:
             values = np.concatenate([values, corrected[here, None]], axis=1)
-        evidence = Evidence(names, model.classes, values, block_weights, model.bias, priors[here])
+        evidence = Evidence(names, model.classes, values, block_weights, model.bias, priors[here], capped)
         joint = evidence.log_joint
         if np.isnan(joint).any():
             raise DataError(NOT_LEARNED)
         posterior = log_normalize(joint, model.log_prior)[0]
         impossible = joint.max(axis=1) == -np.inf
         posterior[impossible] = np.exp(priors[here][impossible])
-        return joint, posterior, values if keep else None
+        return joint, posterior, evidence if keep else None
 
     parts = []
     with progress("leaving out", "rows", labels.size) as advance:
@@ -215,10 +215,7 @@ def leave_one_out(
             parts.append(part)
             advance(len(part[0]))
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    kept = None
-    if keep:
-        values = np.concatenate([part[2] for part in parts])
-        kept = Evidence(names, model.classes, values, block_weights, model.bias, priors)
+    kept = joined([part[2] for part in parts if part[2] is not None]) if keep else None
     return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept)
 
 

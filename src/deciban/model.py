@@ -1,5 +1,6 @@
 """The Model that is estimated from counts, and the Evidence it gives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -180,8 +181,7 @@ class Model:
         out = np.zeros((table.rows, len(self.schema.block_names), self.classes.size))
         ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
         self._score(table, first_row, ones, self.schema.block_slots, True, out)
-        values = self.capped_evidence(out)
-        capped = self._beyond(self._weights_above_0 * out, self.cap) if self.cap < np.inf else None
+        values, capped = self.capped_evidence(out)
         plain = Evidence(self.schema.block_names, self.classes, values, self.weights, self.bias, self.log_prior, capped)
         if self.corrections is None:
             return plain
@@ -194,8 +194,8 @@ class Model:
             weights=np.concatenate([self.weights, np.ones(len(names))]),
         )
 
-    def capped_evidence(self, values: Floats) -> Floats:
-        """The evidence of each block that is within the cap after its weight.
+    def capped_evidence(self, values: Floats) -> tuple[Floats, Flags | None]:
+        """The evidence of each block within the cap after its weight, and where the cap made it smaller.
 
         Parameters
         ----------
@@ -204,13 +204,16 @@ class Model:
 
         Returns
         -------
-        ndarray of shape (n_rows, n_blocks, n_classes)
+        values : ndarray of shape (n_rows, n_blocks, n_classes)
+        capped : ndarray of shape (n_rows, n_blocks) or None
+            None: there is no cap.
         """
         if self.cap == np.inf:
-            return values
+            return values, None
         weighted = self._weights_above_0 * values
         limited = self.capped(weighted, self.cap)
-        return np.where(limited == weighted, values, limited / self._weights_above_0)
+        beyond = self._beyond(weighted, self.cap)
+        return np.where(beyond[:, :, None], limited / self._weights_above_0, values), beyond
 
     @cached_property
     def _weights_above_0(self) -> Floats:
@@ -382,6 +385,17 @@ class Evidence:
     def impossible(self) -> Flags:
         """Whether every class gives a row probability 0: then its posterior is the prior."""
         return np.asarray(self.log_joint.max(axis=1) == -np.inf)
+
+
+def joined(parts: Sequence[Evidence]) -> Evidence:
+    """The evidence of some rows, then of others, by one model; each row has its own prior."""
+    capped = [part.capped for part in parts if part.capped is not None]
+    return replace(
+        parts[0],
+        values=np.concatenate([part.values for part in parts]),
+        log_prior=np.concatenate([part.log_prior for part in parts]),
+        capped=np.concatenate(capped) if capped else None,
+    )
 
 
 def estimate(

@@ -14,10 +14,17 @@ from tests.cli.conftest import Deciban
 
 def test_programs_get_columns_values_and_steps(deciban: Deciban, model: str) -> None:
     Path("new.csv").write_text("age,town\n45.5,Ulm\n,Bern\n")
-    first, second = json.loads(deciban("explain", model, "new.csv", "--json", "--steps").out)
+    columns = json.loads(deciban("explain", model, "new.csv", "--json").out)[0]
+    age = next(term for term in columns["evidence"] if term["column"] == "age")
+    assert (age["term"], age["value"]) == ("column", 45.5)
+    assert age["alone"] == age["decibans"] == pytest.approx(10 / np.log(10) * age["nats"])
+    assert age["with_others"] == age["correction"] == 0.0
+    first, second = json.loads(deciban("explain", model, "new.csv", "--json", "--steps", "--by", "block").out)
     terms = {term["block"]: term for term in first["evidence"]}
+    said = terms["age"]["decibans"]
+    assert said == age["decibans"]
     assert terms["age"] == {
-        "block": "age", "columns": ["age"], "values": [45.5], "weight": 1.0, "decibans": terms["age"]["decibans"],
+        "block": "age", "columns": ["age"], "values": [45.5], "weight": 1.0, "decibans": said, "nats": age["nats"],
     }  # fmt: skip
     assert terms["town"]["values"] == ["Ulm"]
     assert (terms["prior"]["columns"], terms["prior"]["values"]) == ([], [])

@@ -81,7 +81,9 @@ def test_evidence_and_explanations_add_up_exactly(fitted) -> None:
         best, other = np.sort(joint[row])[::-1]
         assert reasons["sum"] == pytest.approx(10 / np.log(10) * (best - other), abs=1e-9)
         assert sum(term["decibans"] for term in reasons["evidence"]) == pytest.approx(reasons["sum"], abs=1e-9)
-    assert "correction of a = " in str(steps)
+    assert "correction of a = " in clf.explain(table[:3], by="block").summary(0)
+    told = {term["column"]: term for term in steps.reasons(0)["evidence"]}
+    assert told["a"]["correction"] != 0.0
     assert "corrections" in steps.calculation(0)
 
 
@@ -112,7 +114,7 @@ def test_a_missing_cell_may_be_evidence() -> None:
     assert log_loss(judged, plain.predict_proba(new)) > best + 0.1
     assert log_loss(judged, tuned.predict_proba(new)) < best + 0.05
     assert "missing cells count too" in str(tuned.tuning_)
-    assert "correction of a = missing" in tuned.explain(table[~bought[:, 0]][:1]).summary(0)
+    assert "correction of a = missing" in tuned.explain(table[~bought[:, 0]][:1], by="block").summary(0)
 
 
 @pytest.mark.parametrize("where", ["alone", "with others"])

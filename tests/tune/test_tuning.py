@@ -73,7 +73,7 @@ def test_explanations_add_up_exactly() -> None:
     odds = clf.predict_log_proba(MIXED)
     np.testing.assert_allclose(odds[:, 0] - odds[:, 1], total[:, 0] - total[:, 1], atol=1e-11)
     np.testing.assert_allclose(clf.log_joint(MIXED), total, rtol=1e-12, atol=1e-11)
-    assert "posterior" in str(clf.explain(MIXED[:2]))
+    assert "posterior" in str(clf.explain(MIXED[:2], by="block"))
 
 
 def test_twenty_copies_of_a_column_say_no_more_than_one() -> None:

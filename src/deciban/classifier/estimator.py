@@ -17,7 +17,7 @@ from deciban.classifier.inspecting import Inspecting
 from deciban.classifier.state import SETTINGS
 from deciban.classifier.updating import Updating
 from deciban.errors import DataError
-from deciban.explain.steps import Steps
+from deciban.explain.explanation import Explanation
 from deciban.families.checks import Unseen
 from deciban.files.write import FileKind
 from deciban.fitted import Fitted
@@ -306,25 +306,31 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
             raise DataError("no row has a label and a weight; give at least one to compare with")
         return right / total
 
-    def explain(self, X: Any) -> Steps:
-        """Why each row is classified as it is: the calculation in steps, and the evidence in decibans.
+    def explain(self, X: Any, by: str = "column") -> Explanation:
+        """Why each row is classified as it is: what each column says for it, in decibans.
 
         Parameters
         ----------
         X : table
             A few rows, as for `predict`.
+        by : {"column", "block"}, default="column"
+            By column, each column has one number: its own evidence and its exact share of what it says together with
+            others. By block, columns that are modelled together have one number, and the calculation is shown as in a
+            lecture.
 
         Returns
         -------
-        Steps
-            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)`` or ``steps(row)``.
+        Explanation
+            Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
+            ``frame()``.
 
         See Also
         --------
         evidence : The same as arrays.
+        importance : What columns say of many rows.
         """
         fitted = self._fitted()
-        return Steps.of(fitted.model, scoring.aligned_table(fitted, X))
+        return Explanation.of(fitted.model, scoring.aligned_table(fitted, X), by)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all that was learned to a model file (.dcb): data only, no code; `deciban.load` reads it.

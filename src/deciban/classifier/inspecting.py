@@ -1,10 +1,11 @@
 """What is inside a fitted classifier: evidence, estimates, forms; and rows drawn from it."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from deciban import scoring
 from deciban.arrays import Floats
 from deciban.classifier.state import FittedState
+from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.estimates import Estimates
 from deciban.explain.parameters import ParameterCount
 from deciban.explain.words import TopWords, top_words_of
@@ -18,25 +19,41 @@ from deciban.tables.labels import LabelArray
 class Inspecting(FittedState):
     """Methods that show what was learned and how a posterior comes about."""
 
-    def evidence(self, X: Any) -> Evidence:
-        """What each block of columns says for each class of each row: the terms that add up to the log joint.
+    @overload
+    def evidence(self, X: Any) -> Evidence: ...
+
+    @overload
+    def evidence(self, X: Any, by: Literal["block"]) -> Evidence: ...
+
+    @overload
+    def evidence(self, X: Any, by: Literal["column"]) -> ColumnEvidence: ...
+
+    def evidence(self, X: Any, by: str = "block") -> Evidence | ColumnEvidence:
+        """What each block of columns, or each column, says for each class: the terms that add up to the log joint.
 
         Parameters
         ----------
         X : table
             Rows, as for `predict`.
+        by : {"block", "column"}, default="block"
+            A block is a column by itself, or columns that are modelled together. By column, what a joint block says is
+            shared out among its columns by Shapley values.
 
         Returns
         -------
-        Evidence
-            ``values`` is row by block by class; ``log_joint`` = ``log_prior`` + ``bias`` + sum of weight times value.
+        Evidence or ColumnEvidence
+            ``values`` is row by block (or column) by class; ``log_joint`` = ``log_prior`` + ``bias`` + sum of weight
+            times value (of columns, the weight is in the value).
 
         See Also
         --------
         explain : The same as text.
         """
+        check_by(by)
         fitted = self._fitted()
-        return fitted.model.evidence(scoring.aligned_table(fitted, X))
+        table = scoring.aligned_table(fitted, X)
+        evidence = fitted.model.evidence(table)
+        return evidence if by == "block" else column_evidence(fitted.model, table, evidence)
 
     def log_joint(self, X: Any) -> Floats:
         """log P(row, class), before it is normalised.

@@ -239,12 +239,19 @@ Examples:
 @TABLE
 @click.option("--row", type=click.IntRange(1), multiple=True, help="Only this row, counted from 1; may be repeated.")
 @click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="How many of the first rows.")
+@click.option(
+    "--by",
+    type=click.Choice(["column", "block"]),
+    default="column",
+    show_default=True,
+    help="What speaks: each column, or columns that are modelled together.",
+)
 @click.option("--steps", is_flag=True, help="Show the calculation, as in a lecture.")
 @reading
 @common
 def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int, as_json: bool, **options: Any) -> None:
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
-    from deciban.explain.steps import Steps
+    from deciban.explain.explanation import Explanation
     from deciban.files.stream import Source
     from deciban.scoring import aligned_table, opened_rows
 
@@ -258,7 +265,7 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
         raise click.UsageError(f"--row {max(row)}: the table has fewer rows")
     wanted = [number - 1 for number in row] or list(range(min(rows, shown.num_rows)))
     with scan.naming():
-        found = Steps.of(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))))
+        found = Explanation.of(fitted.model, aligned_table(fitted, shown.slice(0, len(wanted))), options["by"])
     if as_json:
         return say_json(
             [

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from deciban.arrays import Floats
 from deciban.families.column_numbers import ColumnNumbers
+from deciban.families.shares import Shares
 from deciban.families.support import VALUES, Support
 from deciban.families.terms import Terms
 
@@ -72,6 +73,9 @@ class BaseLikelihood:
         return ()
 
     def base(self, cells: Any) -> Floats | None:
+        return None
+
+    def shares(self, cells: Any) -> Shares | None:
         return None
 
     def score_terms(self, names: Sequence[str]) -> Sequence[Terms] | None:

@@ -11,7 +11,7 @@ from deciban.families.checks import check_amount
 from deciban.families.gaussian import Gaussian
 from deciban.families.joint_left_out import Downdate, without
 from deciban.families.joint_normal import JointNormal, joint_normal, units
-from deciban.families.protocols import Covariance, LeftOut, add_base, by_pattern
+from deciban.families.protocols import Covariance, LeftOut, by_pattern, evidence_of_block
 from deciban.families.spreads import PerClass, Spread, check_spread, spread_errors
 from deciban.families.support import FINITE
 from deciban.statistics import Scatter
@@ -128,10 +128,7 @@ class JointGaussian(BlockFamily):
         """
         shares = self._shares(statistic)
         whole = self._estimate(statistic, shares)
-        evidence = np.zeros((len(cells), 1, out.shape[2]))
-        one, first = np.ones(1), np.zeros(1, dtype=np.int64)
-        whole.score(cells, one, first, evidence)
-        add_base(whole, cells, one, first, evidence)
+        evidence = evidence_of_block(whole, cells, out.shape[2])[:, None]
         counted = np.flatnonzero((rows.removed > 0.0) & ~np.isnan(cells).any(axis=1))
         if counted.size and whole.whitened.columns.size:
             columns = whole.whitened.columns
@@ -197,11 +194,8 @@ class JointGaussian(BlockFamily):
         for i in again:
             at = slice(i, i + 1)
             row = Scatter.count(cells[at], rows.labels[at], rows.removed[at], evidence.shape[2])
-            evidence[i] = 0.0
             left = self._estimate(without(statistic, row), shares)
-            one, first = np.ones(1), np.zeros(1, dtype=np.int64)
-            left.score(cells[at], one, first, evidence[at])
-            add_base(left, cells[at], one, first, evidence[at])
+            evidence[at, 0] = evidence_of_block(left, cells[at], evidence.shape[2])
 
 
 def shrunk(matrix: Floats, share: float) -> Floats:

@@ -11,7 +11,8 @@ from deciban import kernels
 from deciban.arrays import TILE_PITCH, TILE_ROWS, Flags, Floats, Integers, Numbers
 from deciban.families.bases import BaseLikelihood
 from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Sampled
+from deciban.families.protocols import Sampled, by_pattern, evidence_of_block
+from deciban.families.shares import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
 from deciban.families.spreads import vary
 from deciban.families.support import refuse_infinite
 from deciban.families.terms import Terms
@@ -120,6 +121,39 @@ class JointNormal(BaseLikelihood):
         out = np.zeros((len(used), 1, 1))
         self.common.score(used, 1.0, 0, out)
         return out[:, 0] if holed is None else np.where(holed[:, None], 0.0, out[:, 0])
+
+    def shares(self, cells: Numbers) -> Shares:
+        """Exact where few columns vary; of more, by the eigenvectors of the covariances."""
+        varies = self.whitened.columns
+        values = np.zeros((*cells.shape, self.group.size))
+        if varies.size > MOST_ENUMERATED:
+            values[:, varies] = self._gradual_shares(np.asarray(cells[:, varies], dtype=np.float64))
+            return Shares(values, Rule.GRADUAL)
+        known = np.zeros(cells.shape[1], dtype=np.bool_)
+
+        def evidence_of(some: Flags) -> Floats:
+            known[varies] = some
+            return evidence_of_block(self, np.where(known, cells, np.nan), self.group.size)
+
+        found = shapley(evidence_of, varies.size)
+        values[:, varies] = found.values
+        return Shares(values, found.rule)
+
+    def _gradual_shares(self, cells: Floats) -> Floats:
+        """What each column that varies has of the log density, row by column by class; 0 where its cell is missing."""
+        varies = self.whitened.columns
+        values = np.zeros((*cells.shape, self.group.size))
+        for missing, rows in by_pattern(np.isnan(cells)):
+            places = np.flatnonzero(~missing)
+            kept = varies[places]
+            z = (cells[np.ix_(rows, places)] - self.centre[kept]) / self.unit[kept]
+            constant = 0.5 * np.log(2.0 * np.pi) + np.log(self.unit[kept])
+            for c, group in enumerate(self.group):
+                covariance = self.covariance[group][np.ix_(kept, kept)]
+                with np.errstate(over="ignore", invalid="ignore"):
+                    found = gradual_normal_shares(z - self.mean[c, kept], covariance) - constant
+                values[rows[:, None], places, c] = found
+        return values
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)

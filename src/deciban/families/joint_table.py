@@ -18,7 +18,8 @@ from deciban.families.categorical import Categorical, add_share_variance
 from deciban.families.checks import Unseen, check_amount, check_unseen
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.leave_one_out import cells_of, score_anew
-from deciban.families.protocols import Covariance, LeftOut, Sampled, by_pattern
+from deciban.families.protocols import Covariance, LeftOut, Sampled, by_pattern, evidence_of_block
+from deciban.families.shares import Shares, shapley
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
 from deciban.tables.readable import Readable
@@ -182,6 +183,15 @@ class JointTableLikelihood(BaseLikelihood):
             first = np.zeros(1, dtype=np.int64)
             kernels.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
             out[rows, slot[0]] += part[:, 0]
+
+    def shares(self, cells: list[pa.Array]) -> Shares:
+        """By the tables of some columns, the others summed over."""
+
+        def evidence_of(known: Flags) -> Floats:
+            some = [cell if keep else pa.nulls(len(cell), cell.type) for cell, keep in zip(cells, known, strict=True)]
+            return evidence_of_block(self, some, len(self.statistic.table))
+
+        return shapley(evidence_of, len(cells))
 
     def table_of(self, columns: Integers) -> "TupleTable":
         if columns.size == len(self.statistic.levels):

@@ -17,6 +17,7 @@ from deciban.families.estimates import Estimated, Parameters
 from deciban.families.leave_one_out import cells_of, score_anew
 from deciban.families.poisson import Poisson
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
+from deciban.families.shares import Rule, Shares
 from deciban.families.smoothing import draw_counts, fraction, smoothed
 from deciban.families.support import AMOUNTS
 from deciban.families.terms import Terms
@@ -44,6 +45,20 @@ def _as_words(cells: Amounts) -> tuple[Any, Floats]:
     words = scipy.sparse.csr_array(cells) if isinstance(cells, np.ndarray) else cells.matrix()
     words.data = np.nan_to_num(words.data.astype(np.float64))
     return words, np.asarray(words.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+
+
+def amount_shares(cells: Amounts, slope: Floats, base: Floats | None = None) -> Shares:
+    """What each column adds, its amount times its slope (column by class): the evidence is a sum as it is.
+
+    base: what is the same for every class, for each row; it goes to the columns by their amounts.
+    """
+    words, length = _as_words(cells)
+    amounts = words.toarray()
+    with np.errstate(invalid="ignore"):
+        values = np.where(amounts[:, :, None] > 0.0, amounts[:, :, None] * slope, 0.0)
+    if base is not None:
+        values += (amounts * np.divide(base, length, out=np.zeros_like(base), where=length > 0.0))[:, :, None]
+    return Shares(values, Rule.EXACT)
 
 
 def add_amounts_variance(counts: Floats, alpha: Alpha, cells: Amounts, weight: float | Floats, out: Floats) -> None:
@@ -269,6 +284,9 @@ class MultinomialLikelihood(BaseLikelihood):
             )
         return np.asarray(scipy.special.gammaln(np.asarray(length, dtype=np.float64) + 1.0) - ways)[:, None]
 
+    def shares(self, cells: Amounts) -> Shares:
+        return amount_shares(cells, self.log_share, self.base(cells))
+
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         """As many words as a row of the class has on average (a Poisson number of them, and so is that of each)."""
         rows = self.statistic.present.max(axis=1)
@@ -372,6 +390,9 @@ class ComplementScore(BaseLikelihood):
     @cached_property
     def _slope(self) -> Floats:
         return in_lanes(self.weight)
+
+    def shares(self, cells: Amounts) -> Shares:
+        return amount_shares(cells, self.weight)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")

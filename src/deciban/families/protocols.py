@@ -9,6 +9,7 @@ import numpy as np
 from deciban.arrays import Codes, Flags, Floats, Integers
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.shares import Shares
 from deciban.families.support import Support
 from deciban.families.terms import Terms
 from deciban.tables.readable import Readable
@@ -33,6 +34,10 @@ class Likelihood(Protocol):
 
     def base(self, cells: Any) -> Floats | None:
         """The log factor that is the same for every class, row by block; None where it is 0."""
+        ...
+
+    def shares(self, cells: Any) -> Shares | None:
+        """What each column of a joint block has of its evidence, with its base; None where each column is a block."""
         ...
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
@@ -154,6 +159,16 @@ def add_base(likelihood: Likelihood, cells: Any, weight: Floats, slot: Integers,
     if (base := likelihood.base(cells)) is not None:
         for b in range(base.shape[1]):
             out[:, slot[b], :] += weight[b] * base[:, b, None]
+
+
+def evidence_of_block(likelihood: Likelihood, cells: Any, classes: int) -> Floats:
+    """The evidence of a joint block with its base, row by class."""
+    one, first = np.ones(1), np.zeros(1, dtype=np.int64)
+    rows = len(cells[0]) if isinstance(cells, list) else cells.shape[0]
+    out = np.zeros((rows, 1, classes))
+    likelihood.score(cells, one, first, out)
+    add_base(likelihood, cells, one, first, out)
+    return out[:, 0]
 
 
 @dataclass(frozen=True)

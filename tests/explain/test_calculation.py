@@ -12,19 +12,19 @@ Y = np.arange(60) % 2
 
 def test_a_value_called_missing_is_no_missing_cell() -> None:
     clf = textbook().fit([["missing"], ["there"], ["missing"], ["there"]], [0, 1, 0, 1])
-    assert "no evidence" not in str(clf.explain([["missing"]]))
-    assert "no evidence" in str(clf.explain([[None]]))
+    assert "no evidence" not in str(clf.explain([["missing"]], by="block"))
+    assert "no evidence" in str(clf.explain([[None]], by="block"))
 
 
 def test_a_block_with_one_missing_cell_is_evidence() -> None:
-    text = str(textbook(JointGaussian()).fit(X, Y).explain([[1.0, np.nan]]))
+    text = str(textbook(JointGaussian()).fit(X, Y).explain([[1.0, np.nan]], by="block"))
     assert "no evidence" not in text
     assert "N((1, missing)" in text
 
 
 def test_a_cell_outside_the_support_is_called_so() -> None:
-    assert "outside the support" in str(textbook(LogNormal()).fit(np.exp(X), Y).explain([[-1.0, 1.0]]))
+    assert "outside the support" in str(textbook(LogNormal()).fit(np.exp(X), Y).explain([[-1.0, 1.0]], by="block"))
 
 
 def test_a_constant_column_is_called_so() -> None:
-    assert "constant = 1" in str(textbook(Gamma()).fit(np.full((4, 1), 2.0), [0, 1] * 2).explain([[2.0]]))
+    assert "constant = 1" in str(textbook(Gamma()).fit(np.full((4, 1), 2.0), [0, 1] * 2).explain([[2.0]], by="block"))

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import BernoulliNB
 from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
 from deciban.counts import Counts
 from deciban.datasets import messages, weather
-from deciban.explain.steps import Steps
+from deciban.explain.explanation import Explanation
 from deciban.model import estimate
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup
@@ -63,12 +63,12 @@ def test_the_prior_is_always_shown_and_one_column_is_not_counted_as_another() ->
     text = (
         textbook().fit(even, ["one", "one", "two", "two"] * 5).explain({"a": ["x"], "b": [None], "c": ["s"]}).summary(0)
     )
-    assert "prior     +0.00\n" in text
-    assert "2 others  +0.00\n" in text
+    assert "prior      +0.00\n" in text
+    assert "2 others   +0.00\n" in text
     text = (
         textbook().fit(even, ["one", "one", "two", "two"] * 5).explain({"a": ["x"], "b": ["p"], "c": ["s"]}).summary(0)
     )
-    assert "c = s  +0.00\n" in text
+    assert "c = s   +0.00\n" in text
     assert "other" not in text
 
 
@@ -86,8 +86,8 @@ def test_a_column_that_speaks_twice_is_told_by_its_family() -> None:
         p.family.count(c, Y.astype(np.int32), np.ones(60), 2) for p, c in zip(wide.groups, cells, strict=True)
     )
     counts = replace(counts, statistics=statistics, class_weight=np.array([30.0, 30.0]))
-    steps = Steps.of(estimate(counts, np.log([0.5, 0.5])), Frame(table.slice(0, 1)))
-    labels = [term[1] for term in steps._terms(0)]
+    steps = Explanation.of(estimate(counts, np.log([0.5, 0.5])), Frame(table.slice(0, 1)), by="block")
+    labels = [term.label for term in steps.terms(0)]
     assert len(set(labels)) == 4
     assert sum(" as JointGaussian()" in label for label in labels) == 1
 
@@ -96,7 +96,7 @@ def test_values_are_shown_as_people_write_them() -> None:
     table = {"price": RNG.normal(1242486 + 1000 * Y, 300.0).round(), "share": RNG.normal(Y, 0.3)}
     clf = textbook().fit(table, Y)
     new = {"price": [1242486.0], "share": [0.1 + 0.2]}
-    text = str(clf.explain(new))
+    text = str(clf.explain(new, by="block"))
     assert "price = 1242486 " in text
     assert "N(1242486; mean 124" in text
     assert "share = 0.3 " in text
@@ -104,7 +104,7 @@ def test_values_are_shown_as_people_write_them() -> None:
     narrow = textbook().fit(pa.table({"x": pa.array(RNG.normal(Y), pa.float32())}), Y)
     assert "x = 0.1 " in str(narrow.explain(pa.table({"x": pa.array([0.1], pa.float32())})))
     many = textbook(Categorical()).fit({"a": ["u", "v"]}, [0, 1], sample_weight=[1234567.0, 7654321.0])
-    assert "(1234567 + 1)/(1234567 + 1·2)" in str(many.explain({"a": ["u"]}))
+    assert "(1234567 + 1)/(1234567 + 1·2)" in str(many.explain({"a": ["u"]}, by="block"))
 
 
 @pytest.mark.parametrize("width", [70, 80, 100, 400])
@@ -134,12 +134,15 @@ def test_of_many_columns_those_that_say_most_are_shown() -> None:
     assert shown == pytest.approx(float(lines[-1].split()[-1]), abs=0.3)  # rounded one by one
     counts = np.zeros((60, 40))
     counts[np.arange(60), np.arange(60) % 40] = 2.0
-    words = textbook(Multinomial()).fit(sparse.csr_array(counts), Y).explain(sparse.csr_array(counts[:1])).reasons(0)
+    clf = textbook(Multinomial()).fit(sparse.csr_array(counts), Y)
+    words = clf.explain(sparse.csr_array(counts[:1]), by="block").reasons(0)
     block = next(term for term in words["evidence"] if term["columns"])
     assert (block["columns"], block["values"]) == (["x0"], [2.0])
+    told = clf.explain(sparse.csr_array(counts[:1])).reasons(0)["evidence"]
+    assert {term["column"]: term["value"] for term in told} == {None: None, "x0": 2.0}
 
 
 def test_the_lecture_stays_a_table() -> None:
-    text = str(textbook(alpha=0).fit(weather(), "play").explain([{"outlook": "sunny", "wind": "strong"}]))
+    text = str(textbook(alpha=0).fit(weather(), "play").explain([{"outlook": "sunny", "wind": "strong"}], by="block"))
     assert "outlook = sunny                       3/5 = 0.6  2/9 = 0.2222\n" in text
     assert "temperature = missing  (no evidence)  1          1\n" in text

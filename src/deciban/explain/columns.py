@@ -1,0 +1,164 @@
+"""The evidence of each column: its own block, its share of each joint block it is in, and its correction."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.batching import row_ranges
+from deciban.corrections import Corrections
+from deciban.errors import UsageError
+from deciban.families.shares import Rule, settled
+from deciban.model import Evidence, Model
+from deciban.posterior import log_normalize
+from deciban.schema.schema import ColumnGroup
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
+
+# Numbers that are held at once while a block of some rows is shared out among its columns.
+NUMBERS_SHARED_OUT = 1 << 22
+
+# Rows whose blocks are shared out together: each may be scored once for every set of the columns of a block.
+ROWS_SHARED_OUT = 256
+
+
+@dataclass(frozen=True)
+class ColumnEvidence:
+    """What each column says for each class of each row: the terms that add up to the log joint.
+
+    log joint = log prior + bias + sum over columns of value. `BayesClassifier.evidence(X, by="column")` gives it. All
+    is in nats, after weights and cap.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The names of the columns.
+    classes : ndarray of shape (n_classes,)
+        The labels of the classes.
+    alone : ndarray of shape (n_rows, n_columns, n_classes)
+        The evidence of each column by itself.
+    together : ndarray of shape (n_rows, n_columns, n_classes)
+        Its share of the evidence of the joint blocks that it is in.
+    corrections : ndarray of shape (n_rows, n_columns, n_classes)
+        Its share of the corrections of a tuned model.
+    log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
+        The log prior of each class.
+    bias : ndarray of shape (n_classes,)
+        What is added to the log joint of each class; 0 in plain Bayes.
+    rules : dict of str to str
+        How the evidence of each joint block is shared out: the name of the block, and the rule.
+
+    See Also
+    --------
+    Evidence : The same by block.
+    BayesClassifier.explain : The same as text, in decibans.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from deciban import BayesClassifier, JointGaussian
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BayesClassifier({(0, 1, 2, 3): JointGaussian()}, tune=None).fit(X, y)
+    >>> found = clf.evidence(X[:2], by="column")
+    >>> found.values.shape, found.rules
+    ((2, 4, 3), {'x0+x1+x2+x3': 'Shapley values'})
+    >>> bool(abs(found.log_joint - clf.log_joint(X[:2])).max() < 1e-12)
+    True
+    """
+
+    columns: tuple[str, ...]
+    classes: LabelArray
+    alone: Floats
+    together: Floats
+    corrections: Floats
+    log_prior: Floats
+    bias: Floats
+    rules: dict[str, str]
+
+    @property
+    def values(self) -> Floats:
+        """The evidence of each row, column and class."""
+        return self.alone + self.together + self.corrections
+
+    @property
+    def log_joint(self) -> Floats:
+        """log prior + bias + the sum of the evidence, of each row and class."""
+        return np.asarray(self.values.sum(axis=1) + (self.log_prior + self.bias))
+
+    @property
+    def log_posterior(self) -> Floats:
+        """The logarithm of the posterior of each row and class."""
+        return log_normalize(self.log_joint, self.log_prior, logarithm=True)[0]
+
+
+def check_by(by: str) -> None:
+    """A UsageError unless evidence can be told so."""
+    if by not in ("block", "column"):
+        raise UsageError(f"by={by!r}: choose 'column', or 'block' for columns that are modelled together")
+
+
+def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:
+    """The evidence of some rows, by column, from what the blocks say of them (also with each row left out)."""
+    shape = (table.rows, model.schema.width, model.classes.size)
+    alone, together, corrections = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    rules: dict[str, str] = {}
+    weighted = evidence.weighted
+    for p, (group, slots) in enumerate(zip(model.schema.groups, model.schema.block_slots, strict=True)):
+        if not group.family.joint or len(group.columns) == 1:
+            alone[:, list(group.columns)] += weighted[:, slots]
+        elif evidence.weights[slots[0]] > 0.0:
+            rule = _share_out(model, p, table, evidence, together)
+            rules[model.schema.block_names[slots[0]]] = str(rule)
+    if model.corrections is not None:
+        blocks = len(model.schema.block_names)
+        places = [one.column for one in model.corrections.columns]
+        corrections[:, places] = _corrections(model.corrections, table, evidence.values[:, blocks:])
+    names = tuple(model.schema.column_name(column) for column in range(model.schema.width))
+    return ColumnEvidence(
+        names, model.classes, alone, together, corrections, evidence.log_prior, evidence.bias, rules
+    )  # fmt: skip
+
+
+def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floats) -> Rule:
+    """Add to out[row, column, class] what the columns of a joint block have of its weighted evidence."""
+    group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
+    rule = Rule.EXACT
+    for rows in _pieces(group, table.rows, model.classes.size):
+        shares = model.likelihoods[p].shares(group.family.read(table.slice(rows.start, rows.stop), group.columns))
+        assert shares is not None, "a joint block is shared out"
+        rule = shares.rule
+        limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
+        if evidence.capped is not None:
+            limited = evidence.capped[rows, block]
+        found = settled(shares.values, evidence.values[rows, block], limited)
+        for k, column in enumerate(group.columns):
+            out[rows, column] += evidence.weights[block] * found[:, k]
+    return rule
+
+
+def _pieces(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
+    """Rows that are shared out together."""
+    most = max(1, min(ROWS_SHARED_OUT, NUMBERS_SHARED_OUT // (len(group.columns) * classes)))
+    for span in row_ranges(rows, most):
+        yield slice(*span)
+
+
+def _corrections(corrections: Corrections, table: Table, given: Floats) -> Floats:
+    """What each corrected column has of the corrections: as given, or where these are given as a whole, by the shares
+    of the tables that correct a new row."""
+    if given.shape[1] == len(corrections.columns):
+        return given
+    shares = corrections.shares(corrections.read(table))
+    return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
+
+
+def column_table(evidence: ColumnEvidence, row: int, best: int, other: int, scale: float) -> dict[str, Any]:
+    """What each column of a row says for one class against another, in units of 1/scale nats: arrays by part."""
+    with np.errstate(invalid="ignore"):
+        alone, together, corrections = (
+            scale * (part[row, :, best] - part[row, :, other])
+            for part in (evidence.alone, evidence.together, evidence.corrections)
+        )
+        return {"sum": alone + together + corrections, "alone": alone, "together": together, "corrections": corrections}

@@ -1,0 +1,377 @@
+"""Why rows are classified as they are: evidence by column or by block, as text, as a table and for programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Flags, Floats, Integers
+from deciban.explain.blocks import Block, cut_label, labels_of
+from deciban.explain.calculation import calculation_table
+from deciban.explain.cells import values_of_row
+from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
+from deciban.explain.terms import PARTS, Term, block_terms, column_terms
+from deciban.explain.words import DECIBANS, TextEvidence, TokenizedText, tokenized_texts
+from deciban.model import Evidence, Model
+from deciban.tables.table import Table
+from deciban.text_tables import aligned, class_name, counted, digits, width_of
+
+# More classes than this do not fit beside each other: the most probable ones are shown.
+MOST_CLASSES_BESIDE = 4
+
+# Characters of a line, unless more or less is asked for.
+WIDTH = 100
+
+# What is to be said of a row that cannot be.
+IMPOSSIBLE = "every class gives this row probability 0: the posterior is the prior"
+
+# Terms that are shown in a summary; all others are added up.
+MOST_TERMS = 40
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why some rows are classified as they are; print it.
+
+    `BayesClassifier.explain` makes it. By column it prints what is predicted and what each column says for it; by
+    block, the calculation as in a lecture and what each block says.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        What each block says of each row.
+    model : Model
+        What the evidence comes from.
+    table : Table
+        The rows, with the columns of the model.
+    by : {"column", "block"}, default="column"
+        Whether `reasons`, `summary` and `frame` tell what columns say, or blocks.
+
+    See Also
+    --------
+    BayesClassifier.evidence : The same as arrays, for every class.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> clf = BayesClassifier(alpha=0, tune=None).fit(weather(), "play")
+    >>> print(clf.explain([{"outlook": "sunny", "wind": "strong"}]))
+    predicted: no (P(no) = 0.72973, P(yes) = 0.27027)
+    evidence for no against yes, in decibans:
+    outlook = sunny  +4.31
+    wind = strong    +2.55
+    prior            -2.55
+    2 others         +0.00
+    sum              +4.31
+    """
+
+    evidence: Evidence
+    model: Model
+    table: Table
+    by: str = "column"
+
+    @classmethod
+    def of(cls, model: Model, table: Table, by: str = "column") -> "Explanation":
+        """The explanation of rows by a model.
+
+        Parameters
+        ----------
+        model : Model
+            The model.
+        table : Table
+            Rows with the columns of the model, in its order.
+        by : {"column", "block"}, default="column"
+            What speaks.
+
+        Returns
+        -------
+        Explanation
+        """
+        check_by(by)
+        return cls(model.evidence(table), model, table, by)
+
+    def __str__(self) -> str:
+        told = self.summary if self.by == "column" else self.calculation
+        return "\n\n".join(told(row) for row in range(self.table.rows))
+
+    @cached_property
+    def _blocks(self) -> tuple[Block, ...]:
+        return tuple(Block.of(self.model, b) for b in range(len(self.model.schema.block_names)))
+
+    @cached_property
+    def columns(self) -> ColumnEvidence:
+        """The evidence of each row by column, for every class."""
+        return column_evidence(self.model, self.table, self.evidence)
+
+    @cached_property
+    def _counts(self) -> set[int]:
+        """The columns that are one of many counts."""
+        groups = self.model.schema.groups
+        return {column for group in groups if group.family.absorbs for column in group.columns}
+
+    @cached_property
+    def _log_posterior(self) -> Floats:
+        return self.evidence.log_posterior
+
+    @cached_property
+    def _log_joint(self) -> Floats:
+        return self.evidence.log_joint
+
+    @cached_property
+    def _impossible(self) -> Flags:
+        return self.evidence.impossible
+
+    @cached_property
+    def _read(self) -> dict[int, list[Any]]:
+        return {}
+
+    def _cells(self, row: int) -> list[Any]:
+        """The values of a row, None where one is missing."""
+        if row not in self._read:
+            self._read.clear()
+            self._read[row] = values_of_row(self.table.slice(row, row + 1))
+        return self._read[row]
+
+    @cached_property
+    def _tokenized(self) -> dict[int, dict[int, TokenizedText]]:
+        return {}
+
+    def _texts(self, row: int) -> dict[int, TokenizedText]:
+        """The texts of a row by their blocks; each is cut into words once, whatever is asked of it."""
+        if row not in self._tokenized:
+            self._tokenized.clear()
+            texts = tokenized_texts(self.model, self.table.slice(row, row + 1))
+            self._tokenized[row] = {text.block: text for text in texts}
+        return self._tokenized[row]
+
+    def _order(self, row: int) -> Integers:
+        """The classes, the most probable first."""
+        return np.argsort(-self._log_posterior[row], kind="stable")
+
+    def calculation(self, row: int, width: int = WIDTH) -> str:
+        """The calculation as in a lecture, and what each block says in decibans.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+        width : int, default=100
+            The characters of a line: longer ones are folded or cut.
+
+        Returns
+        -------
+        str
+        """
+        order = self._order(row)
+        shown = np.sort(order[:MOST_CLASSES_BESIDE])
+        names = [class_name(label) for label in self.evidence.classes]
+        labels = labels_of(self._blocks, self._cells(row))
+        text = calculation_table(self.steps(row), labels, [names[c] for c in shown], width)
+        if self._impossible[row]:
+            text += f"\n{IMPOSSIBLE}"
+        if hidden := len(names) - len(shown):
+            text += f"\n({hidden} less probable classes are not shown)"
+        text += f"\ndecision: {names[order[0]]}"
+        if len(order) > 1 and not self._impossible[row]:
+            text += "\n" + self._decibans(row, self._block_terms(row), width)
+        return text
+
+    def steps(self, row: int) -> dict[str, Any]:
+        """The calculation for programs: prior, log likelihood of each block and how it was found, joint, posterior.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+
+        Returns
+        -------
+        dict
+            ``prior``, ``blocks``, ``log_bias``, ``log_correction``, ``log_joint`` and ``posterior``, by class.
+        """
+        evidence = self.evidence
+        names = [class_name(label) for label in evidence.classes]
+
+        def by_class(values: Floats) -> dict[str, float]:
+            return dict(zip(names, values.tolist(), strict=True))
+
+        one, texts = self.table.slice(row, row + 1), self._texts(row)
+        read = [group.family.read(one, group.columns) for group in self.model.schema.groups]
+        blocks = []
+        for b, block in enumerate(self._blocks):
+            likelihood = self.model.likelihoods[block.group]
+            if b in texts:
+                how = [texts[b].formula(c) for c in range(len(names))]
+            else:
+                how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
+            blocks.append(
+                {
+                    **block.as_dict(self._cells(row)),
+                    "weight": float(evidence.weights[b]),
+                    "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
+                    "formula": dict(zip(names, how, strict=True)),
+                    "log_likelihood": by_class(evidence.values[row, b]),
+                }
+            )
+        return {
+            "prior": by_class(np.exp(evidence.log_prior)),
+            "blocks": blocks,
+            "log_bias": by_class(evidence.bias),
+            "log_correction": by_class(evidence.values[row, len(self._blocks) :].sum(axis=0)),
+            "log_joint": by_class(self._log_joint[row]),
+            "posterior": by_class(np.exp(self._log_posterior[row])),
+        }
+
+    def summary(self, row: int, width: int = WIDTH) -> str:
+        """What is predicted, and the evidence for it against the next best class, in decibans.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+        width : int, default=100
+            The characters of a line: longer ones are folded or cut.
+
+        Returns
+        -------
+        str
+        """
+        found = self.reasons(row)
+        chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MOST_CLASSES_BESIDE]
+        shown = ", ".join(f"P({name}) = {digits(p)}" for name, p in chances)
+        text = f"predicted: {class_name(found['predicted'])} ({shown})"
+        text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+        if found["against"] is None:
+            return f"{text}\n{IMPOSSIBLE}" if self._impossible[row] else text
+        return f"{text}\n{self._decibans(row, self.terms(row), width, short=True)}"
+
+    def reasons(self, row: int) -> dict[str, Any]:
+        """What is predicted, the posterior of each class, and the evidence against the next best: terms of a sum.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+
+        Returns
+        -------
+        dict
+            ``evidence`` has the prior, the bias where there is one, and each column with its value, what it says in
+            ``decibans`` and ``nats``, and what of that (in decibans) it says ``alone``, ``with_others`` in joint blocks
+            and by ``correction``; by block, each block with its columns, their values and its weight. The most telling
+            first. ``sum``: of the decibans. ``words``: what the texts say, word by word. ``shared_out``: the rule by
+            which each joint block is shared out.
+        """
+        evidence = self.evidence
+        posterior, order = self._log_posterior[row], self._order(row)
+        labels = evidence.classes.tolist()
+        chances = {class_name(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
+        found: dict[str, Any] = {"predicted": labels[order[0]], "posterior": chances, "against": None, "evidence": []}
+        if len(order) == 1 or self._impossible[row]:
+            return found
+        terms = self.terms(row)
+        found["evidence"] = [term.as_dict for term in terms]
+        if texts := self.words(row):
+            found["words"] = {text.column: text.terms for text in texts}
+        if self.by == "column" and self.columns.rules:
+            found["shared_out"] = self.columns.rules
+        return {**found, "against": labels[order[1]], "sum": sum(term.decibans for term in terms)}
+
+    def frame(self) -> Any:
+        """What columns (or blocks) say of all rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line for each row and term of its sum, with all that `reasons` tells of it.
+        """
+        import pandas as pd
+
+        lines = []
+        for row in range(self.table.rows):
+            found = self.reasons(row)
+            whose = {"row": row, "predicted": found["predicted"], "against": found["against"]}
+            lines += [{**whose, **term} for term in found["evidence"]]
+        return pd.DataFrame(lines)
+
+    def words(self, row: int = 0) -> list[TextEvidence]:
+        """What the texts of a row say for the best class against the next, word by word.
+
+        Parameters
+        ----------
+        row : int, default=0
+            The number of the row, from 0.
+
+        Returns
+        -------
+        list of TextEvidence
+            One for each text; empty where there are none.
+        """
+        order = self._order(row)
+        if order.size == 1 or self._impossible[row]:
+            return []
+        best, other = int(order[0]), int(order[1])
+        found = (text.evidence(float(self.model.weights[b]), best, other) for b, text in self._texts(row).items())
+        return [evidence for evidence in found if evidence is not None]
+
+    def terms(self, row: int) -> list[Term]:
+        """What each column (or block) says for the best class against the next, the most telling first.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+
+        Returns
+        -------
+        list of Term
+        """
+        if self.by == "block":
+            return self._block_terms(row)
+        best, other = map(int, self._order(row)[:2])
+        return column_terms(self.evidence, self.columns, row, self._cells(row), best, other, self._counts)
+
+    def _block_terms(self, row: int) -> list[Term]:
+        best, other = map(int, self._order(row)[:2])
+        return block_terms(self.model, self.evidence, row, self._cells(row), best, other, self._blocks)
+
+    def _decibans(self, row: int, terms: list[Term], width: int, short: bool = False) -> str:
+        """The evidence for the best class against the next, as terms of a sum; `short`: without columns that say 0."""
+        best, against = map(class_name, self.evidence.classes[self._order(row)[:2]].tolist())
+        text = f"evidence for {best} against {against}, in decibans:\n" + sum_table(terms, width, short)
+        if any(term.parts.get("with_others") for term in terms):
+            rules = ", ".join(sorted(set(self.columns.rules.values())))
+            text += "\n" + "\n".join(wrap(f"(with others: the share of joint blocks, by {rules})", width))
+        return "\n".join([text, *map(str, self.words(row))])
+
+
+def sum_table(terms: Sequence[Term], width: int, short: bool) -> str:
+    """Terms and their sum as a table, with the parts of each where columns say more than their own."""
+    is_shown = [not short or term.is_start or (term.nats != 0.0 and k < MOST_TERMS) for k, term in enumerate(terms)]
+    if is_shown.count(False) == 1:
+        is_shown = [True] * len(terms)  # the line that would count it can as well show it
+    shown = [term for term, here in zip(terms, is_shown, strict=True) if here]
+    others = [term.decibans for term, here in zip(terms, is_shown, strict=True) if not here]
+    parts = [part for part in PARTS if any(term.parts.get(part) for term in shown)]
+    if not set(parts) - {"alone"}:
+        parts = []  # the sum says the same
+    numbers = [[f"{term.decibans:+.2f}", *_parts(term, parts)] for term in shown]
+    blank = [""] * len(parts)
+    if others:
+        numbers.append([f"{sum(others):+.2f}", *blank])
+    numbers.append([f"{sum(term.decibans for term in terms):+.2f}", *blank])
+    head = ["in all", *(part.replace("_", " ") for part in parts)] if parts else []
+    rest = [max(map(width_of, column)) for column in zip(*numbers, *([head] if head else []), strict=True)]
+    room = max(width - sum(2 + each for each in rest), 12)
+    labels = [cut_label(term.label, room) for term in shown]
+    labels += [counted(len(others), "other")] if others else []
+    lines = [(label, *line) for label, line in zip([*labels, "sum"], numbers, strict=True)]
+    return aligned([("", *head), *lines] if head else lines, right=range(1, len(rest) + 1))
+
+
+def _parts(term: Term, parts: Sequence[str]) -> list[str]:
+    return [f"{DECIBANS * term.parts[part]:+.2f}" if part in term.parts else "" for part in parts]

@@ -1,0 +1,97 @@
+"""The terms of the sum that speaks for one class against another: prior, bias, and what each column or block says."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.explain.blocks import Block, labels_of
+from deciban.explain.cells import plain_cell, written_cell
+from deciban.explain.columns import ColumnEvidence
+from deciban.explain.words import DECIBANS
+from deciban.model import Evidence, Model
+
+# The parts of what a column says: by its own blocks, by its share of joint blocks, and by corrections.
+PARTS = ("alone", "with_others", "correction")
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a column, a block or the prior says for one class against another, in nats.
+
+    label: as people write it. what: for programs. parts: what it is the sum of; empty where it is no column.
+    """
+
+    label: str
+    nats: float
+    what: dict[str, Any]
+    parts: dict[str, float] = field(default_factory=dict)
+    is_start: bool = False
+
+    @property
+    def decibans(self) -> float:
+        return float(DECIBANS * self.nats)
+
+    @property
+    def as_dict(self) -> dict[str, Any]:
+        """The term for programs; its parts are in decibans."""
+        parts = {name: float(DECIBANS * value) for name, value in self.parts.items()}
+        return {**self.what, "decibans": self.decibans, "nats": self.nats, **parts}
+
+
+def sorted_terms(terms: Sequence[Term]) -> list[Term]:
+    """The most telling first."""
+    return sorted(terms, key=lambda term: 0.0 if math.isnan(term.nats) else -abs(term.nats))
+
+
+def start_terms(evidence: Evidence, best: int, other: int, **no_cells: Any) -> list[Term]:
+    """The prior, and the bias where there is one."""
+    alone: list[tuple[str, Floats]] = [("prior", evidence.log_prior)]
+    if evidence.bias.any():
+        alone.append(("bias", evidence.bias))
+    with np.errstate(invalid="ignore"):
+        found = [(name, float(values[best] - values[other])) for name, values in alone]
+    key = "term" if "column" in no_cells else "block"
+    return [Term(name, nats, {key: name, **no_cells}, is_start=True) for name, nats in found]
+
+
+def block_terms(
+    model: Model, evidence: Evidence, row: int, cells: list[Any], best: int, other: int, blocks: Sequence[Block]
+) -> list[Term]:
+    """What each block says, and the correction of each column."""
+    values, weights = evidence.values[row], evidence.weights
+    with np.errstate(invalid="ignore"):
+        each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0)
+    terms = start_terms(evidence, best, other, columns=[], values=[], weight=1.0)
+    for b, (block, label) in enumerate(zip(blocks, labels_of(blocks, cells), strict=True)):
+        what = {**block.as_dict(cells), "weight": float(evidence.weights[b])}
+        terms.append(Term(label, float(each[b]), what))
+    for b in range(len(blocks), len(evidence.blocks)):
+        assert model.corrections is not None, "there is a correction"
+        column = model.corrections.columns[b - len(blocks)].column
+        name, value = model.schema.column_name(column), cells[column]
+        what = {"block": evidence.blocks[b], "columns": [name], "values": [plain_cell(value)], "weight": 1.0}
+        terms.append(Term(f"correction of {name} = {written_cell(value)}", float(each[b]), what))
+    return sorted_terms(terms)
+
+
+def column_terms(
+    evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int, counts: set[int]
+) -> list[Term]:
+    """What each column says. counts: the columns of counts of words, of which those that are 0 are left out."""
+    terms = start_terms(evidence, best, other, column=None, value=None)
+    with np.errstate(invalid="ignore"):
+        parts = [
+            (part[row, :, best] - part[row, :, other]).tolist()
+            for part in (columns.alone, columns.together, columns.corrections)
+        ]
+    for column, name in enumerate(columns.columns):
+        if column in counts and cells[column] == 0:
+            continue
+        what = {"term": "column", "column": name, "value": plain_cell(cells[column])}
+        own = {part: values[column] for part, values in zip(PARTS, parts, strict=True)}
+        terms.append(Term(f"{name} = {written_cell(cells[column])}", sum(own.values()), what, own))
+    return sorted_terms(terms)

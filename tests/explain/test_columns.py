@@ -1,0 +1,112 @@
+"""The evidence of columns adds up to the log joint and to what is told, for every family, plain and tuned."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageError
+from tests import textbook
+from tests.laws.cases import CASES, Case, rows_of
+
+LABELS = np.array(["one", "two", "three"])
+
+
+def check_sums(clf: BayesClassifier, X: Any) -> None:
+    """Columns add up to blocks, blocks to the log joint, that to the posterior."""
+    columns, blocks = clf.evidence(X, by="column"), clf.evidence(X)
+    joint = clf.log_joint(X)
+    size = np.maximum(1.0, np.abs(np.where(np.isfinite(joint), joint, 0.0)))
+    assert (np.isnan(columns.values)).sum() == 0
+    here = np.isfinite(joint)
+    for found in (columns.log_joint, blocks.log_joint):
+        np.testing.assert_array_equal(np.isfinite(found), here)
+        assert (np.abs(found - joint)[here] <= 1e-12 * size[here]).all()
+    own = blocks.weighted.sum(axis=1)[here]
+    assert (np.abs(columns.values.sum(axis=1)[here] - own) <= 1e-12 * size[here]).all()
+    said = clf.predict_log_proba(X)
+    np.testing.assert_allclose(np.exp(columns.log_posterior), np.exp(said), atol=1e-11)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("tune", [None, "weights", "auto"])
+def test_columns_add_up_for_every_family(case: Case, tune: Any) -> None:
+    rng = np.random.default_rng(17)
+    X = case.draw(rng, 120)
+    clf = BayesClassifier(case.spec, tune=tune).fit(X, LABELS[rng.integers(0, 3, 120)])
+    check_sums(clf, rows_of(X, slice(0, 25)))
+    check_sums(clf, case.draw(np.random.default_rng(99), 25))  # with unseen values and words
+
+
+def test_columns_add_up_in_a_mixed_table_with_overlapping_blocks() -> None:
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, 600)
+    kind = np.array(["x", "y", "z", None], dtype=object)[(y + rng.integers(0, 2, 600)) % 4]
+    table = pd.DataFrame({
+        "a": rng.normal(size=600), "b": rng.normal(y), "c": rng.normal(size=600), "kind": kind,
+        "note": np.where(rng.random(600) < 0.3, "good news today", "bad news"), "constant": 1.0,
+    })  # fmt: skip
+    table["c"] = table["a"] + 0.3 * y + 0.1 * table["c"]
+    table.loc[::7, "b"] = np.nan
+    clf = BayesClassifier().fit(table, LABELS[y])
+    check_sums(clf, table[:60])
+    found = clf.evidence(table[:60], by="column")
+    assert found.columns == tuple(table.columns)
+    assert (found.values[:, 5] == 0.0).all()  # a column that does not vary says nothing
+    assert found.together.any()
+    far = pa.table({"a": [1e9, None], "b": [-1e9, None], "c": [0.0, None], "kind": ["new", None], "note": ["", None]})
+    check_sums(clf, far)
+
+
+def test_a_column_that_the_model_ignores_has_no_share() -> None:
+    rng = np.random.default_rng(6)
+    y = np.arange(4_000) % 2
+    a, b = rng.normal(y, 1.0), rng.normal(-y, 1.0)
+    noise = np.tile([-1.0, 1.0, 1.0, -1.0], 1_000) * np.repeat(rng.normal(size=2_000), 2)
+    X = np.column_stack([a, b, noise])
+    clf = textbook(JointGaussian(Pooled())).fit(X, y)
+    said = clf.evidence(X[:50], by="column").together
+    odds = said[:, :, 1] - said[:, :, 0]
+    assert np.abs(odds[:, 2]).max() < 0.2 < np.abs(odds[:, :2]).max()
+    words = {"a": np.where(y > 0, "u", "v"), "b": np.tile(["p", "p", "q", "q"], 1_000)}
+    table = textbook({("a", "b"): JointTable(alpha=0.5)}).fit(words, y).evidence(words, by="column").together
+    np.testing.assert_allclose(table[:, 1, 0], table[:, 1, 1], atol=1e-12)
+
+
+def test_what_is_printed_names_columns_and_adds_up() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    clf = BayesClassifier().fit(X, y.map({0: "malignant", 1: "benign"}))
+    found = clf.explain(X[:3])
+    odds = np.sort(clf.log_joint(X[:3]), axis=1)
+    for row in range(3):
+        reasons = found.reasons(row)
+        assert reasons["sum"] == pytest.approx(10 / np.log(10) * (odds[row, 1] - odds[row, 0]), abs=1e-9)
+        for term in reasons["evidence"]:
+            if term["term"] == "column":
+                parts = term["alone"] + term["with_others"] + term["correction"]
+                assert term["decibans"] == pytest.approx(parts, abs=1e-12)
+                assert term["decibans"] == pytest.approx(10 / np.log(10) * term["nats"], abs=1e-12)
+                assert term["value"] == X.iloc[row][term["column"]]
+        lines = found.summary(row).splitlines()
+        assert "columns as JointGaussian" not in found.summary(row)
+        assert lines[2].split() == ["in", "all", "alone", "with", "others", "correction"]
+        label = next(term["column"] for term in reasons["evidence"] if term["column"])
+        assert any(line.startswith(f"{label} = ") for line in lines)
+    frame = found.frame()
+    assert set(frame["row"]) == {0, 1, 2}
+    assert frame.groupby("row")["decibans"].sum().tolist() == pytest.approx([found.reasons(r)["sum"] for r in range(3)])
+    by_block = clf.explain(X[:3], by="block")
+    assert "columns as JointGaussian" in str(by_block)
+    assert set(by_block.frame()["block"]) >= {"prior", "worst area"}
+    for row in range(3):
+        assert by_block.reasons(row)["sum"] == pytest.approx(found.reasons(row)["sum"], abs=1e-9)
+
+
+def test_evidence_is_told_by_column_or_by_block() -> None:
+    clf = textbook().fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+    for call in (clf.explain, clf.evidence):
+        with pytest.raises(UsageError, match="by='rows': choose 'column', or 'block'"):
+            call([[1.0]], by="rows")
