@@ -10,13 +10,13 @@ from deciban.model import Model
 from deciban.version import __version__
 
 # The files that the scorer is made of, in their order: each defines functions that the next ones use.
-SCORER_PARTS = ("arrays", "cells", "families", "joint", "texts", "corrections", "scorer")
+SCORER_PARTS = ("arrays", "cells", "families", "shares", "joint", "texts", "corrections", "scorer")
 
 # What JSON may hold and a script in a page must not, as JSON can write it too.
 UNSAFE_IN_PAGES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 # What the module offers; each is what the scorer of the model has under this name.
-MODULE_EXPORTS = ("columns", "classes", "predict", "proba", "logProba", "logJoint", "evidence")
+MODULE_EXPORTS = ("columns", "classes", "predict", "proba", "logProba", "logJoint", "evidence", "columnEvidence")
 
 
 def scorer_source() -> str:
@@ -52,7 +52,7 @@ def to_javascript(fitted: Fitted | Model) -> str:
     -------
     str
         It exports `columns`, `classes` and, of a row as an object from names of columns to cells, `predict(row)`,
-        `proba(row)`, `logProba(row)`, `logJoint(row)`, `evidence(row)`.
+        `proba(row)`, `logProba(row)`, `logJoint(row)`, `evidence(row)`, `columnEvidence(row)`.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def to_javascript(fitted: Fitted | Model) -> str:
     >>> from deciban.datasets import weather
     >>> module = to_javascript(BayesClassifier(tune=None).fit(weather(), "play").model_)
     >>> module.splitlines()[-1]
-    'export const { columns, classes, predict, proba, logProba, logJoint, evidence } = scorer;'
+    'export const { columns, classes, predict, proba, logProba, logJoint, evidence, columnEvidence } = scorer;'
     """
     model = embedded_json(model_as_json(fitted))
     return (

@@ -21,6 +21,7 @@ from deciban.families.joint_table import JointTableLikelihood
 from deciban.families.log_normal import LogNormalLikelihood
 from deciban.families.multinomial import ComplementScore, MultinomialLikelihood
 from deciban.families.poisson import PoissonLikelihood
+from deciban.families.shares import MOST_ENUMERATED, orders_tried
 from deciban.families.text.likelihood import TextLikelihood
 
 
@@ -175,6 +176,7 @@ def _joint_table(likelihood: JointTableLikelihood, group: Group) -> Exported:
         "counts": amounts(statistic.table),
         "alpha": number(likelihood.alpha),
         "unseen": likelihood.unseen,
+        "orders": integers(list(orders_tried(len(places)))) if len(places) > MOST_ENUMERATED else None,
     }
     shown: list[tuple[str, int | None]] = [
         (_kind_of_levels(group.levels, place), place) if some is None else ("number", None)

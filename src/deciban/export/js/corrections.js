@@ -91,18 +91,10 @@ function corrections(encoded, columns, { classes, levels }) {
     }
     const bits = Array.from(players.values());
     const meanOf = meansAgreeing(first, size, cell);
-    const sets = 2 ** bits.length;
-    const means = Array.from({ length: sets }, (_, set) =>
-      meanOf(bits.reduce((known, bit, p) => (set & (1 << p) ? known | bit : known), 0))
-    );
-    const share = shapleyWeights(bits.length);
+    const valueOf = (set) => meanOf(bits.reduce((known, bit, p) => (set & (1 << p) ? known | bit : known), 0));
+    const found = shapleyShares(valueOf, bits.length, classes - 1);
     Array.from(players.keys()).forEach((column, p) => {
-      for (let set = 0; set < sets; set++) {
-        if (set & (1 << p)) continue;
-        const factor = share[bitCount(set)];
-        const [before, after] = [means[set], means[set | (1 << p)]];
-        for (let c = 0; c < classes - 1; c++) out[column][c] += factor * (after[c] - before[c]);
-      }
+      for (let c = 0; c < classes - 1; c++) out[column][c] += found[p][c];
     });
   }
 
@@ -113,21 +105,4 @@ function corrections(encoded, columns, { classes, levels }) {
   }
 
   return { columns: binned.map((one) => one.column), totals, shares };
-}
-
-// The weight in a Shapley value of a set of so many others, among so many players.
-function shapleyWeights(players) {
-  const found = [];
-  let choose = 1;
-  for (let size = 0; size < players; size++) {
-    found.push(1 / (players * choose));
-    choose = (choose * (players - 1 - size)) / (size + 1);
-  }
-  return found;
-}
-
-function bitCount(set) {
-  let count = 0;
-  for (let left = set; left; left &= left - 1) count++;
-  return count;
 }

@@ -109,16 +109,24 @@ function bernoulli(group, columns, { classes }) {
 // Counts of several columns in one block, each times its slope.
 function linear(group, columns, { classes }) {
   const slope = decodedArray(group.slope);
+
+  // What each column adds: the evidence is a sum as it is.
+  function shares(cells) {
+    return columns.map((column, j) => {
+      const found = new Float64Array(classes);
+      const x = numberIn(column, cells[column.place]);
+      if (x < 0 || x === Infinity) throw unexpected(column, x, "a count: not negative, not infinite");
+      const amount = Math.min(x, TOO_LARGE);
+      if (Number.isNaN(amount) || amount === 0) return found;
+      return found.map((_, c) => amount * slope[j * classes + c]);
+    });
+  }
+
   return {
+    shares,
     score(cells, weights, slots, out) {
       const total = new Float64Array(classes);
-      columns.forEach((column, j) => {
-        const x = numberIn(column, cells[column.place]);
-        if (x < 0 || x === Infinity) throw unexpected(column, x, "a count: not negative, not infinite");
-        const amount = Math.min(x, TOO_LARGE);
-        if (Number.isNaN(amount) || amount === 0) return;
-        for (let c = 0; c < classes; c++) total[c] += amount * slope[j * classes + c];
-      });
+      for (const share of shares(cells)) for (let c = 0; c < classes; c++) total[c] += share[c];
       if (weights[0] === 0) return;
       for (let c = 0; c < classes; c++) out[slots[0]][c] += weights[0] * total[c];
     },

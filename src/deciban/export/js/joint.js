@@ -1,4 +1,7 @@
-// The families of several columns together.
+// The families of several columns together; `shares` is what each column has of the evidence of the block.
+
+// The code of a value that has the probability of a zero count.
+const NEVER_SEEN = 2 ** 31;
 
 function jointNormal(group, columns, { classes }) {
   const names = ["group", "centre", "reach", "whiten", "white_mean", "offset", "unit", "mean", "covariance"];
@@ -73,11 +76,65 @@ function jointNormal(group, columns, { classes }) {
     return found;
   }
 
+  function numbersOf(cells) {
+    const numbers = columns.map((column) => finiteNumberIn(column, cells[column.place]));
+    return Array.from(varies, (k) => numbers[k]);
+  }
+
+  // Log densities with what is the same for every class, which `whole` may leave out.
+  function evidenceOf(x) {
+    return reach.length < size || x.some(Number.isNaN) ? holed(x) : whole(x);
+  }
+
+  const eigen = new Map();
+
+  // The eigenvectors of a matrix of some columns; the last ones that were asked for are kept.
+  function eigenOf(g, kept) {
+    const key = `${g}:${kept.join()}`;
+    if (!eigen.has(key)) {
+      if (eigen.size >= MOST_KEPT) eigen.clear();
+      const at = (a, b) => covariance[g * half + (a * (a + 1)) / 2 + b];
+      eigen.set(key, eigenvectors(kept.map((a) => kept.map((b) => at(Math.max(a, b), Math.min(a, b))))));
+    }
+    return eigen.get(key);
+  }
+
+  // Of many columns: all become known at the same pace.
+  function gradualShares(x) {
+    const kept = Array.from(varies.keys()).filter((k) => !Number.isNaN(x[k]));
+    const found = x.map(() => new Float64Array(classes));
+    for (let c = 0; c < classes; c++) {
+      const z = kept.map((k) => (x[k] - centre[k]) / unit[k] - mean[c * size + k]);
+      gradualNormalShares(z, eigenOf(of[c], kept)).forEach((share, a) => {
+        found[kept[a]][c] = share - (0.5 * Math.log(2 * Math.PI) + Math.log(unit[kept[a]]));
+      });
+    }
+    return found;
+  }
+
+  function exactShares(x) {
+    const kept = Array.from(varies.keys()).filter((k) => !Number.isNaN(x[k]));
+    const found = x.map(() => new Float64Array(classes));
+    const evidenceOfSome = (known) => {
+      const some = x.map(() => NaN);
+      kept.forEach((k, a) => (some[k] = known & (1 << a) ? x[k] : NaN));
+      return evidenceOf(some);
+    };
+    shapleyShares(evidenceOfSome, kept.length, classes).forEach((share, a) => (found[kept[a]] = share));
+    return found;
+  }
+
   return {
+    evidence: (cells) => (size ? evidenceOf(numbersOf(cells)) : new Float64Array(classes)),
+    shares(cells) {
+      const found = columns.map(() => new Float64Array(classes));
+      const some = (size > MOST_ENUMERATED ? gradualShares : exactShares)(numbersOf(cells));
+      varies.forEach((k, a) => (found[k] = some[a]));
+      return found;
+    },
     score(cells, weights, slots, out) {
-      const numbers = columns.map((column) => finiteNumberIn(column, cells[column.place]));
+      const x = numbersOf(cells);
       if (weights[0] === 0 || !size) return;
-      const x = Array.from(varies, (k) => numbers[k]);
       const found = (x.some(Number.isNaN) ? holed : whole)(x);
       for (let c = 0; c < classes; c++) out[slots[0]][c] += weights[0] * found[c];
     },
@@ -132,17 +189,40 @@ function jointTable(group, columns, { classes, levels }) {
     });
   }
 
+  // The codes of the members, -1 where one is to be summed over.
+  function codesOf(cells) {
+    return columns.map((column, k) => {
+      const code = codeOf(column, cells[column.place], k);
+      if (code !== -2) return code;
+      return unseenCode(group.unseen, column, shown(cells[column.place]), "never seen in training", NEVER_SEEN);
+    });
+  }
+
+  function evidenceOf(codes) {
+    const kept = codes.map((_, k) => k).filter((k) => codes[k] !== -1);
+    return kept.length ? logShares(tableOf(kept), kept.map((k) => codes[k]).join()) : new Float64Array(classes);
+  }
+
   return {
+    shares(cells) {
+      const codes = codesOf(cells);
+      if (group.orders) {
+        const some = (known) => evidenceOf(codes.map((code, k) => (known[k] ? code : -1)));
+        return sharesByOrders(some, decodedArray(group.orders), width, classes);
+      }
+      const kept = codes.map((_, k) => k).filter((k) => codes[k] !== -1);
+      const found = columns.map(() => new Float64Array(classes));
+      const some = (known) => {
+        const members = kept.filter((_, a) => known & (1 << a));
+        return evidenceOf(codes.map((code, k) => (members.includes(k) ? code : -1)));
+      };
+      shapleyShares(some, kept.length, classes).forEach((share, a) => (found[kept[a]] = share));
+      return found;
+    },
     score(cells, weights, slots, out) {
-      const codes = columns.map((column, k) => codeOf(column, cells[column.place], k));
-      codes.forEach((code, k) => {
-        const column = columns[k];
-        if (code === -2) unseenCode(group.unseen, column, shown(cells[column.place]), "never seen in training", 0);
-      });
-      const least = group.unseen === "smooth" ? -2 : 0;
-      const kept = codes.map((_, k) => k).filter((k) => codes[k] >= least && codes[k] !== -1);
-      if (!kept.length || weights[0] === 0) return;
-      const found = logShares(tableOf(kept), kept.map((k) => codes[k]).join());
+      const codes = codesOf(cells);
+      if (weights[0] === 0) return;
+      const found = evidenceOf(codes);
       for (let c = 0; c < classes; c++) out[slots[0]][c] += weights[0] * found[c];
     },
   };

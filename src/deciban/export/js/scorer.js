@@ -41,6 +41,7 @@ function decibanScorer(model) {
   const groups = model.groups.map((group) => ({
     ...SCORERS[group.scorer](group, group.columns.map((column) => columns[column]), context),
     blocks: group.blocks,
+    places: group.columns,
     shared: group.blocks.map(() => 0),
     weights: group.blocks.map((block) => decodedNumber(model.blocks[block].weight)),
   }));
@@ -136,6 +137,39 @@ function decibanScorer(model) {
     return [...found, ...shares];
   }
 
+  // What the columns of a joint block have of its evidence, before its weight.
+  function sharedOut(group, cells, { values, weight, capped: limited }) {
+    const evidence = limited || !group.evidence ? values : group.evidence(cells);
+    return settled(group.shares(cells), Array.from(evidence), limited).map((share) => share.map((value) => weight * value));
+  }
+
+  // The evidence of each column: its own, its share of each joint block it is in, and its correction.
+  function columnEvidenceOf(cells) {
+    const [alone, together, correction] = [zeros(columns.length), zeros(columns.length), zeros(columns.length)];
+    const add = (out, place, values) => values.forEach((value, c) => (out[place][c] += value));
+    const blocks = evidenceOf(cells);
+    for (const group of groups) {
+      if (group.shares && group.places.length > 1) {
+        const block = blocks[group.blocks[0]];
+        if (!(block.weight > 0)) continue;
+        sharedOut(group, cells, block).forEach((share, k) => add(together, group.places[k], share));
+        continue;
+      }
+      group.blocks.forEach((b, k) => {
+        const { weight, values } = blocks[b];
+        if (weight > 0) add(alone, group.places[k], values.map((value) => weight * value));
+      });
+    }
+    blocks.slice(model.blocks.length).forEach(({ values }, k) => add(correction, corrected.columns[k].place, values));
+    return columns.map(({ name }, j) => ({
+      name,
+      values: Array.from(alone[j], (value, c) => value + together[j][c] + correction[j][c]),
+      alone: Array.from(alone[j]),
+      together: Array.from(together[j]),
+      correction: Array.from(correction[j]),
+    }));
+  }
+
   return {
     columns: columns.map(({ name, kind, levels: values }) => (values ? { name, kind, levels: values } : { name, kind })),
     classes: labels,
@@ -149,5 +183,6 @@ function decibanScorer(model) {
       return labels[firstBest(largest(joint) === -Infinity ? logPrior : Array.from(joint))];
     },
     evidence: (row) => evidenceOf(cellsOf(row)),
+    columnEvidence: (row) => columnEvidenceOf(cellsOf(row)),
   };
 }
