@@ -1,11 +1,11 @@
 // "What if": a form made from the columns of the model, whose values move the posterior and the evidence.
-// It needs decibanScorer (the scorer) and two scripts of JSON: #model and #what-if-data.
+// It needs decibanScorer (the scorer) and two scripts of JSON: #model-json and #what-if-data.
 (() => {
   "use strict";
   const byId = (id) => document.getElementById(id);
   const read = (id) => JSON.parse(byId(id).textContent);
   const data = read("what-if-data");
-  const scorer = decibanScorer(read("model"));
+  const scorer = decibanScorer(read("model-json"));
   const DECIBANS = 10 / Math.LN10;
   const SVG = "http://www.w3.org/2000/svg";
   const MOST_TERMS = 12;
@@ -101,21 +101,21 @@
     }));
   }
 
-  // Terms of the sum for one class against another, the largest first; the rest together.
+  // Terms of the sum for one class against another: prior and bias, then columns, the largest first; the rest together.
   function termsOf(row, best, other) {
     const difference = (values) => DECIBANS * (values[best] - values[other]) || 0;
     const found = scorer.columnEvidence(row).map(({ name, values }) => [name, difference(values)]);
-    found.push(["prior", difference(scorer.logPrior)]);
-    if (scorer.bias.some((value) => value !== 0)) found.push(["bias", difference(scorer.bias)]);
     const sorted = found.filter(([, value]) => value !== 0).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-    const told = sorted.slice(0, MOST_TERMS);
+    const told = [["prior", difference(scorer.logPrior)]];
+    if (scorer.bias.some((value) => value !== 0)) told.push(["bias", difference(scorer.bias)]);
+    told.push(...sorted.slice(0, MOST_TERMS));
     const rest = sorted.slice(MOST_TERMS);
     if (rest.length) told.push([`${rest.length} others`, rest.reduce((sum, [, value]) => sum + value, 0)]);
     return told;
   }
 
   function showWaterfall(terms, best, other) {
-    const [label, number, wide, step] = [150, 56, 400, 18];
+    const [label, number, wide, step] = [178, 56, 400, 18];
     const ends = [0];
     for (const [, value] of terms) ends.push(ends[ends.length - 1] + (Number.isFinite(value) ? value : 0));
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
@@ -129,7 +129,7 @@
     svg.append(drawn("line", { class: "zero", x1: along(0), x2: along(0), y1: 0, y2: tall }));
     rows.forEach(([name, start, end, value], k) => {
       const middle = step * k + 11;
-      svg.append(drawn("text", { class: "end", x: label - 6, y: middle + 4 }, shortened(name, 24)));
+      svg.append(drawn("text", { class: "end", x: label - 6, y: middle + 4 }, shortened(name, 26)));
       svg.append(drawn("rect", { x: Math.min(along(start), along(end)), y: middle - 6, height: 12,
         width: Math.max(Math.abs(along(end) - along(start)), 0.6), fill: value >= 0 ? data.for : data.against }));
       svg.append(drawn("text", { class: "end", x: wide - 4, y: middle + 4 },

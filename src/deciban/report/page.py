@@ -16,9 +16,7 @@ from deciban.report.sections import (
 from deciban.report.what_if import what_if_section
 
 # Nothing may be loaded from anywhere: what is in the page is all.
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-)
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
 
 # What is to be known of the figures.
 UNIT = "Evidence is in decibans, ten times the log10 of an odds ratio: +10 makes the odds ten times as high, +3 twice."

@@ -14,13 +14,13 @@ from deciban.text_tables import shortened
 DASHES = (None, "6 3", "2 2", "8 3 2 3")
 
 # The size of a picture of lines, and its margins: left, right, top, below; the side of a square one.
-WIDE, HIGH, SQUARE = 360, 140, 240
-MARGINS = (44, 8, 8, 22)
+WIDE, HIGH, SQUARE = 400, 140, 260
+MARGINS = (44, 14, 12, 22)
 
 # The height of a bar with its gap, the room of its label and of its number, and the signs of a label.
 BAR_STEP = 18
-LABEL_ROOM, NUMBER_ROOM = 150, 56
-MOST_LABEL, MOST_END = 24, 18
+LABEL_ROOM, NUMBER_ROOM = 178, 56
+MOST_LABEL, MOST_END = 26, 18
 
 
 def line_chart(

@@ -34,7 +34,7 @@ def what_if_section(figures: ReportFigures) -> tuple[list[Html], list[Html]]:
         return [note(f"The model takes {size}, too much for a report; `deciban export --to js` writes it apart.")], []
     script = (files("deciban.report") / "page.js").read_text("utf-8")
     return _form(), [
-        _data_script("model", model),
+        _data_script("model-json", model),
         _data_script("what-if-data", embedded_json(_form_data(figures))),
         Html(f"<script>{scorer_source()}\n{script}</script>"),
     ]
@@ -47,29 +47,24 @@ def _data_script(name: str, json: str) -> Html:
 
 def _form() -> list[Html]:
     clear = tag("button", "nothing known", type="button", id="what-if-clear")
+    evidence = [tag("h3", "Evidence"), tag("p", id="what-if-against"), tag("div", id="what-if-evidence")]
     return [
         paragraph(FORM_TOLD),
+        tag("div", clear, class_="buttons", id="what-if-buttons"),
+        paragraph(tag("strong", id="what-if-said", role="status", aria_live="polite")),
+        tag("p", id="what-if-problem", class_="wrong", role="alert"),
+        tag(
+            "div",
+            tag("div", tag("h3", "Posterior"), tag("ul", id="what-if-posterior", class_="bars"), class_="card"),
+            tag("div", evidence, class_="card"),
+            class_="answer",
+        ),
         tag(
             "form",
-            tag("div", clear, class_="buttons", id="what-if-buttons"),
             tag("div", id="what-if-form", class_="fields"),
             tag("details", id="what-if-more", hidden=True),
             autocomplete="off",
             aria_labelledby="what-if-title",
-        ),
-        tag("p", id="what-if-problem", class_="wrong", role="alert"),
-        paragraph(tag("strong", id="what-if-said", role="status", aria_live="polite")),
-        tag(
-            "div",
-            tag("div", tag("h3", "Posterior"), tag("ul", id="what-if-posterior", class_="bars"), class_="card"),
-            tag(
-                "div",
-                tag("h3", "Evidence"),
-                tag("p", id="what-if-against"),
-                tag("div", id="what-if-evidence"),
-                class_="card",
-            ),
-            class_="answer",
         ),
         tag("noscript", paragraph("This part needs JavaScript.")),
     ]
