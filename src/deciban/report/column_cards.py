@@ -45,7 +45,8 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
     matters = f"on average {data['decibans']:.1f} decibans, {data['bits']:+.3f} bits"
     reach = f"; from {data['least']:+.1f} to {data['most']:+.1f} decibans" if "values" in data else ""
     weights = "; ".join(
-        f"{_together(one['columns'])} as {one['family']}, weight {one['weight']:.2g}" for one in data["blocks"]
+        f"{_together(one['columns'])} as {one['family'].split('(')[0]}, weight {one['weight']:.2g}"
+        for one in data["blocks"]
     )
     return tag("div", paragraph(matters + reach, class_="quiet"), [] if short else paragraph(weights, class_="quiet"))
 
@@ -65,9 +66,16 @@ def _evidence_picture(
         places = _telling(evidence)
         told = [f"{values.names[k]} {evidence[k, 0]:+.1f}" for k in places] if evidence.shape[1] == 1 else []
         return bar_chart([values.names[k] for k in places], evidence[places], colours[shown], "; ".join([title, *told]))
-    ends = values.names[0], values.names[-1]
+    ends = _ends(values)
     title = f"{title}, from {ends[0]} to {ends[1]}"
     return line_chart(values.positions, evidence, colours[shown], _limits(evidence), ends, title)
+
+
+def _ends(values: ColumnValues) -> tuple[str, str]:
+    """The first and the last value, in few digits."""
+    if values.dates:
+        return values.names[0], values.names[-1]
+    return f"{values.positions[0]:.4g}", f"{values.positions[-1]:.4g}"
 
 
 def _limits(evidence: Floats) -> tuple[float, float]:
@@ -86,7 +94,7 @@ def _density_picture(
     density = np.where(np.isfinite(figures.density), figures.density, 0.0)
     title = f"how {figures.name} is distributed in {', '.join(names[:CLASSES_NAMED])}"
     top = max(float(np.quantile(density.max(axis=1), 0.98)), 1e-300)  # one narrow peak does not flatten the rest
-    return line_chart(values.positions, density, colours, (0.0, top), (values.names[0], values.names[-1]), title)
+    return line_chart(values.positions, density, colours, (0.0, top), _ends(values), title)
 
 
 def _telling(evidence: Floats) -> Integers:
