@@ -29,7 +29,8 @@ HARD_CELLS: list[Any] = [
 # Words that are hard to cut, to fold, or to know.
 HARD_WORDS = [
     *("ΟΔΟΣ", "ΑΣ'", "Σ", "½", "ﬁne", "\u212b", "naïve", "I\u0307", "\0", "\u2028", "x'y\"<b>", "日本語", "\U0001f600"),
-    *("e\u0301a", "\U0001e030", "\ua7f2", "ǅ", "a\u00a0b", "\t\t", "red", "RED", "ein_Wort", "extraordinarily-long-words"),
+    *("e\u0301a", "\U0001e030", "\ua7f2", "ǅ", "a\u00a0b", "\t\t", "red", "RED", "ein_Wort"),
+    "extraordinarily-long-words",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Cells are read as Python reads them: numbers in texts, flags, dates, times, long integers, and what is none of them."""
+"""Cells are read as Python reads them: numbers in texts, flags, dates, times, long integers, and what is no cell."""
 
 import math
 from datetime import date, datetime, time, timedelta
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Bernoulli, Categorical, Gaussian, JointTable
-from tests.export.node import assert_agree, expected_of, needs_node, run_node
 from deciban.export.javascript import to_javascript
+from tests.export.node import assert_agree, expected_of, needs_node, run_node
 
 pytestmark = needs_node
 
@@ -41,9 +41,15 @@ CELLS: list[Any] = [
 SPECS: list[dict[Any, Any]] = [
     {"long": Categorical(), "flag": Categorical(), "half": Categorical(unseen="smooth"), "real": Gaussian()},
     {"long": Categorical(unseen="error"), "flag": Bernoulli(), "half": Bernoulli(threshold=0.7), "word": Categorical()},
-    {("long", "flag", "word"): JointTable(alpha=0.0, unseen="smooth"), ("half", "real"): JointTable(cuts=((0.6,), (-1.0, 1.0)))},
-    {("long", "flag", "word"): JointTable(alpha=0.5, unseen="error"), ("half", "real"): JointTable(alpha=0.0, cuts=(None, (0.0,)))},
-]  # fmt: skip
+    {
+        ("long", "flag", "word"): JointTable(alpha=0.0, unseen="smooth"),
+        ("half", "real"): JointTable(cuts=((0.6,), (-1.0, 1.0))),
+    },
+    {
+        ("long", "flag", "word"): JointTable(alpha=0.5, unseen="error"),
+        ("half", "real"): JointTable(alpha=0.0, cuts=(None, (0.0,))),
+    },
+]
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=["alone", "errors", "together", "together-errors"])
@@ -57,9 +63,13 @@ def test_cells_of_any_type_are_read_alike(spec: dict[Any, Any]) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    [None, {"day": Categorical(), "at": Categorical(unseen="smooth"), "time": Categorical()}, {("day", "at", "time"): JointTable()}],
+    [
+        None,
+        {"day": Categorical(), "at": Categorical(unseen="smooth"), "time": Categorical()},
+        {("day", "at", "time"): JointTable()},
+    ],
     ids=["numbers", "values", "together"],
-)  # fmt: skip
+)
 def test_dates_and_times_are_read_alike(spec: Any) -> None:
     model = BayesClassifier(spec, tune=None).fit({"day": DAYS, "at": STAMPS, "time": TIMES}, LABELS).model_
     some = list(zip(DAYS[:10], STAMPS[:10], TIMES[:10], strict=True))

@@ -51,7 +51,9 @@ def _spec(rng: Rng) -> dict[Any, Any]:
         ("n1", "n2", "n3"): JointGaussian(pick(joint_spreads)),
         ("d1", "d2", "d3"): JointTable(alpha=alpha[0], unseen=unseen[2], cuts=pick([None, (None, (0.5, 1.5), None)])),
         ("c1", "c2"): Multinomial(alpha=alpha[1]),
-        "text": Text(pick(["multinomial", "bernoulli", "complement", "lift"]), alpha=alpha[2], tempering=pick([0.0, 0.5])),
+        "text": Text(
+            pick(["multinomial", "bernoulli", "complement", "lift"]), alpha=alpha[2], tempering=pick([0.0, 0.5])
+        ),
     }
 
 

@@ -6,7 +6,7 @@ import pytest
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
 from deciban.export.javascript import to_javascript
-from tests.export.node import assert_agree, needs_node
+from tests.export.node import assert_agree, needs_node, run_node
 
 # All characters that have a capital or a small form, an accent or a decomposition, and some beyond.
 POINTS = [point for point in [*range(0x32000), *range(0xE0000, 0xE0200), 0x10FFFF] if not 0xD800 <= point < 0xE000]
@@ -55,9 +55,9 @@ def test_all_ways_of_cutting_and_counting_agree() -> None:
 @needs_node
 def test_a_text_has_the_evidence_of_all_its_words() -> None:
     """Checked by hand: P(word | class) is (1 + 1)/(3 + 4) and (0 + 1)/(2 + 4)."""
-    from tests.export.node import run_node
-
-    model = BayesClassifier({"text": Text()}, tune=None).fit({"text": ["win money now", "lunch now"]}, ["a", "b"]).model_
+    model = (
+        BayesClassifier({"text": Text()}, tune=None).fit({"text": ["win money now", "lunch now"]}, ["a", "b"]).model_
+    )
     answer = run_node([(to_javascript(model), [{"text": "Money, MONEY!"}])], ["evidence"])[0].rows[0]
     assert answer["evidence"][0]["values"] == pytest.approx([2 * np.log(2 / 7), 2 * np.log(1 / 6)], abs=1e-15)
 
