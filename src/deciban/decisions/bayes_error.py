@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,11 @@ def bayes_error(
             raise UsageError("boundaries= is for one dimension")
         if samples < FEWEST_SAMPLES:
             raise UsageError(f"samples={samples}: give at least {FEWEST_SAMPLES} to simulate with")
-        return _simulated(distributions, prior, loss_for_classes, samples, random_state)
-    exact = enumerated if kinds == {"discrete"} else integrated
-    return exact(distributions, prior, loss_for_classes, edges, decisions)
+        found = _simulated(distributions, prior, loss_for_classes, samples, random_state)
+    else:
+        exact = enumerated if kinds == {"discrete"} else integrated
+        found = exact(distributions, prior, loss_for_classes, edges, decisions)
+    return replace(found, distributions=tuple(distributions), prior=prior)
 
 
 def _checked_priors(priors: Any, classes: tuple[Any, ...]) -> Floats:

@@ -51,6 +51,10 @@ class BayesError:
         Where the risk was simulated, the bounds between which it lies with 95 %.
     bounds : dict or None
         For two Gaussians in several dimensions, the Bhattacharyya and the Chernoff bound of the error, from above.
+    distributions : tuple
+        The distribution of each class.
+    prior : ndarray of shape (n_classes,) or None
+        The prior of each class.
     """
 
     risk: float
@@ -59,6 +63,8 @@ class BayesError:
     regions: tuple[Region, ...] = ()
     interval: tuple[float, float] | None = None
     bounds: dict[str, float] | None = None
+    distributions: tuple[Any, ...] = ()
+    prior: Floats | None = None
 
     @property
     def error(self) -> float:

@@ -1,0 +1,48 @@
+"""What some columns say where all others are missing."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.arrays import Floats
+from deciban.explain.column_values import ColumnValues
+from deciban.explain.words import DECIBANS
+from deciban.intervals import LogOdds
+from deciban.model import Model
+from deciban.schema.schema import Schema
+from deciban.tables.table import Frame, Table
+
+
+def table_of_columns(schema: Schema, cells: Mapping[int, pa.Array], rows: int) -> Table:
+    """Rows in which only these columns, known by their places, are there."""
+    names = [schema.column_name(column) for column in range(schema.width)]
+    columns = [cells.get(column, pa.nulls(rows)) for column in range(schema.width)]
+    return schema.table_as_learned(Frame(pa.Table.from_arrays(columns, names=names), schema.names is not None))
+
+
+def log_joint_of(model: Model, columns: Sequence[ColumnValues]) -> Floats:
+    """log P(cells, class) at every combination of values of these columns, the last changing fastest."""
+    sizes = [len(column.cells) for column in columns]
+    places = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), dtype=np.int64)
+    cells = {one.column: one.cells.take(pa.array(place)) for one, place in zip(columns, places, strict=True)}
+    return model.log_joint(table_of_columns(model.schema, cells, places.shape[1]))
+
+
+def evidence_alone(model: Model, columns: Sequence[ColumnValues], against: int | None = None) -> Floats:
+    """What the values of these columns say for each class, in decibans, all other columns missing.
+
+    Against all other classes together, or against one of them: by how much the odds change where the columns are there.
+    """
+    there, nothing = log_joint_of(model, columns), log_joint_of(model, ())
+    return DECIBANS * (log_odds(there, against) - log_odds(nothing, against))
+
+
+def log_odds(log_joint: Floats, against: int | None = None) -> Floats:
+    """The log-odds of each class, against all others or against one of them; NaN becomes 0: nothing is known."""
+    with np.errstate(all="ignore"):
+        if against is not None:
+            return np.nan_to_num(
+                log_joint - log_joint[:, against : against + 1], nan=0.0, posinf=np.inf, neginf=-np.inf
+            )
+        return np.nan_to_num(LogOdds.of(log_joint).value, nan=0.0, posinf=np.inf, neginf=-np.inf)

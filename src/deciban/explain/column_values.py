@@ -1,0 +1,165 @@
+"""The values that a column is shown at, found from what was counted: categories, whole numbers, or points on a line."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.arrays import Flags, Floats
+from deciban.errors import UsageError
+from deciban.explain.counted import counted_column
+from deciban.families import Family, Likelihood
+from deciban.fitted import Fitted
+from deciban.model import Model
+from deciban.tables.cell_numbers import as_numbers, from_numbers
+from deciban.tables.text_types import kind_of
+from deciban.text_tables import as_written, class_name
+
+# Points of a line, and values that are listed as categories though they are numbers.
+LINE_POINTS = 241
+MOST_LISTED = 24
+
+# Cells that are drawn for each class to see how far a column reaches, and the share of them that lies beyond, on
+# either side.
+CELLS_DRAWN = 400
+BEYOND = 0.005
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """Values of a column, in their order.
+
+    kind: categories, whole numbers, or numbers that may be anything in between. cells: the values as a table has them.
+    numbers: the same as numbers, where they are some. names: the values as people write them. dates: whether the
+    numbers are days since 1970.
+    """
+
+    column: int
+    name: str
+    kind: Literal["categories", "whole", "continuous"]
+    cells: pa.Array
+    numbers: Floats | None
+    names: tuple[str, ...]
+    dates: bool = False
+
+    @property
+    def positions(self) -> Floats:
+        """Where each value stands on an axis: categories one beside the other."""
+        if self.kind == "categories" or self.numbers is None:
+            return np.arange(float(len(self.cells)))
+        return self.numbers
+
+
+def column_place(fitted: Fitted, column: Any) -> int:
+    """The place of a column, given by its name or its place; a UsageError where there is none."""
+    schema = fitted.counts.schema
+    names = [schema.column_name(place) for place in range(schema.width)]
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, int | np.integer) and not isinstance(column, bool) and -schema.width <= column < schema.width:
+        return int(column) % schema.width
+    shown = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
+    raise UsageError(f"there is no column {column!r}; the model has {shown}")
+
+
+def two_columns(fitted: Fitted, columns: Any, points: int) -> tuple[ColumnValues, ColumnValues]:
+    """The values of two columns, given by names or places."""
+    if isinstance(columns, str | int) or len(columns) != 2:
+        raise UsageError(f"columns={columns!r}: give two columns")
+    first, second = (column_place(fitted, column) for column in columns)
+    if first == second:
+        raise UsageError(f"columns={columns!r}: give two that differ")
+    return values_of(fitted, first, points), values_of(fitted, second, points)
+
+
+def values_of(
+    fitted: Fitted, column: int, points: int = LINE_POINTS, draws: dict[int, list[Any]] | None = None
+) -> ColumnValues:
+    """The values at which a column is shown; a UsageError for texts, which have no order, and for empty columns.
+
+    draws: what was drawn for columns before, to be used again and added to.
+    """
+    schema = fitted.counts.schema
+    name = schema.column_name(column)
+    found = _home(fitted.plain, column)
+    if found is None:
+        raise UsageError(f"the column {name!r} has no cell that is filled: there is nothing to show")
+    family, likelihood, place = found
+    if family.holds_texts:
+        raise UsageError(f"the column {name!r} holds texts, whose words top_words() shows; choose another column")
+    learned = dict(enumerate(schema.types or ())).get(column, "")
+    counted = counted_column(fitted.counts, column)
+    if counted is not None and counted.levels is not None:
+        return _of_levels(column, name, counted.levels)
+    drawn = _drawn(likelihood, fitted.classes.size, place, {} if draws is None else draws)
+    if set(np.unique(drawn).tolist()) <= {0.0, 1.0}:
+        flags = pa.array([False, True]) if kind_of(learned) == "BOOLEAN" else pa.array([0, 1])
+        return _of_levels(column, name, flags)
+    whole = not family.support.contains(np.array([0.5]))[0]
+    inside = allowed(fitted.model, column, drawn)
+    drawn = np.where(inside, drawn, np.nan) if inside.any(axis=1).all() else drawn
+    numbers = _whole(drawn, points) if whole else _line(drawn, points)
+    return _of_numbers(column, name, numbers, "whole" if whole else "continuous", learned)
+
+
+def _home(model: Model, column: int) -> tuple[Family, Likelihood, int] | None:
+    """The family and likelihood of a column of plain Bayes, and its place in the group."""
+    for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
+        if column in group.columns:
+            return group.family, likelihood, group.columns.index(column)
+    return None
+
+
+def _drawn(likelihood: Likelihood, classes: int, place: int, draws: dict[int, list[Any]]) -> Floats:
+    """Cells of a column drawn from each class, class by cell, the same ones each time."""
+    if id(likelihood) not in draws:
+        labels = np.repeat(np.arange(classes), CELLS_DRAWN)
+        draws[id(likelihood)] = likelihood.sample(labels, np.random.default_rng(0))
+    cells = draws[id(likelihood)][place]
+    numbers = cells if isinstance(cells, np.ndarray) else as_numbers(cells)
+    return np.asarray(numbers, dtype=np.float64).reshape(classes, CELLS_DRAWN)
+
+
+def allowed(model: Model, column: int, numbers: Floats) -> Flags:
+    """Which numbers all families of a column in the model can learn: normal ones may be below 0 where others are not."""
+    inside = np.ones(numbers.shape, dtype=np.bool_)
+    for group in model.schema.groups:
+        if column in group.columns and not group.family.joint:
+            inside &= group.family.support.contains(numbers)
+    return inside
+
+
+def _of_levels(column: int, name: str, levels: pa.Array) -> ColumnValues:
+    """Values that were counted one by one; numbers of which there are many stand where they are on an axis."""
+    number = pa.types.is_integer(levels.type) or pa.types.is_floating(levels.type)
+    if number and len(levels) > MOST_LISTED:
+        return _of_numbers(column, name, as_numbers(levels), "whole", "")
+    names = tuple(as_written(value) if isinstance(value, float) else class_name(value) for value in levels.to_pylist())
+    return ColumnValues(column, name, "categories", levels, as_numbers(levels) if number else None, names)
+
+
+def _of_numbers(
+    column: int, name: str, numbers: Floats, kind: Literal["whole", "continuous"], learned: str
+) -> ColumnValues:
+    cells = from_numbers(numbers, learned) if kind_of(learned) in ("TIMESTAMP", "TIME") else pa.array(numbers)
+    dates = kind_of(learned) == "TIMESTAMP"
+    names = tuple(str(cell) for cell in cells.to_pylist()) if dates else tuple(f"{x:.6g}" for x in numbers)
+    return ColumnValues(column, name, kind, cells, numbers, names, dates)
+
+
+def _reach(drawn: Floats) -> tuple[float, float]:
+    """From where to where cells of any class lie, but for a few."""
+    ends = np.nanquantile(drawn, [BEYOND, 1.0 - BEYOND], axis=1)
+    low, high = float(np.nanmin(ends[0])), float(np.nanmax(ends[1]))
+    return (low, high) if low < high else (low - 0.5, low + 0.5)
+
+
+def _line(drawn: Floats, points: int) -> Floats:
+    return np.linspace(*_reach(drawn), points)
+
+
+def _whole(drawn: Floats, points: int) -> Floats:
+    """Whole numbers; of very many, every second, third, … one."""
+    low, high = np.nanmin(drawn), max(_reach(drawn)[1], np.nanmin(drawn) + 1.0)
+    return np.arange(np.floor(low), np.ceil(high) + 1.0, max(np.ceil((high - low) / points), 1.0))

@@ -1,0 +1,63 @@
+"""What the counts of a model know of one column: how often each of its values, or each of its bins, is in each class."""
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.arrays import Floats, summed
+from deciban.counts import Counts
+from deciban.statistics import Bins, Combined, Levels, Tuples
+
+
+@dataclass(frozen=True)
+class ColumnCounts:
+    """How often something was counted in each class, class by value or class by bin.
+
+    levels: the values, where they are categories. low, high: the bins, where they are numbers.
+    """
+
+    table: Floats
+    levels: pa.Array | None = None
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+def counted_column(counts: Counts, column: int) -> ColumnCounts | None:
+    """What the counts know of a column; None where only sums of it were counted."""
+    for group, statistic in zip(counts.schema.groups, counts.statistics, strict=True):
+        if getattr(group.family, "cuts", None):  # what is counted then are places between cuts, not values
+            continue
+        if column in group.columns and (found := _counted(statistic, group.columns.index(column))) is not None:
+            return found
+    return None
+
+
+@singledispatch
+def _counted(statistic: Any, place: int) -> ColumnCounts | None:
+    return None
+
+
+@_counted.register
+def _(statistic: Levels, place: int) -> ColumnCounts | None:
+    return ColumnCounts(statistic.tables[place], levels=statistic.levels[place])
+
+
+@_counted.register
+def _(statistic: Tuples, place: int) -> ColumnCounts | None:
+    levels = statistic.levels[place]
+    return ColumnCounts(summed(statistic.table, statistic.tuples[:, place], len(levels)), levels=levels)
+
+
+@_counted.register
+def _(statistic: Bins, place: int) -> ColumnCounts | None:
+    column = statistic.columns[place]
+    low, high = (np.ldexp(column.cells + side, column.exponent) for side in (0.0, 1.0))
+    return ColumnCounts(column.table, low=low, high=high)
+
+
+@_counted.register
+def _(statistic: Combined, place: int) -> ColumnCounts | None:  # type: ignore[type-arg]  # whatever is combined
+    return next((found for part in statistic.parts if (found := _counted(part, place)) is not None), None)

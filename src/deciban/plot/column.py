@@ -1,0 +1,230 @@
+"""`ColumnDisplay`: what a column says over its values, and how it is distributed in each class."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from deciban.arrays import Floats, Integers
+from deciban.explain.alone import evidence_alone, log_joint_of
+from deciban.explain.column_values import ColumnValues, column_place, values_of
+from deciban.explain.counted import ColumnCounts, counted_column
+from deciban.plot.display import Display, fitted_of, frame_of
+from deciban.plot.figures import Axes, panels_for
+from deciban.plot.style import class_styles, evidence_limits, legend, printed, quiet, shown_name, zero_line
+from deciban.plot.value_axes import drawn_positions, mark_values, most_telling
+from deciban.tables.labels import LabelArray
+from deciban.text_tables import amount
+
+# The most bars of a histogram behind a density, the most classes that have bars side by side, and the room of these.
+MOST_BARS = 60
+MOST_BAR_CLASSES = 6
+BARS_WIDTH = 0.8
+
+
+class ColumnDisplay(Display):
+    """What a column says for each class over its values, above how it is distributed within the classes.
+
+    Above is the evidence in decibans for each class against all others together, with all other columns missing; below
+    are the densities (of categories: the shares) that plain Bayes has estimated, and behind them what was counted.
+    All of it comes from counts; no row is needed.
+
+    Parameters
+    ----------
+    values : ColumnValues
+        The values of the column, with their names.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    evidence : ndarray of shape (n_values, n_classes)
+        What each value says for each class, in decibans.
+    density : ndarray of shape (n_values, n_classes)
+        P(value | class), or its density.
+    counts : ColumnCounts or None, default=None
+        How often each value, or each bin, was counted in each class; None where only sums were.
+    rows : ndarray of shape (n_classes,), default=None
+        The weight of the rows of each class. None: it is not known.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes of the evidence.
+    axes_ : list of Axes
+        Those of the evidence and of the densities.
+    figure_ : Figure
+        The figure.
+
+    See Also
+    --------
+    PairDisplay : What two columns say together.
+    NomogramDisplay : All columns as rulers.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> from deciban.plot import ColumnDisplay
+    >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
+    >>> shown = ColumnDisplay.from_estimator(clf, "outlook")
+    >>> shown.values.names, shown.evidence[:, 1].round(1).tolist()
+    (('overcast', 'rain', 'sunny'), [5.3, 0.3, -3.0])
+    """
+
+    def __init__(
+        self,
+        values: ColumnValues,
+        classes: LabelArray,
+        evidence: Floats,
+        density: Floats,
+        counts: ColumnCounts | None = None,
+        rows: Floats | None = None,
+    ) -> None:
+        self.values = values
+        self.classes = classes
+        self.evidence = evidence
+        self.density = density
+        self.counts = counts
+        self.rows = rows
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, column: Any = 0, *, ax: Axes | None = None) -> Self:
+        """Draw a column of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : BayesClassifier
+            A fitted classifier.
+        column : str or int, default=0
+            The name of the column, or its place.
+        ax : Axes, default=None
+            Where to draw: one pair of axes, or two; None makes a new figure.
+
+        Returns
+        -------
+        ColumnDisplay
+        """
+        fitted = fitted_of(estimator)
+        values = values_of(fitted, column_place(fitted, column))
+        log_density = log_joint_of(fitted.plain, [values]) - log_joint_of(fitted.plain, [])
+        unseen = (log_density == 0.0).all(axis=1, keepdims=True)  # which is no evidence
+        density = np.where(unseen, 0.0, np.exp(log_density))
+        counts = counted_column(fitted.counts, values.column)
+        evidence = evidence_alone(fitted.model, [values])
+        return cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the column.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw: one pair of axes, or two; None makes a new figure.
+
+        Returns
+        -------
+        ColumnDisplay
+        """
+        above, below = panels_for(ax, 2, 1, (7.0, 5.6))
+        places = most_telling(self.values, np.abs(self.evidence).max(axis=1))
+        self._draw_evidence(above, places)
+        self._draw_counts(below, places)
+        self._draw_density(below, places)
+        name = shown_name(self.values.name)
+        left_out = len(self.values.cells) - places.size
+        rest = f" (the {places.size} most telling of {len(self.values.cells)} values)" if left_out else ""
+        quiet(above, f"what {name} says", y="decibans")
+        what = "share" if self.values.kind != "continuous" else "density"
+        quiet(below, "in each class", x=name + rest, y=what)
+        for one in (above, below):
+            mark_values(one, self.values, places)
+        below.set_xlim(above.get_xlim())
+        above.tick_params(labelbottom=False)
+        above.set_ylim(evidence_limits(self.evidence[places], self.density[places]))
+        legend(above, outside=True, own=ax is None)
+        self.axes_ = [above, below]
+        self._drawn(above)
+        return self
+
+    def _draw_evidence(self, ax: Axes, places: Integers) -> None:
+        x = drawn_positions(self.values, places)
+        zero_line(ax)
+        for c, style in enumerate(class_styles(self.classes)):
+            y = np.where(np.isfinite(self.evidence[places, c]), self.evidence[places, c], np.nan)
+            options: dict[str, Any] = {"color": style.colour, "label": self._label(c)}
+            if self.values.kind == "categories":
+                self._draw_side_by_side(ax, x, y, c, options)
+            else:
+                ax.plot(x, y, linestyle=style.line, linewidth=1.6, **options)
+
+    def _draw_side_by_side(self, ax: Axes, x: Floats, y: Floats, c: int, options: dict[str, Any]) -> None:
+        """Bars of the classes beside each other; points where there are many classes."""
+        size, style = self.classes.size, class_styles(self.classes)[c]
+        width = BARS_WIDTH / size
+        at = x + (c - (size - 1) / 2.0) * width
+        if size <= MOST_BAR_CLASSES:
+            hatch = {"hatch": style.hatch} if c % 2 else {}
+            ax.bar(at, y, width=0.9 * width, edgecolor="white", linewidth=0.0, **hatch, **options)
+        else:
+            ax.plot(at, y, linestyle="none", marker=style.marker, markersize=4, **options)
+
+    def _draw_density(self, ax: Axes, places: Integers) -> None:
+        x = drawn_positions(self.values, places)
+        for c, style in enumerate(class_styles(self.classes)):
+            y, options = self.density[places, c], {"color": style.colour}
+            if self.values.kind == "categories":
+                self._draw_side_by_side(ax, x, y, c, dict(options))
+            else:
+                mark = {"marker": style.marker, "markersize": 3} if self.values.kind == "whole" else {}
+                ax.plot(x, y, linestyle=style.line, linewidth=1.6, **mark, **options)
+        ax.set_ylim(bottom=0.0)
+
+    def _draw_counts(self, ax: Axes, places: Integers) -> None:
+        """What was counted, as shares: a histogram behind a density, or a mark beside a bar."""
+        if self.counts is None:
+            return
+        total = np.maximum(self.counts.table.sum(axis=1), 1e-300)
+        for c, style in enumerate(class_styles(self.classes)):
+            if self.counts.low is not None:
+                edges, share = self._histogram(c, float(total[c]))
+                ax.stairs(share, edges, fill=True, color=style.colour, alpha=0.18, linewidth=0.0)
+            elif self.values.kind == "categories" and self.classes.size <= MOST_BAR_CLASSES:
+                width = BARS_WIDTH / self.classes.size
+                at = drawn_positions(self.values, places) + (c - (self.classes.size - 1) / 2.0) * width
+                ax.plot(at, self.counts.table[c, places] / total[c], linestyle="none", marker="_", color="black",
+                        markersize=7, zorder=3)  # fmt: skip
+
+    def _histogram(self, c: int, total: float) -> tuple[Floats, Floats]:
+        """The edges and densities of a histogram of a class, of few enough bars."""
+        assert self.counts is not None, "there are counts"
+        assert self.counts.low is not None, "of bins"
+        assert self.counts.high is not None, "of bins"
+        x = self.values.positions
+        edges = np.linspace(float(x[0]), float(x[-1]), MOST_BARS + 1)
+        middle = 0.5 * (self.counts.low + self.counts.high)
+        width = float(self.counts.high[0] - self.counts.low[0]) if middle.size else 0.0
+        if width > edges[1] - edges[0]:  # bins wider than bars are drawn as they are
+            edges = np.arange(self.counts.low.min(), self.counts.high.max() + 0.5 * width, width)
+        counted, _ = np.histogram(middle, edges, weights=self.counts.table[c])
+        return edges, counted / (total * np.diff(edges))
+
+    def _label(self, c: int) -> str:
+        rows = "" if self.rows is None else f" ({amount(float(self.rows[c]))})"
+        return shown_name(self.classes.tolist()[c]) + printed(rows)
+
+    def frame(self) -> Any:
+        """What is drawn, as a table.
+
+        Returns
+        -------
+        DataFrame
+            A line for each value and class: evidence in decibans, density or share, and what was counted of the value.
+        """
+        values, labels = list(self.values.names), self.classes.tolist()
+        known = self.counts is not None and self.counts.levels is not None and self.values.kind == "categories"
+        return frame_of(
+            {
+                "value": [value for value in values for _ in labels],
+                "class": [label for _ in values for label in labels],
+                "decibans": self.evidence.ravel(),
+                "density": self.density.ravel(),
+                "count": self.counts.table.T.ravel() if known and self.counts is not None else np.nan,
+            }
+        )

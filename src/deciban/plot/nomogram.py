@@ -1,0 +1,296 @@
+"""`NomogramDisplay`: the model as rulers, one for each column, and one for the probability."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.errors import UsageError
+from deciban.explain.alone import evidence_alone, log_joint_of, log_odds
+from deciban.explain.column_values import ColumnValues, column_place, values_of
+from deciban.explain.words import DECIBANS
+from deciban.fitted import Fitted
+from deciban.plot.display import Display, fitted_of, frame_of
+from deciban.plot.figures import Axes, panels_for
+from deciban.plot.style import LINE_COLOUR, MOST_REACH, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
+from deciban.text_tables import counted, digits
+
+# Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
+MOST_RULERS = 12
+MARKS_OF_NUMBERS = 7
+MARK_PLACES = 12
+
+# The probabilities that the last ruler is marked with.
+MARKED_CHANCES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
+
+# The size of the picture: its width, that of a letter of a mark, and the height of a ruler, in inches.
+RULER_WIDTH, LETTER_WIDTH, RULER_HEIGHT = 8.0, 0.075, 0.42
+
+
+class Mark(NamedTuple):
+    """A mark on a ruler: the value, what it is worth, and whether the worth rises with the values here."""
+
+    name: str
+    decibans: float
+    rises: bool
+
+
+class NomogramDisplay(Display):
+    """The model as a clinician's nomogram: a ruler for each column, and one from the sum to the probability.
+
+    Each value of a column stands where it is worth so many decibans for a class, read on the scale above. Add up what
+    the columns of a case are worth, missing ones nothing, and the last ruler has the probability. Where the worth
+    first falls and then rises with a number, the marks of the falling part are below the line.
+
+    The worth of a column is what it says where all others are missing. The sum is exact for two classes (or one class
+    against another one) and columns that the model adds up; for one class against the rest of several, and for columns
+    that a model takes together or corrects, it is close to what `predict_proba` says, not the same.
+
+    Parameters
+    ----------
+    columns : sequence of ColumnValues
+        The values of each column, the most telling column first.
+    evidence : sequence of ndarray
+        What each value of each column is worth, in decibans.
+    prior : float
+        What is known before any column, in decibans: the log-odds of the prior.
+    label : label
+        The class that evidence speaks for.
+    against : label, default=None
+        The class it speaks against. None: all others.
+    left_out : int, default=0
+        How many columns there are that are not drawn.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes of the columns.
+    axes_ : list of Axes
+        Those of the columns, and of the sum and the probability.
+    figure_ : Figure
+        The figure.
+
+    See Also
+    --------
+    EvidenceDisplay : The sum of one row.
+    ColumnDisplay : One column over its values.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> from deciban.plot import NomogramDisplay
+    >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
+    >>> shown = NomogramDisplay.from_estimator(clf)
+    >>> [column.name for column in shown.columns], shown.label
+    (['outlook', 'humidity', 'wind', 'temperature'], 'yes')
+    >>> round(shown.prior, 2), shown.evidence[0].round(1).tolist()
+    (2.55, [5.3, -0.5, -3.0])
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[ColumnValues],
+        evidence: Sequence[Floats],
+        prior: float,
+        label: Any,
+        against: Any = None,
+        left_out: int = 0,
+    ) -> None:
+        self.columns = list(columns)
+        self.evidence = list(evidence)
+        self.prior = prior
+        self.label = label
+        self.against = against
+        self.left_out = left_out
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        label: Any = None,
+        against: Any = None,
+        columns: Sequence[Any] | None = None,
+        most: int = MOST_RULERS,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : BayesClassifier
+            A fitted classifier.
+        label : label, default=None
+            The class whose probability is wanted; None is the last of `classes_`.
+        against : label, default=None
+            The class that it is compared with; None is all others.
+        columns : sequence of str or int, default=None
+            The columns to draw. None: those whose values differ most in what they say; texts are left out.
+        most : int, default=12
+            How many columns are drawn, unless they are named.
+        ax : Axes, default=None
+            Where to draw: one pair of axes, or two; None makes a new figure.
+
+        Returns
+        -------
+        NomogramDisplay
+        """
+        fitted = fitted_of(estimator)
+        place = fitted.classes.size - 1 if label is None else fitted.place_of(label)
+        if against is None and fitted.classes.size == 2:
+            against = fitted.classes.tolist()[1 - place]
+        other = None if against is None else fitted.place_of(against)
+        if other == place:
+            raise UsageError(f"against={against!r} is the class itself; give another one")
+        found = _values_of_columns(fitted, columns)
+        worth = [evidence_alone(fitted.model, [values], other)[:, place] for values in found]
+        order = np.argsort([-_range(each) for each in worth], kind="stable") if columns is None else range(len(found))
+        kept = list(order)[:most] if columns is None else list(order)
+        prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
+        left_out = fitted.counts.schema.width - len(kept)
+        shown = [found[k] for k in kept], [worth[k] for k in kept]
+        return cls(*shown, prior, fitted.classes.tolist()[place], against, left_out).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the rulers.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw: one pair of axes, or two; None makes a new figure.
+
+        Returns
+        -------
+        NomogramDisplay
+        """
+        heights = (max(len(self.columns), 1) + 0.6, 1.6)
+        rulers, sums = panels_for(ax, 2, 1, (RULER_WIDTH, RULER_HEIGHT * sum(heights) + 0.9), heights)
+        self._draw_columns(rulers)
+        self._draw_sum(sums)
+        self.axes_ = [rulers, sums]
+        self._drawn(rulers)
+        return self
+
+    def _draw_columns(self, ax: Axes) -> None:
+        low, high = self._reach()
+        ax.set_xlim(low, high)
+        ax.set_ylim(len(self.columns) - 0.35, -0.75)
+        room = LETTER_WIDTH * (high - low) / (0.72 * RULER_WIDTH)
+        for row, (values, worth) in enumerate(zip(self.columns, self.evidence, strict=True)):
+            inside = np.clip(worth[np.isfinite(worth)], low, high)
+            ax.plot([inside.min(), inside.max()], [row, row], color="black", linewidth=1.0, solid_capstyle="butt")
+            _draw_marks(ax, row, [mark for mark in marks_of(values, worth) if low <= mark.decibans <= high], room)
+        names = [shown_name(values.name) for values in self.columns]
+        against = "all others" if self.against is None else shown_name(self.against)
+        rest = f" ({counted(self.left_out, 'column')} not drawn)" if self.left_out else ""
+        quiet(ax, f"for {shown_name(self.label)} against {against}{rest}")
+        ax.xaxis.set_ticks_position("top")
+        ax.xaxis.set_label_position("top")
+        ax.set_xlabel("worth in decibans", fontsize=TEXT_SIZE)
+        ax.set_yticks(range(len(names)), names, fontsize=TEXT_SIZE)
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="x", color=LINE_COLOUR, linewidth=0.6)
+        ax.set_axisbelow(True)
+        for side, visible in (("top", True), ("bottom", False), ("left", False)):
+            ax.spines[side].set_visible(visible)
+
+    def _draw_sum(self, ax: Axes) -> None:
+        """The sum of what the columns are worth, above the probability that it makes with the prior."""
+        chances = np.array(MARKED_CHANCES)
+        at = DECIBANS * np.log(chances / (1.0 - chances)) - self.prior
+        ax.set_xlim(at[0], at[-1])
+        ax.set_ylim(0.0, 1.0)
+        for side in ("left", "right", "bottom"):
+            ax.spines[side].set_visible(False)
+        ax.xaxis.set_ticks_position("top")
+        ax.tick_params(labelsize=SMALL_SIZE)
+        ax.set_yticks([0.95, 0.45], ["sum of the columns", f"P({shown_name(self.label)})"], fontsize=TEXT_SIZE)
+        ax.tick_params(axis="y", length=0)
+        ax.plot(at[[0, -1]], [0.45, 0.45], color="black", linewidth=1.0)
+        for chance, x in zip(chances, at, strict=True):
+            ax.plot([x, x], [0.37, 0.45], color="black", linewidth=1.0)
+            ax.text(x, 0.3, digits(float(chance)), ha="center", va="top", fontsize=SMALL_SIZE)
+
+    def _reach(self) -> tuple[float, float]:
+        """From where to where the scale of the columns reaches."""
+        finite = [worth[np.isfinite(worth)] for worth in self.evidence]
+        everything = np.concatenate([*finite, np.array([-1.0, 1.0])])
+        low, high = float(everything.min()), float(everything.max())
+        room = 0.04 * (high - low)
+        return max(low - room, -MOST_REACH), min(high + room, MOST_REACH)
+
+    def frame(self) -> Any:
+        """What is drawn, as a table.
+
+        Returns
+        -------
+        DataFrame
+            A line for each value of each column, with its worth in decibans.
+        """
+        pairs = list(zip(self.columns, self.evidence, strict=True))
+        return frame_of(
+            {
+                "column": [values.name for values, _ in pairs for _ in values.names],
+                "value": [name for values, _ in pairs for name in values.names],
+                "decibans": np.concatenate([worth for _, worth in pairs]) if pairs else [],
+            }
+        )
+
+
+def marks_of(values: ColumnValues, worth: Floats) -> list[Mark]:
+    """The values that are marked on a ruler: all categories, or round numbers."""
+    slope = np.gradient(worth) if worth.size > 1 else np.ones(worth.size)
+    if values.kind == "categories" or values.numbers is None:
+        ordered = values.numbers is not None
+        return [
+            Mark(printed(name, MARK_PLACES), float(worth[k]), not ordered or bool(slope[k] >= 0.0))
+            for k, name in enumerate(values.names)
+        ]
+    from matplotlib.ticker import MaxNLocator
+
+    numbers = values.numbers
+    if values.dates:
+        chosen = np.linspace(0, numbers.size - 1, MARKS_OF_NUMBERS).astype(np.int64)
+        return [Mark(values.names[k][:10], float(worth[k]), bool(slope[k] >= 0.0)) for k in chosen]
+    round_ones = MaxNLocator(MARKS_OF_NUMBERS).tick_values(numbers[0], numbers[-1])
+    inside = round_ones[(round_ones >= numbers[0]) & (round_ones <= numbers[-1])]
+    at, rises = np.interp(inside, numbers, worth), np.interp(inside, numbers, slope) >= 0.0
+    return [Mark(f"{x:.6g}", float(y), bool(up)) for x, y, up in zip(inside, at, rises, strict=True)]
+
+
+def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
+    """Marks with their names: above the line where the worth rises, below where it falls; names that would run into
+    others are left out."""
+    for above in (True, False):
+        end = -np.inf
+        for mark in sorted((one for one in marks if one.rises is above), key=lambda one: one.decibans):
+            side = -1.0 if above else 1.0
+            ax.plot([mark.decibans] * 2, [row, row + 0.12 * side], color="black", linewidth=0.8)
+            half = 0.5 * room * (len(mark.name) + 1)
+            if mark.decibans - half >= end:
+                align = "bottom" if above else "top"
+                ax.text(mark.decibans, row + 0.14 * side, mark.name, ha="center", va=align, fontsize=SMALL_SIZE - 1)
+                end = mark.decibans + half
+
+
+def _values_of_columns(fitted: Fitted, columns: Sequence[Any] | None) -> list[ColumnValues]:
+    """The values of these columns, or of all that have values."""
+    if columns is not None:
+        return [values_of(fitted, column_place(fitted, column)) for column in columns]
+    found = []
+    for column in range(fitted.counts.schema.width):
+        try:
+            found.append(values_of(fitted, column))
+        except UsageError:  # texts, and columns without cells
+            continue
+    if not found:
+        raise UsageError("no column has values that could stand on a ruler; top_words() shows the words of texts")
+    return found
+
+
+def _range(worth: Floats) -> float:
+    """How far the values of a column differ in what they say, as far as the scale reaches."""
+    finite = np.clip(worth[np.isfinite(worth)], -MOST_REACH, MOST_REACH)
+    return float(finite.max() - finite.min()) if finite.size else 0.0
