@@ -93,7 +93,12 @@ def stream() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, f
         clicks.append(clicked)
         truths.append(truth)
     microseconds = {what: 1e6 * seconds / (BATCH * len(clicks)) for what, seconds in spent.items()}
-    return {way: np.concatenate(p) for way, p in said.items()}, np.concatenate(clicks), np.concatenate(truths), microseconds
+    return (
+        {way: np.concatenate(p) for way, p in said.items()},
+        np.concatenate(clicks),
+        np.concatenate(truths),
+        microseconds,
+    )
 
 
 def log_loss(probability: np.ndarray, truth: np.ndarray) -> float:
@@ -112,7 +117,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     known = {way: (share - log_loss(p, truth)) / (share - least) for way, p in said.items()}
     for way, p in said.items():
         print(f"{way:26}  {p.sum():15,.0f}  {known[way]:20.0%}")
-    print(f"a row takes {microseconds['predict']:.2f} µs to predict and {microseconds['learn']:.2f} µs to learn, in batches")
+    print(
+        f"a row takes {microseconds['predict']:.2f} µs to predict and {microseconds['learn']:.2f} µs to learn, in batches"
+    )
     best = said["learns and forgets slowly"]
     groups = [(best[rows].mean(), clicks[rows].mean()) for rows in np.array_split(np.argsort(best), 10)]
     print("tenths of the impressions, claimed and clicked: " + ", ".join(f"{p:.2%} {k:.2%}" for p, k in groups))

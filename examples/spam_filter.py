@@ -83,7 +83,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     learning, wrong, wrong_stopped = filter_mails(mails)
     always_ham = (mails["label"][FIRST:] == "spam").mean()
     print(f"{len(wrong)} mails, each guessed before it was learned: {wrong.mean():.1%} wrong.")
-    print(f"A filter that stopped after {FIRST} mails: {wrong_stopped.mean():.1%}. All taken for ham: {always_ham:.1%}.")
+    print(
+        f"A filter that stopped after {FIRST} mails: {wrong_stopped.mean():.1%}. All taken for ham: {always_ham:.1%}."
+    )
     mail = {"text": ["Claim your free coins now, or call me about lunch on Friday"]}
     print(f"\n{mail['text'][0]!r}\n{learning.explain(mail).summary(0)}\n")
 
@@ -99,7 +101,13 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     print(f"{MISTAKES} good mails are filed as spam by mistake: {lost} mails would now go to the spam folder.")
     print(f"P(spam) had moved by up to {moved:.2f}; when they are forgotten, it differs from what it was by {left:g}.")
     draw(wrong, wrong_stopped, not given.mails, Path(given.output) / "spam_filter.png")
-    return {"wrong": wrong.mean(), "stopped": wrong_stopped.mean(), "always ham": always_ham, "moved": moved, "left": left}
+    return {
+        "wrong": wrong.mean(),
+        "stopped": wrong_stopped.mean(),
+        "always ham": always_ham,
+        "moved": moved,
+        "left": left,
+    }
 
 
 def draw(wrong: np.ndarray, wrong_stopped: np.ndarray, simulated: bool, picture: Path) -> None:
