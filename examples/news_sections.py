@@ -1,4 +1,4 @@
-"""Which desk does this story belong to? Sections of a newspaper, the words that tell them, and which are taken for which.
+"""Which desk does this story belong to? The sections of a newspaper, the words that tell them, and the confusions.
 
     python examples/news_sections.py [STORIES] [--section COLUMN] [--output FOLDER]
 
@@ -7,8 +7,8 @@ some of which are of another desk, mostly of the neighbour's: the budget is poli
 reader could do is known. STORIES may be a Parquet file of your own with the columns `text`, the section and `part`
 (train or test): 20 Newsgroups, for example.
 
-The reader learns: texts of many classes, `evaluate` with its confusions, `top_words`, the explanation of a story between
-two desks, and how near a few hundred stories bring us to what can be known.
+The reader learns: texts of many classes, `evaluate` with its confusions, `top_words`, the explanation of a story
+between two desks, and how near a thousand stories bring us to what can be known.
 """
 
 from argparse import ArgumentParser
@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 from deciban import BayesClassifier, Evaluation
 
 PHRASES = {  # each desk has its neighbour next to it, the last one the first
-    "business": "shares of the bank fall|the company reports a record profit|unions ask for higher wages|oil prices rise"
+    "business": "shares of the bank fall|the company reports a record profit|unions ask for more|oil prices rise"
     "|the car maker cuts jobs|investors sell bonds|interest rates stay high|sales grow abroad|a merger of two airlines",
-    "politics": "parliament votes on the budget|the minister resigns|parties begin talks|the opposition asks for answers"
+    "politics": "parliament votes on the budget|the minister resigns|parties begin talks|the opposition is angry"
     "|taxes will rise|voters go to the polls|the court stops the law|the president signs a treaty|a mayor is elected",
     "science": "researchers find a gene|a telescope sees a distant planet|the study lasted ten years|a vaccine for mice"
     "|the climate of the past|money for research|whales sing in dialects|a robot maps the sea|bones of a giant bird",
@@ -80,25 +80,25 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         best = (exact[later].argmax(axis=1) == truth).mean()
         least = -np.log(exact[later][np.arange(len(truth)), truth]).mean()
         print(f"the best that any reader could do: {best:.1%}, {least:.3f}")
-    for label in clf.classes_:
-        print(f"{label:>12}: " + ", ".join(word.word for word in clf.top_words(label, 6)))
+    long_words = {label: [w.word for w in clf.top_words(label, 30) if len(w.word) > 3] for label in clf.classes_}
+    words = [", ".join(typical[:5]) for typical in long_words.values()]
+    print("\n".join(f"{label:>12}: {typical}" for label, typical in zip(clf.classes_, words, strict=True)))
     posterior = clf.predict_proba(table.loc[later, ["text"]])
     doubtful = table[later].iloc[[posterior.max(axis=1).argmin()]]
-    print(
-        f"\nThe most doubtful story is of {doubtful[given.section].item()}:\n{clf.explain(doubtful[['text']]).summary(0)}"
-    )
-    draw(figures, Path(given.output) / "news_sections.png")
+    print(f"\nThe most doubtful story, of {doubtful[given.section].item()}:")
+    print(clf.explain(doubtful[["text"]]).summary(0))
+    draw(figures, words, Path(given.output) / "news_sections.png")
     return {"figures": figures, "best": best}
 
 
-def draw(figures: Evaluation, picture: Path) -> None:
+def draw(figures: Evaluation, words: list[str], picture: Path) -> None:
     share = figures.confusion / figures.confusion.sum(axis=1, keepdims=True)
     count = len(share)
-    figure = Figure(figsize=(3.2 + 0.35 * max(count, 8), 2 + 0.35 * max(count, 6)), layout="constrained")
+    figure = Figure(figsize=(5.5 + 0.35 * max(count, 8), 2 + 0.35 * max(count, 6)), layout="constrained")
     axes = figure.add_subplot()
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     for row, column in np.ndindex(share.shape):
-        if share[row, column] >= 0.005:
+        if share[row, column] > 0.005:
             colour = "white" if share[row, column] > 0.5 else "black"
             text = f"{share[row, column]:.0%}"
             axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=9 if count <= 8 else 6)
@@ -106,6 +106,9 @@ def draw(figures: Evaluation, picture: Path) -> None:
         range(count), figures.classes, rotation=45 if count <= 8 else 90, ha="right" if count <= 8 else "center"
     )
     axes.set_yticks(range(count), figures.classes)
+    for row, typical in enumerate(words):
+        axes.text(count - 0.3, row, typical, va="center", color="0.4", fontsize=9 if count <= 8 else 7)
+    axes.text(count - 0.3, -0.7, "typical words", va="center", fontsize=10)
     axes.set(xlabel="taken for", ylabel="stories of")
     axes.set_title("Which desk is taken for which", loc="left")
     axes.spines[:].set_visible(False)

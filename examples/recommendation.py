@@ -112,7 +112,7 @@ def draw(group: np.ndarray, right: np.ndarray, by_taste_of_others: np.ndarray, p
         error = 1.96 * np.sqrt(share * (1 - share) / [np.sum(group == place) for place in places])
         axes.errorbar(places, share, error, color=colour, marker="o", capsize=3, label=name)
     axes.set_xticks(places, [f"{NAMES[place]}\n({np.sum(group == place):,})" for place in places])
-    axes.set(xlabel="ratings of the user known so far (predictions)", ylabel="predicted rightly", ylim=(0.5, 1))
+    axes.set(xlabel="ratings of the user known so far (predictions)", ylabel="predicted rightly", ylim=(0.5, 0.9))
     axes.yaxis.set_major_formatter("{x:.0%}")
     axes.set_title("Newcomers and regulars: will they like it?", loc="left")
     axes.legend(frameon=False)

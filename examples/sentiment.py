@@ -103,15 +103,17 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
 def draw(right: dict[str, tuple[float, float]], picture: Path) -> None:
     figure = Figure(figsize=(7, 2.8), layout="constrained")
     axes = figure.add_subplot()
-    for row, (way, (without, with_negation)) in enumerate(right.items()):
+    for row, (without, with_negation) in enumerate(right.values()):
         axes.plot([with_negation, without], [row, row], color="0.8", zorder=1)
-        axes.scatter(without, row, color="#7f7f7f", label="reviews without a negation" if row == 0 else None)
-        axes.scatter(with_negation, row, color="#0072B2", label="reviews with a negation" if row == 0 else None)
-    axes.set(yticks=range(len(right)), yticklabels=list(right), ylim=(len(right) - 0.5, -0.5))
+        axes.scatter(without, row, color="#7f7f7f")
+        axes.scatter(with_negation, row, color="#0072B2")
+    without, with_negation = right["single words"]
+    axes.text(with_negation, -0.25, "reviews with a negation", color="#0072B2")
+    axes.text(without, -0.25, "without", color="#7f7f7f", ha="center")
+    axes.set(yticks=range(len(right)), yticklabels=list(right), ylim=(len(right) - 0.5, -0.7))
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.set_xlabel("judged rightly, held out")
     axes.set_title("What it helps to read words in pairs", loc="left")
-    axes.legend(frameon=False, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)

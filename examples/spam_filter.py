@@ -31,7 +31,7 @@ PHRASES = {
     "|this offer ends today|your account was selected|call now|win free tickets",
     "pills": "cheap pills without a doctor|lose weight now|free delivery of cheap pills|order now and save"
     "|click here for the offer|love your body again|doctors hate it|no prescription",
-    "coins": "double your coins in a week|your wallet is waiting|a project that pays|our traders read the market for you"
+    "coins": "double your coins in a week|your wallet is waiting|a project that pays|our traders read the market"
     "|join the holiday sale of coins|the report they hide|friends made thousands|your first coin is on us",
 }
 HAM, SPAM = ("work", "friends", "shop"), ("prize", "pills", "coins")
@@ -60,7 +60,7 @@ def read(path: str) -> pd.DataFrame:
 
 
 def filter_mails(mails: pd.DataFrame) -> tuple[BayesClassifier, np.ndarray, np.ndarray]:
-    """The filter at the end, and which mails it had wrong: one that learns each mail after its guess, one that stopped."""
+    """The filter at the end; which mails it had wrong before it learned them; which one that has stopped had wrong."""
     start = mails[:FIRST]
     learning = BayesClassifier({"text": Text()}, tune=None).fit(start[["text"]], start["label"])
     stopped = BayesClassifier({"text": Text()}, tune=None).fit(start[["text"]], start["label"])
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         f"A filter that stopped after {FIRST} mails: {wrong_stopped.mean():.1%}. All taken for ham: {always_ham:.1%}."
     )
     mail = {"text": ["Claim your free coins now, or call me about lunch on Friday"]}
-    print(f"\n{mail['text'][0]!r}\n{learning.explain(mail).summary(0)}\n")
+    print(f"\nA mail that could be either: {mail['text'][0]!r}\n{learning.explain(mail).summary(0)}\n")
 
     of_one_kind = mails["kind"] == "shop" if "kind" in mails else mails["label"] == "ham"
     mistaken = mails[of_one_kind][-MISTAKES:]
@@ -114,7 +114,7 @@ def draw(wrong: np.ndarray, wrong_stopped: np.ndarray, simulated: bool, picture:
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.add_subplot()
     number = np.arange(len(wrong)) + FIRST + 1
-    axes.plot(number, wrong_stopped.cumsum(), color="#D55E00", label=f"stopped learning after {FIRST} mails")
+    axes.plot(number, wrong_stopped.cumsum(), color="#D55E00", label=f"stopped after {FIRST} mails")
     axes.plot(number, wrong.cumsum(), color="#0072B2", label="learns every mail")
     if simulated:
         axes.axvline((len(wrong) + FIRST) // 2, color="0.6", linestyle=":")
