@@ -74,8 +74,8 @@ def stream() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, f
         models[FORGETS].decay(KEPT)
         spent["learn"] += (time.perf_counter() - begun) / 2 if number >= FIRST else 0.0
     microseconds = {what: 1e6 * seconds / (BATCH * (BATCHES - FIRST)) for what, seconds in spent.items()}
-    said_in_all = {way: np.concatenate(parts) for way, parts in said.items()}
-    return said_in_all, np.concatenate(clicks[FIRST:]), np.concatenate(truths[FIRST:]), microseconds
+    joined = {way: np.concatenate(parts) for way, parts in said.items()}
+    return joined, np.concatenate(clicks[FIRST:]), np.concatenate(truths[FIRST:]), microseconds
 
 
 def log_loss(probability: np.ndarray, truth: np.ndarray) -> float:
@@ -86,7 +86,7 @@ def log_loss(probability: np.ndarray, truth: np.ndarray) -> float:
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", default="docs/gallery")
-    given = parser.parse_args(arguments)
+    output = Path(parser.parse_args(arguments).output)
     said, clicks, truth, microseconds = stream()
     least, share = log_loss(truth, truth), log_loss(np.full(len(truth), clicks.mean()), truth)
     print(f"{len(clicks):,} impressions predicted, then learned; {clicks.sum():,} clicks ({clicks.mean():.2%}).")
@@ -94,13 +94,11 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     known = {way: (share - log_loss(p, truth)) / (share - least) for way, p in said.items()}
     for way, p in said.items():
         print(f"{way:34}  {p.sum():15,.0f}  {known[way]:20.0%}")
-    print(
-        "a row takes " + ", ".join(f"{took:.2f} µs to {what}" for what, took in microseconds.items()) + ", in batches"
-    )
+    print("in batches, a row takes " + ", ".join(f"{took:.2f} µs to {what}" for what, took in microseconds.items()))
     best = said[PRIOR_OF_TODAY]
     groups = [(best[rows].mean(), clicks[rows].mean()) for rows in np.array_split(np.argsort(best), 10)]
     print("tenths of the impressions, claimed and clicked: " + ", ".join(f"{p:.2%} {k:.2%}" for p, k in groups))
-    draw(said, clicks, np.array(groups), Path(given.output) / "ad_clicks.png")
+    draw(said, clicks, np.array(groups), output / "ad_clicks.png")
     return {"known": known, "clicks": clicks.sum(), "said": {way: p.sum() for way, p in said.items()}, "groups": groups}
 
 
@@ -121,13 +119,12 @@ def draw(said: dict[str, np.ndarray], clicks: np.ndarray, groups: np.ndarray, pi
     reliability.plot(ends, ends, color="0.8")
     reliability.plot(groups[:, 0], groups[:, 1], "o", color="#0072B2")
     reliability.set(xscale="log", yscale="log", xlabel="claimed (tenths of the rows)", ylabel="clicked")
-    reliability.set_title("Rare events, claimed and found", loc="left")
+    reliability.set_title("Claimed and found", loc="left")
     for axes in (over_time, reliability):
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
         axes.spines[["top", "right"]].set_visible(False)
     reliability.xaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=120)
+    figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,6 @@ def draw(belief: Any, spent: dict[str, float], picture: Path) -> None:
     bars.set_title("What a woman costs", loc="left")
     bars.spines[["top", "right", "bottom"]].set_visible(False)
     bars.set_xticks([])
-    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

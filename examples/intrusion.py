@@ -44,8 +44,6 @@ def connections(seed: int = 0) -> pd.DataFrame:
     for kind, (quiet, bad, services, sent, received, seconds, at_once, failing, logins) in KINDS.items():
         for part, rows in (("train", quiet), ("test", bad)):
             columns = {
-                "part": part,
-                "attack": kind,
                 "service": rng.choice(SERVICES, rows, p=services),
                 "bytes sent": np.exp(rng.normal(sent, 1.2, rows)),
                 "bytes received": np.exp(rng.normal(received, 1.5, rows)),
@@ -54,7 +52,7 @@ def connections(seed: int = 0) -> pd.DataFrame:
                 "failing": rng.beta(10 * failing, 10 - 10 * failing, rows),
                 "failed logins": rng.poisson(logins, rows),
             }
-            parts.append(pd.DataFrame(columns))
+            parts.append(pd.DataFrame(columns).assign(part=part, attack=kind))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -75,15 +73,13 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     truth, attack = kind[bad], kind[bad] != "normal"
     new = ~np.isin(truth, clf.classes_)
 
-    density = clf.log_density(rows[bad])
-    limit = np.quantile(clf.log_density(rows[quiet]), STRANGE)
+    density, limit = clf.log_density(rows[bad]), np.quantile(clf.log_density(rows[quiet]), STRANGE)
     strange = density < limit
     print(f"{quiet.sum()} connections of a quiet day learned, {bad.sum()} of a bad one judged.")
     print(f"Strangers: {strange[new].mean():.0%} of the {new.sum()} attacks of new kinds, "
           f"{strange[~new].mean():.1%} of all others.")  # fmt: skip
 
-    found = clf.estimate_prior(rows[bad][~strange])
-    shifted = clf.with_prior(found)
+    shifted = clf.with_prior(clf.estimate_prior(rows[bad][~strange]))
     for name, model in (("as on the quiet day", clf), ("as estimated", shifted)):
         figures = model.evaluate(rows[bad][~new], truth[~new])
         print(f"Mix of kinds {name}: {figures.accuracy:.1%} right of the known kinds, log-loss {figures.log_loss:.3f}")
@@ -99,9 +95,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         "the same, and ask about strangers": np.where(strange & (decided == "pass"), "ask", decided),
     }
     costs = {way: mean_cost(decision, attack) for way, decision in ways.items()}
-    print("A connection costs")
-    for way, cost in costs.items():
-        print(f"  {way:34} {cost:5.2f}")
+    print("A connection costs", *(f"  {way:34} {cost:5.2f}" for way, cost in costs.items()), sep="\n")
     shares = pd.DataFrame({"learned": np.exp(clf.model_.log_prior), "estimated": np.exp(shifted.model_.log_prior),
                            "true": [(truth == label).mean() for label in clf.classes_]}, clf.classes_)  # fmt: skip
     draw(density, new, limit, shares.nlargest(4, "true"), Path(given.output) / "intrusion.png")
@@ -113,9 +107,8 @@ def draw(density: np.ndarray, new: np.ndarray, limit: float, shares: pd.DataFram
     strangers, mix = figure.subplots(1, 2)
     bins = np.linspace(max(density.min(), limit - 40), density.max(), 60)
     shown = np.maximum(density, bins[0])
-    strangers.hist(
-        [shown[~new], shown[new]], bins, stacked=True, color=["0.8", "#D55E00"], label=["known kinds", "new kinds"]
-    )
+    strangers.hist(shown[~new], bins, color="0.8", label="known kinds")
+    strangers.hist(shown[new], bins, color="#D55E00", alpha=0.8, label="new kinds")
     strangers.axvline(limit, color="black", linestyle=":")
     strangers.text(limit, strangers.get_ylim()[1] * 0.95, "strangers ", ha="right", va="top")
     strangers.set(xlabel="log density of the connection", ylabel="connections of the bad day", yscale="symlog")
@@ -131,7 +124,6 @@ def draw(density: np.ndarray, new: np.ndarray, limit: float, shares: pd.DataFram
     mix.legend(frameon=False)
     for axes in (strangers, mix):
         axes.spines[["top", "right"]].set_visible(False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

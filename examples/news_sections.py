@@ -95,7 +95,7 @@ def draw(figures: Evaluation, words: list[str], picture: Path) -> None:
     share = figures.confusion / figures.confusion.sum(axis=1, keepdims=True)
     count = len(share)
     figure = Figure(figsize=(5.5 + 0.35 * max(count, 8), 2 + 0.35 * max(count, 6)), layout="constrained")
-    axes = figure.add_subplot()
+    axes = figure.subplots()
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     for row, column in np.ndindex(share.shape):
         if share[row, column] > 0.005:
@@ -112,7 +112,6 @@ def draw(figures: Evaluation, words: list[str], picture: Path) -> None:
     axes.set(xlabel="taken for", ylabel="stories of")
     axes.set_title("Which desk is taken for which", loc="left")
     axes.spines[:].set_visible(False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
 
 def draw(group: np.ndarray, right: np.ndarray, by_taste_of_others: np.ndarray, picture: Path) -> None:
     figure = Figure(figsize=(7, 3.6), layout="constrained")
-    axes = figure.add_subplot()
+    axes = figure.subplots()
     places = np.unique(group)
     for hits, colour, name in (
         (right, "#0072B2", "BayesClassifier"),
@@ -117,7 +117,6 @@ def draw(group: np.ndarray, right: np.ndarray, by_taste_of_others: np.ndarray, p
     axes.set_title("Newcomers and regulars: will they like it?", loc="left")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

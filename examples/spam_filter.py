@@ -3,7 +3,7 @@
     python examples/spam_filter.py [MAILS] [--output FOLDER]
 
 Data: a simulated mailbox (`mailbox`, below), because there is no mail that everybody may redistribute. MAILS may be a
-file of your own with the columns `text` and `label` (ham or spam), in the order in which the mails came: the SMS Spam
+Parquet file of your own with the columns `text` and `label` (ham or spam), in the order in which the mails came: the SMS Spam
 Collection, for example.
 
 The reader learns: `partial_fit` and `forget` on single mails, why a filter has to go on learning (a campaign of a new
@@ -55,17 +55,12 @@ def mailbox(mails: int = 1200, share_of_spam: float = 0.4, stray: float = 0.5, s
     return pd.DataFrame(rows)
 
 
-def read(path: str) -> pd.DataFrame:
-    return pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path)
-
-
 def filter_mails(mails: pd.DataFrame) -> tuple[BayesClassifier, np.ndarray, np.ndarray]:
     """The filter at the end; which mails it had wrong before it learned them; which one that has stopped had wrong."""
     start = mails[:FIRST]
     learning = BayesClassifier({"text": Text()}, tune=None).fit(start[["text"]], start["label"])
     stopped = BayesClassifier({"text": Text()}, tune=None).fit(start[["text"]], start["label"])
-    rest = mails[FIRST:]
-    guesses = []
+    rest, guesses = mails[FIRST:], []
     for text, label in zip(rest["text"], rest["label"], strict=True):
         mail = {"text": [text]}
         guesses.append(learning.predict(mail)[0])
@@ -79,18 +74,15 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("mails", nargs="?")
     parser.add_argument("--output", default="docs/gallery")
     given = parser.parse_args(arguments)
-    mails = read(given.mails) if given.mails else mailbox()
+    mails = pd.read_parquet(given.mails) if given.mails else mailbox()
     learning, wrong, wrong_stopped = filter_mails(mails)
     always_ham = (mails["label"][FIRST:] == "spam").mean()
     print(f"{len(wrong)} mails, each guessed before it was learned: {wrong.mean():.1%} wrong.")
-    print(
-        f"A filter that stopped after {FIRST} mails: {wrong_stopped.mean():.1%}. All taken for ham: {always_ham:.1%}."
-    )
+    print(f"A filter that stopped after {FIRST}: {wrong_stopped.mean():.1%}. All taken for ham: {always_ham:.1%}.")
     mail = {"text": ["Claim your free coins now, or call me about lunch on Friday"]}
     print(f"\nA mail that could be either: {mail['text'][0]!r}\n{learning.explain(mail).summary(0)}\n")
 
-    of_one_kind = mails["kind"] == "shop" if "kind" in mails else mails["label"] == "ham"
-    mistaken = mails[of_one_kind][-MISTAKES:]
+    mistaken = mails[mails["kind"] == "shop" if "kind" in mails else mails["label"] == "ham"][-MISTAKES:]
     before = learning.predict_proba(mails[["text"]])
     learning.partial_fit(mistaken[["text"]], ["spam"] * len(mistaken))
     during = learning.predict_proba(mails[["text"]])
@@ -101,18 +93,13 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     print(f"{MISTAKES} good mails are filed as spam by mistake: {lost} mails would now go to the spam folder.")
     print(f"P(spam) had moved by up to {moved:.2f}; when they are forgotten, it differs from what it was by {left:g}.")
     draw(wrong, wrong_stopped, not given.mails, Path(given.output) / "spam_filter.png")
-    return {
-        "wrong": wrong.mean(),
-        "stopped": wrong_stopped.mean(),
-        "always ham": always_ham,
-        "moved": moved,
-        "left": left,
-    }
+    rates = {"wrong": wrong.mean(), "stopped": wrong_stopped.mean(), "always ham": always_ham}
+    return rates | {"moved": moved, "left": left}
 
 
 def draw(wrong: np.ndarray, wrong_stopped: np.ndarray, simulated: bool, picture: Path) -> None:
     figure = Figure(figsize=(7, 3.6), layout="constrained")
-    axes = figure.add_subplot()
+    axes = figure.subplots()
     number = np.arange(len(wrong)) + FIRST + 1
     axes.plot(number, wrong_stopped.cumsum(), color="#D55E00", label=f"stopped after {FIRST} mails")
     axes.plot(number, wrong.cumsum(), color="#0072B2", label="learns every mail")
@@ -123,7 +110,6 @@ def draw(wrong: np.ndarray, wrong_stopped: np.ndarray, simulated: bool, picture:
     axes.set_title("A filter that goes on learning", loc="left")
     axes.legend(frameon=False, loc="center left")
     axes.spines[["top", "right"]].set_visible(False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 
