@@ -2,9 +2,9 @@
 
     python examples/ad_clicks.py [--output FOLDER]
 
-Data: a simulator (`impressions`, below), because no log of real clicks may be redistributed. It is the better judge,
-too: the true probability of every click is known, so a model is measured by what it loses against the truth. Every
-third batch the oldest ad goes and a new one comes, and a sale nearly trebles the clicks for a while.
+Data: a simulator (`impressions`, below). Real logs of clicks are rarely given away; and here the true probability of
+every click is known, so that a model is measured by what it loses against the truth. Every third batch the oldest ad
+goes and a new one comes, and a sale nearly trebles the clicks for a while.
 
 The reader learns: `partial_fit`, `decay` and `with_prior` on a stream, values never seen, how to check probabilities of
 rare events (in groups, claimed against happened), and what a row costs in time.

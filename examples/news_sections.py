@@ -2,10 +2,10 @@
 
     python examples/news_sections.py [STORIES] [--section COLUMN] [--output FOLDER]
 
-Data: simulated stories (`stories`, below), because no newspaper may be redistributed. Each is made of a few phrases,
-some of which are of another desk, mostly of the neighbour's: the budget is politics and business. So the best that any
-reader could do is known. STORIES may be a Parquet file of your own with the columns `text`, the section and `part`
-(train or test): 20 Newsgroups, for example.
+Data: simulated stories (`stories`, below), as newspapers are not free to copy. Each is made of a few phrases, some of
+which are of another desk, mostly of the neighbour's, so that the best that any reader could do is known. STORIES may
+be a Parquet file of your own with the columns `text`, `section` (or another: --section) and `part` (train or test): 20
+Newsgroups, for example.
 
 The reader learns: texts of many classes, `evaluate` with its confusions, `top_words`, the explanation of a story
 between two desks, and how near a thousand stories bring us to what can be known.

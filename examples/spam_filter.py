@@ -2,8 +2,8 @@
 
     python examples/spam_filter.py [MAILS] [--output FOLDER]
 
-Data: a simulated mailbox (`mailbox`, below), because there is no mail that everybody may redistribute. MAILS may be a
-Parquet file of your own with the columns `text` and `label` (ham or spam), in the order in which the mails came: the SMS Spam
+Data: a simulated mailbox (`mailbox`, below), so that nobody's letters are shown here. MAILS may be a Parquet file of
+your own with the columns `text` and `label` (ham or spam), in the order in which the mails came: the SMS Spam
 Collection, for example.
 
 The reader learns: `partial_fit` and `forget` on single mails, why a filter has to go on learning (a campaign of a new
