@@ -22,6 +22,7 @@ from matplotlib.ticker import MultipleLocator
 
 from deciban import BayesClassifier, Categorical, Poisson
 
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 BATCHES, BATCH, FIRST = 150, 3000, 20  # batches, impressions in each, batches before predictions begin
 KEPT = 0.95  # what is left of all counts when another batch has come: about twenty batches are remembered
 SALE = (80, 115)  # from this batch to that
@@ -85,8 +86,8 @@ def log_loss(probability: np.ndarray, truth: np.ndarray) -> float:
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", default="docs/gallery")
-    output = Path(parser.parse_args(arguments).output)
+    parser.add_argument("--output", type=Path, default=GALLERY)
+    output = parser.parse_args(arguments).output
     said, clicks, truth, microseconds = stream()
     least, share = log_loss(truth, truth), log_loss(np.full(len(truth), clicks.mean()), truth)
     print(f"{len(clicks):,} impressions predicted, then learned; {clicks.sum():,} clicks ({clicks.mean():.2%}).")
@@ -124,6 +125,7 @@ def draw(said: dict[str, np.ndarray], clicks: np.ndarray, groups: np.ndarray, pi
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
         axes.spines[["top", "right"]].set_visible(False)
     reliability.xaxis.set_major_formatter(lambda share, _: f"{share:.1%}")
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=110)
 
 

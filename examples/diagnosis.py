@@ -23,6 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from deciban import BayesClassifier, Loss, bayes, decide, mean_cost
 
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 ILL = 0.01  # the share of the ill among those who are screened
 MISS, NEEDLESS, SECOND_TEST = 200.0, 10.0, 1.0  # what each costs
 FIRST_LOOK = ["mean radius", "mean texture"]
@@ -70,7 +71,7 @@ def costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> dict[str,
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", default="docs/gallery")
+    parser.add_argument("--output", type=Path, default=GALLERY)
     given = parser.parse_args(arguments)
     cells, y = load_breast_cancer(return_X_y=True, as_frame=True)
     truth = np.where(y == 0, "ill", "well")
@@ -89,7 +90,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     print(f"\nA miss costs {MISS:g}, a needless operation {NEEDLESS:g}, a second test {SECOND_TEST:g}. A woman costs")
     for way, cost in spent.items():
         print(f"  {way:32} {cost:6.2f}")
-    draw(belief, spent, Path(given.output) / "diagnosis.png")
+    draw(belief, spent, given.output / "diagnosis.png")
     return {"costs": spent, "after one": belief["ill"], "hoped": hoped, "found": found}
 
 
@@ -119,6 +120,7 @@ def draw(belief: Any, spent: dict[str, float], picture: Path) -> None:
     bars.set_title("What a woman costs", loc="left")
     bars.spines[["top", "right", "bottom"]].set_visible(False)
     bars.set_xticks([])
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

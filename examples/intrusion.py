@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier, Categorical, Gaussian, LogNormal, Loss, Poisson
 
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 SERVICES = ("web", "mail", "login", "files")
 # rows of the quiet and of the bad day; services; log bytes sent, log bytes received, log seconds; connections at the
 # same time; share of them that fail; failed logins
@@ -64,7 +65,7 @@ def mean_cost(decisions: np.ndarray, attack: np.ndarray) -> float:
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("connections", nargs="?")
-    parser.add_argument("--output", default="docs/gallery")
+    parser.add_argument("--output", type=Path, default=GALLERY)
     given = parser.parse_args(arguments)
     table = pd.read_parquet(given.connections) if given.connections else connections()
     rows, kind = table.drop(columns=["part", "attack"]), table["attack"].to_numpy()
@@ -98,7 +99,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     print("A connection costs", *(f"  {way:34} {cost:5.2f}" for way, cost in costs.items()), sep="\n")
     shares = pd.DataFrame({"learned": np.exp(clf.model_.log_prior), "estimated": np.exp(shifted.model_.log_prior),
                            "true": [(truth == label).mean() for label in clf.classes_]}, clf.classes_)  # fmt: skip
-    draw(density, new, limit, shares.nlargest(4, "true"), Path(given.output) / "intrusion.png")
+    draw(density, new, limit, shares.nlargest(4, "true"), given.output / "intrusion.png")
     return {"found": strange[new].mean(), "alarms": strange[~new].mean(), "costs": costs, "shares": shares}
 
 
@@ -124,6 +125,7 @@ def draw(density: np.ndarray, new: np.ndarray, limit: float, shares: pd.DataFram
     mix.legend(frameon=False)
     for axes in (strangers, mix):
         axes.spines[["top", "right"]].set_visible(False)
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier, Evaluation
 
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 PHRASES = {  # each desk has its neighbour next to it, the last one the first
     "business": "shares of the bank fall|the company reports a record profit|unions ask for more|oil prices rise"
     "|the car maker cuts jobs|investors sell bonds|interest rates stay high|sales grow abroad|a merger of two airlines",
@@ -64,7 +65,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stories", nargs="?")
     parser.add_argument("--section", default="section")
-    parser.add_argument("--output", default="docs/gallery")
+    parser.add_argument("--output", type=Path, default=GALLERY)
     given = parser.parse_args(arguments)
     table, exact = stories() if not given.stories else (pd.read_parquet(given.stories), None)
     sections = table[given.section].to_numpy()
@@ -87,7 +88,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     doubtful = table[later].iloc[[posterior.max(axis=1).argmin()]]
     print(f"\nThe most doubtful story, of {doubtful[given.section].item()}:")
     print(clf.explain(doubtful[["text"]]).summary(0))
-    draw(figures, words, Path(given.output) / "news_sections.png")
+    draw(figures, words, given.output / "news_sections.png")
     return {"figures": figures, "best": best}
 
 
@@ -112,6 +113,7 @@ def draw(figures: Evaluation, words: list[str], picture: Path) -> None:
     axes.set(xlabel="taken for", ylabel="stories of")
     axes.set_title("Which desk is taken for which", loc="left")
     axes.spines[:].set_visible(False)
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

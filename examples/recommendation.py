@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier
 
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 LIKED = 4.0  # stars, of five
 LEARNED = 0.8  # the share of the ratings, the earliest, that are learned
 KNOWN_RATINGS = (0, 1, 5, 20, 100)  # how many ratings of the user are known, at least
@@ -66,7 +67,7 @@ COLUMNS = ["user liked so far", "user liked these genres", "others liked it", "o
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ratings", nargs="?")
-    parser.add_argument("--output", default="docs/gallery")
+    parser.add_argument("--output", type=Path, default=GALLERY)
     given = parser.parse_args(arguments)
     table = with_history(pd.read_csv(given.ratings) if given.ratings else ratings())
     labels = pd.Series(np.where(table["liked"] == 1, "likes it", "does not"))
@@ -90,7 +91,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         row = later[rows].iloc[[len(later[rows]) // 2]]
         print(f"\n{name}: {row['title'].item()}\n{clf.explain(row[COLUMNS]).summary(0)}")
     group = np.digitize(later["known ratings"], KNOWN_RATINGS) - 1
-    draw(group, right, by_taste_of_others, Path(given.output) / "recommendation.png")
+    draw(group, right, by_taste_of_others, given.output / "recommendation.png")
     return {
         "right": right.mean(),
         "others": by_taste_of_others.mean(),
@@ -117,6 +118,7 @@ def draw(group: np.ndarray, right: np.ndarray, by_taste_of_others: np.ndarray, p
     axes.set_title("Newcomers and regulars: will they like it?", loc="left")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

@@ -25,6 +25,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from deciban import BayesClassifier, Text
 
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 NEGATION = re.compile(r"not|no|never|nothing|without|hardly|neither|nor|cannot|\w+n't", re.IGNORECASE)
 WORD_OR_STOP = re.compile(r"[\w']+|[.,;:!?]")
 REACH = 3  # words that a negation turns round
@@ -72,7 +73,7 @@ def held_out(table: pd.DataFrame) -> dict[str, np.ndarray]:
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("reviews", nargs="?")
-    parser.add_argument("--output", default="docs/gallery")
+    parser.add_argument("--output", type=Path, default=GALLERY)
     given = parser.parse_args(arguments)
     table = pd.read_csv(given.reviews) if given.reviews else reviews()
     truth, classes = table["label"].to_numpy(), np.unique(table["label"])
@@ -96,7 +97,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         print(f"{text:24}" + ", ".join(f"{way} {p:.2f}" for way, p in zip(WAYS, said, strict=True)))
     way, (prepare, _) = list(WAYS.items())[-1]
     print(f"\n{models[way].explain({'text': [prepare(TRIED[1])]}).summary(0)}")
-    draw(right, Path(given.output) / "sentiment.png")
+    draw(right, given.output / "sentiment.png")
     return {"right": right, "gain": right["words and pairs"][1] - right["single words"][1]}
 
 
@@ -115,6 +116,7 @@ def draw(right: dict[str, tuple[float, float]], picture: Path) -> None:
     axes.set_xlabel("judged rightly, held out")
     axes.set_title("What it helps to read words in pairs", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from deciban import BayesClassifier, Text
 
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 PHRASES = {
     "work": "the meeting moves to friday|please read the draft report|attached is the budget|can you call the client"
     "|the server is down again|minutes of the project meeting|i am on holiday next week|your invoice is approved",
@@ -72,7 +73,7 @@ def filter_mails(mails: pd.DataFrame) -> tuple[BayesClassifier, np.ndarray, np.n
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("mails", nargs="?")
-    parser.add_argument("--output", default="docs/gallery")
+    parser.add_argument("--output", type=Path, default=GALLERY)
     given = parser.parse_args(arguments)
     mails = pd.read_parquet(given.mails) if given.mails else mailbox()
     learning, wrong, wrong_stopped = filter_mails(mails)
@@ -92,7 +93,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     lost = int(((during[:, 1] > 0.5) & (before[:, 1] <= 0.5)).sum())
     print(f"{MISTAKES} good mails are filed as spam by mistake: {lost} mails would now go to the spam folder.")
     print(f"P(spam) had moved by up to {moved:.2f}; when they are forgotten, it differs from what it was by {left:g}.")
-    draw(wrong, wrong_stopped, not given.mails, Path(given.output) / "spam_filter.png")
+    draw(wrong, wrong_stopped, not given.mails, given.output / "spam_filter.png")
     rates = {"wrong": wrong.mean(), "stopped": wrong_stopped.mean(), "always ham": always_ham}
     return rates | {"moved": moved, "left": left}
 
@@ -110,6 +111,7 @@ def draw(wrong: np.ndarray, wrong_stopped: np.ndarray, simulated: bool, picture:
     axes.set_title("A filter that goes on learning", loc="left")
     axes.legend(frameon=False, loc="center left")
     axes.spines[["top", "right"]].set_visible(False)
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
 
