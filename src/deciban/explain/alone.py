@@ -35,13 +35,17 @@ def evidence_alone(model: Model, columns: Sequence[ColumnValues], against: int |
     Against all other classes together, or against one of them: by how much the odds change where the columns are there.
     """
     there, nothing = log_joint_of(model, columns), log_joint_of(model, ())
-    return DECIBANS * (log_odds(there, against) - log_odds(nothing, against))
+    with np.errstate(invalid="ignore"):  # where there is but one class, no odds are known
+        return _known(DECIBANS * (log_odds(there, against) - log_odds(nothing, against)))
 
 
 def log_odds(log_joint: Floats, against: int | None = None) -> Floats:
-    """The log-odds of each class, against all others or against one of them; NaN becomes 0: nothing is known."""
+    """The log-odds of each class, against all others or against one of them; 0 where nothing is known."""
     with np.errstate(all="ignore"):
-        if against is not None:
-            return np.nan_to_num(log_joint - log_joint[:, against : against + 1], nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return np.nan_to_num(LogOdds.of(log_joint).value, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        odds = LogOdds.of(log_joint).value if against is None else log_joint - log_joint[:, [against]]
+    return _known(odds)
 
+
+def _known(values: Floats) -> Floats:
+    """The values, 0 in place of NaN."""
+    return np.where(np.isnan(values), 0.0, values)

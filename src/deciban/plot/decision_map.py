@@ -144,7 +144,9 @@ class DecisionMapDisplay(Display):
             raise UsageError("these distributions cannot be drawn; give normal ones of two dimensions, or of one")
         ellipses = [Ellipse(c, np.asarray(d.mean), np.asarray(d.cov)) for c, d in enumerate(result.distributions)]
         reach = [(one.mean + side * 3.5 * np.sqrt(np.diag(one.covariance))) for one in ellipses for side in (-1.0, 1.0)]
-        x, y = (np.linspace(*ends, SIDE_POINTS) for ends in zip(np.min(reach, axis=0), np.max(reach, axis=0), strict=True))
+        x, y = (
+            np.linspace(*ends, SIDE_POINTS) for ends in zip(np.min(reach, axis=0), np.max(reach, axis=0), strict=True)
+        )
         points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
         joint = np.exp(log_joint(result.distributions, result.prior, points)).reshape(y.size, x.size, -1)
         same = all(np.allclose(one.covariance, ellipses[0].covariance) for one in ellipses)

@@ -34,7 +34,9 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise UsageError("pictures are drawn by matplotlib, which is not installed: pip install 'deciban[plot]'") from None
+        raise UsageError(
+            "pictures are drawn by matplotlib, which is not installed: pip install 'deciban[plot]'"
+        ) from None
     ignore_missing_glyphs()
     return plt
 

@@ -86,7 +86,7 @@ class NomogramDisplay(Display):
     >>> [column.name for column in shown.columns], shown.label
     (['outlook', 'humidity', 'wind', 'temperature'], 'yes')
     >>> round(shown.prior, 2), shown.evidence[0].round(1).tolist()
-    (2.55, [5.3, -0.5, -3.0])
+    (2.55, [5.2, -0.5, -3.0])
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class PairDisplay(Display):
     >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
     >>> shown = PairDisplay.from_estimator(clf, ["outlook", "wind"])
     >>> shown.second.names, shown.evidence[0, :, 1].round(1).tolist()
-    (('strong', 'weak'), [4.0, 6.3])
+    (('strong', 'weak'), [3.3, 6.9])
     """
 
     def __init__(
@@ -119,7 +119,10 @@ class PairDisplay(Display):
         for c, label in enumerate(self.classes.tolist()):
             mesh = self._draw_class(self.axes_[c], c, shown, max(-low, high))
             edge = c >= size - across, c % across == 0
-            names = [shown_name(one.name) if there else "" for one, there in zip((self.first, self.second), edge, strict=True)]
+            names = [
+                shown_name(one.name) if there else ""
+                for one, there in zip((self.first, self.second), edge, strict=True)
+            ]
             quiet(self.axes_[c], f"for {shown_name(label)}", *names)
             self.axes_[c].tick_params(labelbottom=edge[0], labelleft=edge[1])
         bar = self.axes_[0].figure.colorbar(mesh, ax=self.axes_ if ax is None else self.axes_[0], shrink=0.8)
