@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from deciban.evaluation import Evaluation as Evaluation
     from deciban.explain.columns import ColumnEvidence as ColumnEvidence
+    from deciban.explain.explanation import Explanation as Explanation
     from deciban.families import (
         Bernoulli as Bernoulli,
         Binned as Binned,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         Text as Text,
     )
     from deciban.files.locate import scan as scan
+    from deciban.importance import Importance as Importance
     from deciban.leave_one_out import LeaveOneOut as LeaveOneOut
     from deciban.minimum_risk import (
         MinimumRisk as MinimumRisk,
@@ -71,6 +73,8 @@ _NAMES = {
     "evaluation": ("Evaluation",),
     "explain.columns": ("ColumnEvidence",),
     "files.locate": ("scan",),
+    "importance": ("Importance",),
+    "explain.explanation": ("Explanation",),
     "leave_one_out": ("LeaveOneOut",),
     "model": ("Evidence", "Model"),
     "selection": ("EvidenceSelector",),

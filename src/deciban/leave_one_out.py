@@ -204,9 +204,7 @@ def leave_one_out(
         joint = evidence.log_joint
         if np.isnan(joint).any():
             raise DataError(NOT_LEARNED)
-        posterior = log_normalize(joint, model.log_prior)[0]
-        impossible = joint.max(axis=1) == -np.inf
-        posterior[impossible] = np.exp(priors[here][impossible])
+        posterior = log_normalize(joint, priors[here])[0]
         return joint, posterior, evidence if keep else None
 
     parts = []

@@ -9,10 +9,15 @@ from deciban.arrays import Floats, Integers
 def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
     """The posterior of each row (or its logarithm), and the log of its density, which was divided out.
 
-    Where every class has probability 0 the posterior is the prior, and the density of -inf marks the row.
+    Where every class has probability 0 the posterior is the prior, and the density of -inf marks the row. The prior is
+    one for all rows, or has a line for each of them.
     """
     posterior, log_density = np.empty(log_joint.shape), np.empty(len(log_joint))
-    kernels.normalize(log_joint, log_prior, logarithm, posterior, log_density)
+    each = log_prior.ndim == 2
+    kernels.normalize(log_joint, np.zeros(log_joint.shape[1]) if each else log_prior, logarithm, posterior, log_density)
+    if each:
+        impossible = log_density == -np.inf
+        posterior[impossible] = log_prior[impossible] if logarithm else np.exp(log_prior[impossible])
     return posterior, log_density
 
 

@@ -11,6 +11,7 @@ from deciban.errors import UsageError
 from deciban.evaluation import Evaluation
 from deciban.explain.diagnose import Diagnosis
 from deciban.explain.select import select_columns
+from deciban.importance import Importance, importance_of_drawn, importance_of_learned, importance_of_new
 from deciban.learn import open_examples
 from deciban.leave_one_out import LeaveOneOut
 from deciban.scoring import loss_for, predict_posteriors
@@ -136,6 +137,35 @@ class Evaluating(FittedState):
             Dependent columns, columns that do not follow their family, small classes; print it.
         """
         return evaluate.diagnose_rows(self._fitted(), self._examples(X, y, sample_weight))
+
+    def importance(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Importance:
+        """How much each column matters: the mean size of its evidence, and what it adds in bits.
+
+        Parameters
+        ----------
+        X : table, default=None
+            Rows. With `y`, rows that were learned, each scored without itself; without, rows of any kind. None is the
+            rows of the last `fit` where they are remembered, and otherwise rows that are drawn from the model.
+        y : array-like or str, default=None
+            The labels of rows that were learned, or the name of the column that holds them.
+        sample_weight : array-like or str, default=None
+            The weights with which they were learned.
+
+        Returns
+        -------
+        Importance
+            Arrays over the columns; print it, or ask for ``frame()``. Of many rows a sample is looked at.
+
+        See Also
+        --------
+        explain : What each column says of single rows.
+        """
+        fitted = self._fitted()
+        if X is not None and y is None:
+            return importance_of_new(fitted, X)
+        if X is None and self._training_rows() is None:
+            return importance_of_drawn(fitted)
+        return importance_of_learned(fitted, self._examples(X, y, sample_weight))
 
     def select(self, k: int | None = None, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[str]:
         """The columns that together tell most about the class, the most informative first.

@@ -73,8 +73,13 @@ def two_columns(fitted: Fitted, columns: Any, points: int) -> tuple[ColumnValues
     return values_of(fitted, first, points), values_of(fitted, second, points)
 
 
-def values_of(fitted: Fitted, column: int, points: int = LINE_POINTS) -> ColumnValues:
-    """The values at which a column is shown; a UsageError for texts, which have no order, and for empty columns."""
+def values_of(
+    fitted: Fitted, column: int, points: int = LINE_POINTS, draws: dict[int, list[Any]] | None = None
+) -> ColumnValues:
+    """The values at which a column is shown; a UsageError for texts, which have no order, and for empty columns.
+
+    draws: what was drawn for columns before, to be used again and added to.
+    """
     schema = fitted.counts.schema
     name = schema.column_name(column)
     found = _home(fitted.plain, column)
@@ -87,7 +92,7 @@ def values_of(fitted: Fitted, column: int, points: int = LINE_POINTS) -> ColumnV
     counted = counted_column(fitted.counts, column)
     if counted is not None and counted.levels is not None:
         return _of_levels(column, name, counted.levels)
-    drawn = _drawn(likelihood, fitted.classes.size, place)
+    drawn = _drawn(likelihood, fitted.classes.size, place, {} if draws is None else draws)
     if set(np.unique(drawn).tolist()) <= {0.0, 1.0}:
         flags = pa.array([False, True]) if kind_of(learned) == "BOOLEAN" else pa.array([0, 1])
         return _of_levels(column, name, flags)
@@ -106,10 +111,12 @@ def _home(model: Model, column: int) -> tuple[Family, Likelihood, int] | None:
     return None
 
 
-def _drawn(likelihood: Likelihood, classes: int, place: int) -> Floats:
+def _drawn(likelihood: Likelihood, classes: int, place: int, draws: dict[int, list[Any]]) -> Floats:
     """Cells of a column drawn from each class, class by cell, the same ones each time."""
-    labels = np.repeat(np.arange(classes), CELLS_DRAWN)
-    cells = likelihood.sample(labels, np.random.default_rng(0))[place]
+    if id(likelihood) not in draws:
+        labels = np.repeat(np.arange(classes), CELLS_DRAWN)
+        draws[id(likelihood)] = likelihood.sample(labels, np.random.default_rng(0))
+    cells = draws[id(likelihood)][place]
     numbers = cells if isinstance(cells, np.ndarray) else as_numbers(cells)
     return np.asarray(numbers, dtype=np.float64).reshape(classes, CELLS_DRAWN)
 

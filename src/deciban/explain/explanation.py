@@ -26,7 +26,7 @@ MOST_CLASSES_BESIDE = 4
 WIDTH = 100
 
 # What is to be said of a row that cannot be.
-IMPOSSIBLE = "every class gives this row probability 0: the posterior is the prior"
+NO_CLASS_CAN_BE = "every class gives this row probability 0: the posterior is the prior"
 
 # Terms that are shown in a summary; all others are added up.
 MOST_TERMS = 40
@@ -172,7 +172,7 @@ class Explanation:
         labels = labels_of(self._blocks, self._cells(row))
         text = calculation_table(self.steps(row), labels, [names[c] for c in shown], width)
         if self._impossible[row]:
-            text += f"\n{IMPOSSIBLE}"
+            text += f"\n{NO_CLASS_CAN_BE}"
         if hidden := len(names) - len(shown):
             text += f"\n({hidden} less probable classes are not shown)"
         text += f"\ndecision: {names[order[0]]}"
@@ -246,7 +246,7 @@ class Explanation:
         text = f"predicted: {class_name(found['predicted'])} ({shown})"
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
         if found["against"] is None:
-            return f"{text}\n{IMPOSSIBLE}" if self._impossible[row] else text
+            return f"{text}\n{NO_CLASS_CAN_BE}" if self._impossible[row] else text
         return f"{text}\n{self._decibans(row, self.terms(row), width, short=True)}"
 
     def reasons(self, row: int) -> dict[str, Any]:

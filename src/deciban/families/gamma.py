@@ -257,16 +257,16 @@ class GammaLikelihood(BaseLikelihood):
         return self.mean / self.shape
 
     @cached_property
-    def _narrow(self) -> Flags:
+    def narrow(self) -> Flags:
         """The columns that are scored by the distance from the mean."""
         return np.asarray((self.shape > NARROW).any(axis=1) & self.slope.any(axis=1))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         refuse_infinite(cells)
         positive = POSITIVE.keep(cells)
-        plain = np.where(self._narrow, 0.0, weight)
+        plain = np.where(self.narrow, 0.0, weight)
         kernels.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
-        for j in np.flatnonzero(self._narrow & (weight != 0.0)):
+        for j in np.flatnonzero(self.narrow & (weight != 0.0)):
             x = positive[:, j, None].astype(np.float64)
             found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)

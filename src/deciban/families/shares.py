@@ -61,7 +61,7 @@ def _over_sets(evidence_of: EvidenceOf, columns: int) -> Floats:
 def _over_orders(evidence_of: EvidenceOf, columns: int) -> Floats:
     """What a column adds to those before it, in some orders and their reverse: always the same ones."""
     shares: Floats | None = None
-    for order in _orders(columns):
+    for order in orders_tried(columns):
         known = np.zeros(columns, dtype=np.bool_)
         before = evidence_of(known)
         shares = np.zeros((len(before), columns, before.shape[1])) if shares is None else shares
@@ -74,7 +74,8 @@ def _over_orders(evidence_of: EvidenceOf, columns: int) -> Floats:
     return shares
 
 
-def _orders(columns: int) -> Iterator[list[int]]:
+def orders_tried(columns: int) -> Iterator[list[int]]:
+    """The orders of so many columns that stand for all: each with its reverse."""
     rng = np.random.default_rng(0)
     for _ in range(ORDERS_TRIED // 2):
         order = rng.permutation(columns).tolist()

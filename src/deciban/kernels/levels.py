@@ -56,7 +56,7 @@ def encode_integers(x: Array, low: Array, start: Array, codes_of: Array, out: Ar
                 out[i, j] = -1
                 continue
             place = value - low[j]
-            if 0.0 <= place < start[j + 1] - start[j] and place == np.floor(place):
+            if 0.0 <= place < start[j + 1] - start[j] and value == np.floor(value):
                 out[i, j] = codes_of[start[j] + np.int64(place)]
             else:
                 out[i, j] = -2

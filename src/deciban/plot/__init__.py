@@ -4,6 +4,7 @@ Each is a Display as scikit-learn has them: `from_estimator` (or another way to 
 draws it once more, its arrays are attributes, and `frame()` has what is drawn as a table.
 """
 
+from deciban.palette import class_colours
 from deciban.plot.column import ColumnDisplay
 from deciban.plot.cost import CostDisplay
 from deciban.plot.coverage import CoverageDisplay
@@ -15,7 +16,6 @@ from deciban.plot.learning import LearningDisplay
 from deciban.plot.nomogram import NomogramDisplay
 from deciban.plot.pair import PairDisplay
 from deciban.plot.reliability import ReliabilityDisplay
-from deciban.plot.style import class_colours
 
 __all__ = [
     "ColumnDisplay",

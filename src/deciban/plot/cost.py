@@ -9,11 +9,12 @@ from deciban.arrays import Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.ratio import Threshold
 from deciban.errors import UsageError
+from deciban.palette import CLASS_COLOURS
 from deciban.plot.cost_curves import costs_by_prior, costs_by_threshold
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
-from deciban.plot.style import CLASS_COLOURS, CLASS_LINES, QUIET_COLOUR, legend, printed, quiet, shown_name
+from deciban.plot.style import CLASS_LINES, QUIET_COLOUR, legend, printed, quiet, shown_name
 from deciban.text_tables import digits
 
 Against = Literal["threshold", "prior"]

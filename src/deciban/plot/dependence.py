@@ -8,9 +8,10 @@ import numpy as np
 from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.explain.diagnose import Dependence, Diagnosis
+from deciban.palette import FOR_COLOUR
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
-from deciban.plot.style import FOR_COLOUR, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
+from deciban.plot.style import SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
 from deciban.text_tables import counted
 
 # Columns of the matrix, pairs that have a bar, places of a pair's name, and the colours of the matrix.

@@ -10,20 +10,10 @@ from deciban.errors import UsageError
 from deciban.explain.cells import values_of_row, written_cell
 from deciban.explain.columns import column_evidence
 from deciban.explain.words import DECIBANS
+from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
-from deciban.plot.style import (
-    AGAINST_COLOUR,
-    FOR_COLOUR,
-    LINE_COLOUR,
-    QUIET_COLOUR,
-    SMALL_SIZE,
-    TEXT_SIZE,
-    printed,
-    quiet,
-    shown_name,
-    zero_line,
-)
+from deciban.plot.style import LINE_COLOUR, QUIET_COLOUR, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name, zero_line
 from deciban.scoring import aligned_table
 from deciban.text_tables import counted, digits, shortened
 

@@ -12,9 +12,10 @@ from deciban.evaluate import evaluate_rows
 from deciban.fitted import Fitted
 from deciban.folds import split
 from deciban.learn import count_examples, open_examples, with_counts
+from deciban.palette import CLASS_COLOURS
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
-from deciban.plot.style import CLASS_COLOURS, CLASS_LINES, CLASS_MARKERS, legend, printed, quiet
+from deciban.plot.style import CLASS_LINES, CLASS_MARKERS, legend, printed, quiet
 from deciban.tables.labelled import LabelledTable
 
 # Shards that are counted, the fewest rows that anything is learned from, and the folds of which one is held out.

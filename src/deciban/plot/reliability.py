@@ -6,10 +6,11 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evaluation import Calibration
+from deciban.palette import CLASS_COLOURS
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.judged import judged_posteriors, judged_rows
-from deciban.plot.style import CLASS_COLOURS, CLASS_LINES, CLASS_MARKERS, LINE_COLOUR, legend, printed, quiet
+from deciban.plot.style import CLASS_LINES, CLASS_MARKERS, LINE_COLOUR, legend, printed, quiet
 
 # Bins of claims, and the size of their points: the more rows, the larger.
 CLAIM_BINS = 15

@@ -7,19 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban.arrays import Floats
+from deciban.palette import class_colours
 from deciban.plot.figures import Axes
 from deciban.text_tables import class_name, shortened
-
-# Okabe's and Ito's colours, which people who do not see red or green tell apart, without those too pale for a line.
-CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 
 # What tells classes apart in print as well: with seven colours and four lines, 28 classes look different.
 CLASS_LINES = ("-", "--", ":", "-.")
 CLASS_HATCHES = ("///", "\\\\\\", "...", "xxx")
 CLASS_MARKERS = ("o", "s", "^", "D")
 
-# For and against a class, what needs no attention, and a scale from against to for.
-FOR_COLOUR, AGAINST_COLOUR = "#0072B2", "#D55E00"
+# What needs no attention, and a scale from against to for.
 QUIET_COLOUR, LINE_COLOUR = "#8C8C8C", "#D9D9D9"
 DIVERGING = "RdBu"
 
@@ -47,18 +44,9 @@ class ClassStyle(NamedTuple):
 def class_styles(classes: Iterable[Any]) -> list[ClassStyle]:
     """How each class is drawn, by its place among the classes: colour and line both change from one to the next."""
     return [
-        ClassStyle(CLASS_COLOURS[k % 7], CLASS_LINES[k % 4], CLASS_HATCHES[k % 4], CLASS_MARKERS[k % 4])
-        for k, _ in enumerate(classes)
+        ClassStyle(colour, CLASS_LINES[k % 4], CLASS_HATCHES[k % 4], CLASS_MARKERS[k % 4])
+        for k, colour in enumerate(class_colours(classes))
     ]
-
-
-def class_colours(classes: Sequence[Any]) -> list[str]:
-    """The colour of each class, the same in every picture.
-
-    >>> class_colours(["no", "yes"])
-    ['#0072B2', '#D55E00']
-    """
-    return [style.colour for style in class_styles(classes)]
 
 
 def printed(text: object, most: int | None = None) -> str:

@@ -1,0 +1,1 @@
+"""A fitted model for other programs: as JSON, and as JavaScript that reads it."""
