@@ -1,0 +1,85 @@
+"""Classifiers that the tests of pictures share, and what they ask of a picture."""
+
+from functools import cache
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pyarrow as pa
+from matplotlib.text import Text
+
+from deciban import BayesClassifier
+
+mpl.use("agg")
+
+ARABIC = "\u0645\u0631\u062d\u0628\u0627"
+HOSTILE = ("$x$", "a_b^{", "long " * 40, f"{ARABIC} \U0001f600", 'quo"te <b>&amp;', "line\nbreak\x00\ud800")
+
+
+def drawn_rows(classes: int, columns: int, rows: int = 400) -> tuple[pa.Table, Any]:
+    """Rows of numbers, counts and categories that tell something of as many classes."""
+    rng = np.random.default_rng(classes * 1000 + columns)
+    y = rng.integers(0, classes, rows)
+    towns = np.array([f"town {k}" for k in range(30)])
+    kinds = (
+        lambda j: rng.normal(y * (j % 5), 2.0),
+        lambda j: rng.poisson(1 + (y + j) % 4),
+        lambda j: towns[(y + rng.integers(0, 4 + j % 3, rows)) % 30],
+    )
+    table = pa.table({f"column {j}": kinds[j % 3](j) for j in range(columns)})
+    return table, np.array([f"class {k}" for k in range(classes)])[y]
+
+
+@cache
+def fitted(classes: int, columns: int) -> BayesClassifier:
+    """A plain classifier of such rows, which it remembers."""
+    return BayesClassifier(tune=None).fit(*drawn_rows(classes, columns))
+
+
+def overlapping(figure: Any) -> list[tuple[str, str]]:
+    """The pairs of texts in a figure that run into each other."""
+    figure.canvas.draw()
+    texts = [one for one in figure.findobj(Text) if one.get_visible() and one.get_text().strip() and _seen(one)]
+    boxes = [(one.get_text(), one.get_window_extent()) for one in texts if not one.get_rotation()]
+    return [
+        (text, other)
+        for k, (text, box) in enumerate(boxes)
+        for other, second in boxes[k + 1 :]
+        if min(box.x1, second.x1) - max(box.x0, second.x0) > 1.0
+        and min(box.y1, second.y1) - max(box.y0, second.y0) > 1.5
+    ]
+
+
+def _seen(text: Any) -> bool:
+    """Whether a text is on an axis that shows it."""
+    axes = text.axes
+    if axes is None or not axes.axison:
+        return axes is None
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            if text in (tick.label1, tick.label2):
+                return bool(low <= tick.get_loc() <= high)
+    return True
+
+
+def outside(figure: Any) -> list[str]:
+    """The texts that are cut off by the edge of a figure."""
+    figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    found = []
+    for one in figure.findobj(Text):
+        if one.get_visible() and one.get_text().strip() and _seen(one):
+            box = one.get_window_extent()
+            if box.x0 < -1.0 or box.y0 < -1.0 or box.x1 > width + 1.0 or box.y1 > height + 1.0:
+                found.append(one.get_text())
+    return found
+
+
+def area(collection: Any) -> float:
+    """The area of a drawn polygon, by the shoelace formula."""
+    total = 0.0
+    for path in collection.get_paths():
+        x, y = path.vertices[:, 0], path.vertices[:, 1]
+        total += 0.5 * abs(float(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))))
+    return total
