@@ -6,6 +6,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
+from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from deciban import BayesClassifier
@@ -36,11 +37,27 @@ def fitted(classes: int, columns: int) -> BayesClassifier:
     return BayesClassifier(tune=None).fit(*drawn_rows(classes, columns))
 
 
+def seen_texts(figure: Any) -> list[tuple[str, Any]]:
+    """The texts that are drawn in a figure, with the boxes that they fill; those that stand askew are left out."""
+    figure.canvas.draw()
+    axes = [one for one in figure.findobj(Axes) if one.get_visible()]
+    ticks = [tick for one in axes for axis in (one.xaxis, one.yaxis) for tick in axis.get_major_ticks()]
+    labels = {id(label) for tick in ticks for label in (tick.label1, tick.label2)}
+    texts = [one for one in figure.findobj(Text) if id(one) not in labels]
+    for one in axes:
+        for axis in (one.xaxis, one.yaxis) if one.axison else ():
+            drawn = axis._update_ticks()
+            texts += [label for tick in drawn for label in (tick.label1, tick.label2) if axis.get_visible()]
+    return [
+        (one.get_text(), one.get_window_extent())
+        for one in texts
+        if one.get_visible() and one.get_text().strip() and one.get_rotation() in (0, 90)
+    ]
+
+
 def overlapping(figure: Any) -> list[tuple[str, str]]:
     """The pairs of texts in a figure that run into each other."""
-    figure.canvas.draw()
-    texts = [one for one in figure.findobj(Text) if one.get_visible() and one.get_text().strip() and _seen(one)]
-    boxes = [(one.get_text(), one.get_window_extent()) for one in texts if not one.get_rotation()]
+    boxes = seen_texts(figure)
     return [
         (text, other)
         for k, (text, box) in enumerate(boxes)
@@ -50,30 +67,14 @@ def overlapping(figure: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _seen(text: Any) -> bool:
-    """Whether a text is on an axis that shows it."""
-    axes = text.axes
-    if axes is None or not axes.axison:
-        return axes is None
-    for axis in (axes.xaxis, axes.yaxis):
-        low, high = sorted(axis.get_view_interval())
-        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
-            if text in (tick.label1, tick.label2):
-                return bool(low <= tick.get_loc() <= high)
-    return True
-
-
 def outside(figure: Any) -> list[str]:
     """The texts that are cut off by the edge of a figure."""
-    figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
-    found = []
-    for one in figure.findobj(Text):
-        if one.get_visible() and one.get_text().strip() and _seen(one):
-            box = one.get_window_extent()
-            if box.x0 < -1.0 or box.y0 < -1.0 or box.x1 > width + 1.0 or box.y1 > height + 1.0:
-                found.append(one.get_text())
-    return found
+    return [
+        text
+        for text, box in seen_texts(figure)
+        if box.x0 < -1.0 or box.y0 < -1.0 or box.x1 > width + 1.0 or box.y1 > height + 1.0
+    ]
 
 
 def area(collection: Any) -> float:

@@ -62,7 +62,9 @@ def test_bars_of_categories_are_smoothed_shares_and_marks_are_counts() -> None:
     assert marks[0] == pytest.approx([n / 5 for n in counts["no"]])
     assert marks[1] == pytest.approx([n / 9 for n in counts["yes"]])
     said = [bar.get_height() for bar in shown.axes_[0].containers[1]]
-    assert said == pytest.approx([10.0 * np.log10(((b + 1) / 12) / ((a + 1) / 8)) for a, b in zip(*counts.values())])
+    assert said == pytest.approx(
+        [10.0 * np.log10(((b + 1) / 12) / ((a + 1) / 8)) for a, b in zip(*counts.values(), strict=True)]
+    )
     assert [text.get_text() for text in shown.axes_[1].get_xticklabels()] == ["overcast", "rain", "sunny"]
     frame = shown.frame()
     assert frame["count"].tolist() == [0, 4, 2, 3, 3, 2]

@@ -77,7 +77,9 @@ def test_values_of_discrete_distributions_are_bars() -> None:
     assert counts[0].pmf(int(edge) + 1) * 0.75 < counts[1].pmf(int(edge) + 1) * 0.25
     drawn = polygons(shown)
     wrong = 0.75 * counts[0].sf(int(edge))
-    assert next(size for label, size in drawn.items() if label.startswith("few taken")) == pytest.approx(wrong, abs=1e-7)
+    assert next(size for label, size in drawn.items() if label.startswith("few taken")) == pytest.approx(
+        wrong, abs=1e-7
+    )
 
 
 def letters_model(**options: object) -> BayesClassifier:

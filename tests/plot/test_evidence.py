@@ -1,5 +1,7 @@
 """The waterfall: its bars are the terms of the log-odds, and end at the posterior."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -19,7 +21,7 @@ def test_bars_add_up_to_the_log_odds_of_the_model() -> None:
     bars = shown.bars
     assert bars[-1][2] == pytest.approx(total, abs=1e-9)
     assert bars[-2][2] == pytest.approx(total, abs=1e-9)
-    for (_, _, end), (_, start, _) in zip(bars[:-2], bars[1:-1], strict=True):
+    for (_, _, end), (_, start, _) in pairwise(bars[:-1]):
         assert end == start
     assert [name for name, _, _ in bars[:2]] == ["prior", "bias"]
     assert bars[-2][0] == "18 others"

@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.errors import UsageError
-from deciban.explain.alone import evidence_alone, log_joint_of, log_odds
+from deciban.explain.alone import evidence_of_each, log_joint_of, log_odds
 from deciban.explain.column_values import ColumnValues, column_place, values_of
 from deciban.explain.words import DECIBANS
 from deciban.fitted import Fitted
@@ -145,7 +145,7 @@ class NomogramDisplay(Display):
         if other == place:
             raise UsageError(f"against={against!r} is the class itself; give another one")
         found = _values_of_columns(fitted, columns)
-        worth = [evidence_alone(fitted.model, [values], other)[:, place] for values in found]
+        worth = [said[:, place] for said in evidence_of_each(fitted.model, found, other)]
         order = np.argsort([-_range(each) for each in worth], kind="stable") if columns is None else range(len(found))
         kept = list(order)[:most] if columns is None else list(order)
         prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
@@ -277,12 +277,13 @@ def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
 
 def _values_of_columns(fitted: Fitted, columns: Sequence[Any] | None) -> list[ColumnValues]:
     """The values of these columns, or of all that have values."""
+    draws: dict[int, list[Any]] = {}
     if columns is not None:
-        return [values_of(fitted, column_place(fitted, column)) for column in columns]
+        return [values_of(fitted, column_place(fitted, column), draws=draws) for column in columns]
     found = []
     for column in range(fitted.counts.schema.width):
         try:
-            found.append(values_of(fitted, column))
+            found.append(values_of(fitted, column, draws=draws))
         except UsageError:  # texts, and columns without cells
             continue
     if not found:
