@@ -4,7 +4,6 @@ Each is a Display as scikit-learn has them: `from_estimator` (or another way to 
 draws it once more, its arrays are attributes, and `frame()` has what is drawn as a table.
 """
 
-from deciban.palette import class_colours
 from deciban.plot.column import ColumnDisplay
 from deciban.plot.cost import CostDisplay
 from deciban.plot.coverage import CoverageDisplay
@@ -29,5 +28,4 @@ __all__ = [
     "NomogramDisplay",
     "PairDisplay",
     "ReliabilityDisplay",
-    "class_colours",
 ]

@@ -12,10 +12,9 @@ from deciban.evaluate import evaluate_rows
 from deciban.fitted import Fitted
 from deciban.folds import split
 from deciban.learn import count_examples, open_examples, with_counts
-from deciban.palette import CLASS_COLOURS
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
-from deciban.plot.style import CLASS_LINES, CLASS_MARKERS, legend, printed, quiet
+from deciban.plot.style import curve_styles, legend, printed, quiet
 from deciban.tables.labelled import LabelledTable
 
 # Shards that are counted, the fewest rows that anything is learned from, and the folds of which one is held out.
@@ -144,14 +143,10 @@ class LearningDisplay(Display):
         LearningDisplay
         """
         panels = panels_for(ax, 1, 2, (8.4, 3.6))
-        for k, (name, found) in enumerate(self.figures.items()):
-            style = {
-                "color": CLASS_COLOURS[(1 - k) % 7],
-                "linestyle": CLASS_LINES[(1 - k) % 4],
-                "marker": CLASS_MARKERS[k % 4],
-            }
+        for (name, found), style in zip(self.figures.items(), curve_styles(len(self.figures)), strict=True):
+            look = {"color": style.colour, "linestyle": style.line, "marker": style.marker, "label": printed(name)}
             for one, values in zip(panels, (found.log_loss, found.accuracy), strict=True):
-                one.plot(self.rows, values, markersize=4, linewidth=1.6, label=printed(name), **style)
+                one.plot(self.rows, values, markersize=4, linewidth=1.6, **look)
         held_out = f" (of {self.held_out:,} rows held out)" if self.held_out else ""
         quiet(panels[0], f"log-loss{held_out}", "rows learned", "nats a row")
         quiet(panels[1], "accuracy", "rows learned", "share that is right")

@@ -6,11 +6,10 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evaluation import Calibration
-from deciban.palette import CLASS_COLOURS
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.judged import judged_posteriors, judged_rows
-from deciban.plot.style import CLASS_LINES, CLASS_MARKERS, LINE_COLOUR, legend, printed, quiet
+from deciban.plot.style import LINE_COLOUR, legend, printed, quiet
 
 # Bins of claims, and the size of their points: the more rows, the larger.
 CLAIM_BINS = 15
@@ -136,12 +135,14 @@ class ReliabilityDisplay(Display):
         above, below = panels_for(ax, 2, 1, (5.2, 5.6), (3.0, 1.0))
         above.plot([0.0, 1.0], [0.0, 1.0], color=LINE_COLOUR, linewidth=1.0, zorder=0)
         size = len(self.calibrations)
-        for k, (name, found) in enumerate(self.calibrations.items()):
-            colour, line, marker = CLASS_COLOURS[(1 - k) % 7], CLASS_LINES[(1 - k) % 4], CLASS_MARKERS[k % 4]
+        for k, ((name, found), style) in enumerate(zip(self.calibrations.items(), curve_styles(size), strict=True)):
+            colour = style.colour
             label = f"{printed(name)}: calibration error {found.error:.4f}"
-            above.plot(found.claimed, found.right, color=colour, linestyle=line, linewidth=1.2)
+            above.plot(found.claimed, found.right, color=colour, linestyle=style.line, linewidth=1.2)
             share = found.weight / max(float(found.weight.sum()), 1e-300)
-            above.scatter(found.claimed, found.right, LEAST_POINT + MOST_POINT * share, color=colour, marker=marker)
+            above.scatter(
+                found.claimed, found.right, LEAST_POINT + MOST_POINT * share, color=colour, marker=style.marker
+            )
             width = 0.8 / (CLAIM_BINS * size)
             middle = (np.floor(np.minimum(found.claimed, 1.0 - 1e-9) * CLAIM_BINS) + 0.5) / CLAIM_BINS
             at = middle + (k - (size - 1) / 2.0) * width
