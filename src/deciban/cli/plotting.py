@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 OF_MODELS = ("nomogram", "column", "pair", "decision")
 OF_ROWS = ("evidence",)
 OF_LABELLED_ROWS = ("reliability", "coverage", "cost", "dependence", "learning")
-KINDS = (*OF_ROWS, *OF_MODELS, *OF_LABELLED_ROWS)
+PICTURE_KINDS = (*OF_ROWS, *OF_MODELS, *OF_LABELLED_ROWS)
 
 # The options of a picture, and the kinds that have them.
 OPTIONS_OF_KINDS = {
@@ -62,7 +62,7 @@ rows whose class is known: reliability, coverage, cost, dependence, learning.
 """)  # fmt: skip
 @MODEL
 @click.argument("table", nargs=-1, shell_complete=files)
-@click.option("--kind", type=click.Choice(KINDS), required=True, help="What to draw.")
+@click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, help="What to draw.")
 @click.option("--output", "-o", metavar="FILE", required=True, shell_complete=files, help="A .png, .svg or .pdf file.")
 @click.option("--row", type=click.IntRange(1), help="Which row of the table, counted from 1; the first unless given.")
 @click.option("--column", multiple=True, metavar="COLUMN", help="The column to draw; two for a pair, one or two for "

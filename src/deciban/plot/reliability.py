@@ -9,7 +9,7 @@ from deciban.evaluation import Calibration
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.judged import judged_posteriors, judged_rows
-from deciban.plot.style import LINE_COLOUR, legend, printed, quiet
+from deciban.plot.style import LINE_COLOUR, curve_styles, legend, printed, quiet
 
 # Bins of claims, and the size of their points: the more rows, the larger.
 CLAIM_BINS = 15
