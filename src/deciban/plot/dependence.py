@@ -14,11 +14,13 @@ from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
 from deciban.text_tables import counted
 
-# Columns of the matrix, pairs that have a bar, places of a pair's name, and the colours of the matrix.
+# Columns of the matrix, pairs that have a bar, places of a pair's name, the colours of the matrix, and the least side
+# of its picture in inches.
 MOST_IN_MATRIX = 30
 MOST_PAIRS_DRAWN = 20
 PAIR_PLACES = 44
 RISING_COLOURS = "Blues"
+LEAST_SIDE = 3.8
 
 
 class DependenceDisplay(Display):
@@ -160,7 +162,7 @@ class DependenceDisplay(Display):
     def _draw_matrix(self, ax: Axes | None) -> Axes:
         shown = self.columns[:MOST_IN_MATRIX]
         size, bits = len(shown), self.bits[: len(shown), : len(shown)]
-        side = 0.24 * size + 2.2
+        side = max(0.24 * size + 2.2, LEAST_SIDE)
         ax = axes_for(ax, (side + 1.0, side))
         image = ax.imshow(bits, cmap=RISING_COLOURS, vmin=0.0, interpolation="nearest")
         names = [shown_name(name) for name in shown]
@@ -169,9 +171,9 @@ class DependenceDisplay(Display):
         ax.tick_params(length=0)
         rest = len(self.columns) - size
         more = f"({counted(rest, 'weaker column')} not drawn)" if rest > 0 else ""
-        quiet(ax, "dependence within the classes", more)
+        quiet(ax, "bits shared within the classes", more)
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
-        bar.set_label("mutual information given the class, bits", fontsize=SMALL_SIZE)
+        bar.set_label("bits", fontsize=SMALL_SIZE)
         bar.ax.tick_params(labelsize=SMALL_SIZE)
         return ax
 
@@ -185,7 +187,7 @@ class DependenceDisplay(Display):
         ax.invert_yaxis()
         rest = len(self.dependences) - len(shown)
         more = f"\n({counted(rest, 'weaker pair')} not drawn)" if rest > 0 else ""
-        quiet(ax, "dependence within the classes", f"mutual information given the class, bits{more}")
+        quiet(ax, "bits shared within the classes", f"mutual information given the class, in bits{more}")
         return ax
 
     def frame(self) -> Any:

@@ -15,7 +15,7 @@ from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import LINE_COLOUR, QUIET_COLOUR, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name, zero_line
 from deciban.scoring import aligned_table
-from deciban.text_tables import counted, digits, shortened
+from deciban.text_tables import class_name, counted, digits, shortened
 
 # Columns that have a bar of their own, places of a column's name and of its cell, and the probabilities that the upper
 # axis is marked with.
@@ -139,7 +139,7 @@ class EvidenceDisplay(Display):
         with np.errstate(invalid="ignore"):
             said = DECIBANS * (found.values[0, :, best] - found.values[0, :, other])
             prior, bias = (float(DECIBANS * (each[best] - each[other])) for each in (found.log_prior, found.bias))
-        cells = [digits(value) if isinstance(value, float) else written_cell(value) for value in values_of_row(one)]
+        cells = [_cell(value) for value in values_of_row(one)]
         names = [
             f"{shortened(name, NAME_PLACES)} = {shortened(cell, CELL_PLACES)}"
             for name, cell in zip(found.columns, cells, strict=True)
@@ -237,6 +237,13 @@ class EvidenceDisplay(Display):
                 "probability": 1.0 / (1.0 + np.exp(-ends / DECIBANS)),
             }
         )
+
+
+def _cell(value: Any) -> str:
+    """A cell as it stands beside a bar."""
+    if isinstance(value, bool):
+        return class_name(value)
+    return digits(value) if isinstance(value, float) else written_cell(value)
 
 
 def _colour(step: float) -> str:

@@ -216,10 +216,10 @@ class NomogramDisplay(Display):
     def _reach(self) -> tuple[float, float]:
         """From where to where the scale of the columns reaches."""
         finite = [worth[np.isfinite(worth)] for worth in self.evidence]
-        everything = np.concatenate([*finite, np.array([-1.0, 1.0])])
+        everything = np.clip(np.concatenate([*finite, np.array([-1.0, 1.0])]), -MOST_REACH, MOST_REACH)
         low, high = float(everything.min()), float(everything.max())
         room = 0.04 * (high - low)
-        return max(low - room, -MOST_REACH), min(high + room, MOST_REACH)
+        return low - room, high + room
 
     def frame(self) -> Any:
         """What is drawn, as a table.
