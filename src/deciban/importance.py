@@ -1,5 +1,6 @@
 """How much each column of a model matters, over many rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,22 +157,19 @@ def _importance(evidence: ColumnEvidence, labels: Codes | None, weights: Floats,
     with np.errstate(invalid="ignore"):
         size = np.abs(values[rows, :, best] - values[rows, :, other])
     decibans = DECIBANS * (share @ np.nan_to_num(size, posinf=0.0))
-    bits = np.array([share @ _gain(evidence, values, log_posterior, j, labels) for j in range(values.shape[1])])
+    bits = np.array([share @ gain for gain in _gains(evidence, values, log_posterior, labels)])
     return Importance(evidence.columns, np.asarray(decibans), bits / np.log(2.0), len(values), source)
 
 
-def _gain(evidence: ColumnEvidence, values: Floats, log_posterior: Floats, column: int, labels: Codes | None) -> Floats:
-    """What a column adds to the log posterior of the true class of each row; unknown, as the posterior expects it."""
-    finite = np.isfinite(values)
-    others = np.where(finite, values, 0.0).sum(axis=1) - np.where(finite, values, 0.0)[:, column]
-    endless = (~finite).sum(axis=1) - ~finite[:, column]
-    joint = np.where(endless > 0, -np.inf, others + (evidence.log_prior + evidence.bias))
-    least = np.log(LEAST_PROBABILITY)
-    without = log_normalize(joint, evidence.log_prior, logarithm=True)[0]
-    if labels is not None:
-        rows = np.arange(labels.size)
-        with_it, without_it = log_posterior[rows, labels], without[rows, labels]
-        return np.maximum(with_it, least) - np.maximum(without_it, least)
-    chance = np.exp(log_posterior)
-    gain = np.maximum(log_posterior, least) - np.maximum(without, least)
-    return np.asarray((chance * gain).sum(axis=1))
+def _gains(evidence: ColumnEvidence, values: Floats, log_posterior: Floats, labels: Codes | None) -> Iterator[Floats]:
+    """What each column adds to the log posterior of the true class of each row; where that is unknown, as expected."""
+    least, rows = np.log(LEAST_PROBABILITY), np.arange(len(values))
+    log_posterior = np.maximum(log_posterior, least)
+    endless = (values == -np.inf).sum(axis=1)
+    sums = np.where(values == -np.inf, 0.0, values).sum(axis=1) + (evidence.log_prior + evidence.bias)
+    for column in range(values.shape[1]):
+        own, impossible = values[:, column], values[:, column] == -np.inf
+        joint = np.where(endless - impossible > 0, -np.inf, sums - np.where(impossible, 0.0, own))
+        without = np.maximum(log_normalize(joint, evidence.log_prior, logarithm=True)[0], least)
+        gain = log_posterior - without
+        yield np.asarray((np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels])

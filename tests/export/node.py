@@ -17,7 +17,7 @@ import pytest
 from deciban.errors import DataError
 from deciban.export.javascript import to_javascript
 from deciban.files.open import open_table
-from deciban.model import Model
+from deciban.model import VAST_EVIDENCE, Model
 from deciban.posterior import log_normalize
 
 NODE = shutil.which("node")
@@ -80,8 +80,21 @@ def _numbers(value: Any) -> Any:
     )
 
 
-def python_log_proba(model: Model, row: Row) -> list[float] | str:
-    """What Python says of a row that is alone; the message of the DataError where it refuses it."""
+@dataclass(frozen=True)
+class Expected:
+    """What Python says of a row that is alone, and by how much that may err.
+
+    error: the message of the DataError where it refuses the row. rounded: where evidence is so large that sums of it
+    have lost digits (beyond VAST_EVIDENCE), the size of these digits.
+    """
+
+    log_proba: list[float]
+    error: str | None = None
+    rounded: float = 0.0
+
+
+def expected_of(model: Model, row: Row) -> Expected:
+    """What Python says of a row."""
     names = model.schema.names
     try:
         if names is None:
@@ -91,26 +104,28 @@ def python_log_proba(model: Model, row: Row) -> list[float] | str:
             table = open_table([{**dict.fromkeys(names), **row}])
         joint = model.log_joint(model.schema.table_as_learned(table), full=False)
     except DataError as error:
-        return str(error)
-    return log_normalize(joint, model.log_prior, logarithm=True)[0][0].tolist()
+        return Expected([], str(error))
+    largest = float(np.abs(joint[np.isfinite(joint)]).max(initial=0.0))
+    rounded = 4.0 * np.spacing(largest) if largest > VAST_EVIDENCE else 0.0
+    return Expected(log_normalize(joint, model.log_prior, logarithm=True)[0][0].tolist(), None, rounded)
 
 
-def assert_same(found: dict[str, Any], expected: list[float] | str, row: Row, bound: float = 1e-12) -> None:
-    """Both refuse a row, or give each class the same log probability, relative to the larger of 1 and itself."""
-    if isinstance(expected, str):
+def assert_same(found: dict[str, Any], expected: Expected, row: Row) -> None:
+    """Both refuse a row, or give each class the same log probability to 1e-12 of the larger of 1 and itself."""
+    if expected.error is not None:
         assert "error" in found, (row, expected, found)
-        column = expected.split("'")[1]
+        column = expected.error.split("'")[1]
         assert f"'{column}'" in found["error"], (row, expected, found)
         return
     assert "error" not in found, (row, found["error"], expected)
-    for mine, theirs in zip(found["logProba"], expected, strict=True):
-        same = mine == theirs or abs(mine - theirs) <= bound * max(1.0, abs(theirs))
+    for mine, theirs in zip(found["logProba"], expected.log_proba, strict=True):
+        same = mine == theirs or abs(mine - theirs) <= 1e-12 * max(1.0, abs(theirs)) + expected.rounded
         assert same, (row, found["logProba"], expected)
 
 
-def assert_agree(models: Sequence[Model], rows: Sequence[Sequence[Row]], bound: float = 1e-12) -> None:
+def assert_agree(models: Sequence[Model], rows: Sequence[Sequence[Row]]) -> None:
     """Each model says of its rows under Node what it says in Python."""
     answers = run_node([(to_javascript(model), some) for model, some in zip(models, rows, strict=True)])
     for model, some, found in zip(models, rows, answers, strict=True):
         for row, answer in zip(some, found.rows, strict=True):
-            assert_same(answer, python_log_proba(model, row), row, bound)
+            assert_same(answer, expected_of(model, row), row)

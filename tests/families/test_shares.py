@@ -150,11 +150,22 @@ def test_a_large_block_is_shared_out_by_the_formula_and_close_to_shapley_values(
     one, other = (np.diff(found.together, axis=2).ravel() for found in (exact, formula))
     assert np.corrcoef(one, other)[0, 1] > 0.95
     np.testing.assert_allclose(exact.log_joint, formula.log_joint, rtol=1e-12)
-    monkeypatch.setattr("deciban.families.joint_normal.MOST_ENUMERATED", 10)
+    far = np.full((2, 9), np.nan)
+    far[1, 0] = 1e200
+    assert not np.isnan(clf.evidence(far, by="column").values).any()
+
+
+def test_a_large_table_is_shared_out_by_some_orders_of_its_columns(monkeypatch: Any) -> None:
+    rng = np.random.default_rng(2)
+    y = np.arange(300) % 2
+    table = pa.table({name: np.array(["u", "v"])[(rng.random(300) < 0.3 + 0.4 * y).astype(int)] for name in "abcde"})
+    clf = textbook({tuple("abcde"): JointTable()}).fit(table, y)
+    exact = clf.evidence(table.slice(0, 40), by="column")
     monkeypatch.setattr(shares, "MOST_ENUMERATED", 2)
-    sampled = clf.evidence(table[:40], by="column")
+    sampled = clf.evidence(table.slice(0, 40), by="column")
     assert set(sampled.rules.values()) == {str(Rule.SAMPLED)}
-    assert np.corrcoef(one, np.diff(sampled.together, axis=2).ravel())[0, 1] > 0.98
+    one, other = (np.diff(found.together, axis=2).ravel() for found in (exact, sampled))
+    assert np.corrcoef(one, other)[0, 1] > 0.98
     np.testing.assert_allclose(exact.log_joint, sampled.log_joint, rtol=1e-12)
 
 

@@ -38,3 +38,6 @@ def test_whole_numbers() -> None:
     codes = np.zeros((N, M), dtype=np.int32)
     assert kernels.encode_integers(np.nan_to_num(x, nan=low[1]), low, start, code_of, codes)
     np.testing.assert_array_equal(codes, np.nan_to_num(x, nan=low[1]) - low + start[:-1])
+    tiny, code = np.full((1, M), 5e-324), codes[:1]  # minus a whole number it is rounded to one
+    assert not kernels.encode_integers(tiny, low - 1, start, code_of, code)
+    assert code.tolist() == [[-2] * M]

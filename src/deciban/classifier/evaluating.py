@@ -1,5 +1,6 @@
 """How good a classifier is, and where its assumptions fail."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from deciban.explain.select import select_columns
 from deciban.importance import Importance, importance_of_drawn, importance_of_learned, importance_of_new
 from deciban.learn import open_examples
 from deciban.leave_one_out import LeaveOneOut
+from deciban.report.figures import report_figures
+from deciban.report.report import Report
 from deciban.scoring import loss_for, predict_posteriors
 from deciban.simulate import PlugInRisk, simulated_risk
 from deciban.tune.propose import most_rows
@@ -249,6 +252,62 @@ class Evaluating(FittedState):
         risk, interval = simulated_risk(fitted, costs, rows, random_state)
         known = self._training_rows() is not None
         return PlugInRisk(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        data: Any = None,
+        y: Any = None,
+        *,
+        loss: Any = None,
+        title: str | None = None,
+        examples: int = 3,
+    ) -> Report:
+        """A report as one HTML page: what the model is, how good it is, what each column says, and a form to try it.
+
+        Without `data` it is made from counts, with the rows of the last `fit` left out in turn where they are
+        remembered, and no row is in it.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            The file to write, such as "churn.html". None: none is written.
+        data : table, default=None
+            Rows that were held out, as for `fit`.
+        y : array-like or str, default=None
+            Their classes, or the name of the column that holds them; None is the column that `fit` was told.
+        loss : Loss, matrix, mapping, table or path, default=None
+            What decisions cost, as for `decide`.
+        title : str, default=None
+            The title of the page. None: what is predicted.
+        examples : int, default=3
+            How many rows of `data` are shown with their evidence; 0 keeps all rows out of the page.
+
+        Returns
+        -------
+        Report
+            ``figures`` has all figures as data, ``html`` the page.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
+        >>> report = clf.report()
+        >>> report.figures["model"]["rows"], report.figures["quality"]["source"]
+        (14, 'rows that the model has learned, each left out in its turn')
+        """
+        fitted = self._fitted()
+        held_out = training = None
+        if data is not None:
+            held_out = open_examples(fitted, data, fitted.origin.target if y is None else y, None)
+        elif self._training_rows() is not None:
+            training = self._examples(None, None, None)
+        told = title or f"Report on {fitted.origin.target or 'a model'}"
+        found = Report(report_figures(fitted, told, held_out, training, loss, examples))
+        if path is not None:
+            found.save(path)
+        return found
 
     def _selected_columns(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
         """The places of the columns that `select` names."""

@@ -10,7 +10,7 @@ from deciban.arrays import Floats
 from deciban.batching import row_ranges
 from deciban.corrections import Corrections
 from deciban.errors import UsageError
-from deciban.families.shares import Rule, settled
+from deciban.families.shares import MOST_ENUMERATED, Rule, settled
 from deciban.model import Evidence, Model
 from deciban.posterior import log_normalize
 from deciban.schema.schema import ColumnGroup
@@ -19,9 +19,6 @@ from deciban.tables.table import Table
 
 # Numbers that are held at once while a block of some rows is shared out among its columns.
 NUMBERS_SHARED_OUT = 1 << 22
-
-# Rows whose blocks are shared out together: each may be scored once for every set of the columns of a block.
-ROWS_SHARED_OUT = 256
 
 
 @dataclass(frozen=True)
@@ -140,8 +137,9 @@ def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floa
 
 def _pieces(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
     """Rows that are shared out together."""
-    most = max(1, min(ROWS_SHARED_OUT, NUMBERS_SHARED_OUT // (len(group.columns) * classes)))
-    for span in row_ranges(rows, most):
+    columns = len(group.columns)
+    sets = 1 << min(columns, MOST_ENUMERATED)  # for each of which rows may be scored
+    for span in row_ranges(rows, max(1, NUMBERS_SHARED_OUT // (max(columns, sets) * classes))):
         yield slice(*span)
 
 

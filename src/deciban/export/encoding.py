@@ -65,15 +65,15 @@ def amounts(array: npt.ArrayLike) -> Any:
     return integers(flat.astype(np.int64)) if whole else floats(flat)
 
 
-def fixed(array: Floats) -> dict[str, Any]:
-    """Finite numbers within a narrow range, each as low + step * (a whole number of 48 bits).
-
-    The error is at most half a step: the range divided by 2**49.
-    """
+def fixed(array: Floats, error: float) -> Any:
+    """Finite numbers, each as low + step * (a whole number of 48 bits); doubles where one would be off by more than
+    `error` so: half a step is their range divided by 2**49."""
     flat = np.asarray(array, dtype=np.float64).ravel()
     low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
     most = (1 << FIXED_BITS) - 1
-    step = (high - low) / most if high > low else 1.0
+    step = max((high - low) / most, 1e-300)  # numbers that are all but equal are `low`
+    if 0.5 * step > error:
+        return floats(flat)
     places = np.rint((flat - low) / step).clip(0, most).astype("<u8")
     parts = np.ascontiguousarray(places).view("<u2").reshape(-1, 4)[:, :3]
     return {"low": low, "step": step, "places": _bytes(parts.ravel(), "u2")}

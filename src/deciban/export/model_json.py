@@ -18,6 +18,9 @@ from deciban.tables.labels import LabelArray
 # The name and version of the format; a scorer refuses a version that it does not know.
 JSON_FORMAT, JSON_VERSION = "deciban model", 1
 
+# By how much the sum of all corrections may err, in nats.
+CORRECTIONS_ERROR = 4e-13
+
 # What labels of classes are, by NumPy's kind of their array; others are texts.
 CLASS_TYPES = {"b": "flag", "i": "integer", "u": "integer", "f": "number", "M": "date"}
 
@@ -33,7 +36,8 @@ def model_as_json(fitted: Fitted | Model) -> dict[str, Any]:
     Returns
     -------
     dict
-        Lists, dicts, texts, finite numbers, true and false. Doubles are exact, those of corrections to 1e-15.
+        Lists, dicts, texts, finite numbers, true and false. Doubles are exact, the sum of all corrections
+        to 4e-13.
 
     Raises
     ------
@@ -135,7 +139,7 @@ def _corrections(corrections: Corrections, schema: Schema, levels: LevelSets) ->
         "columns": columns,
         "depth": integers(depth),
         "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
-        "contrasts": fixed(contrasts[used]),
+        "contrasts": fixed(contrasts[used], CORRECTIONS_ERROR / max(len(depth), 1)),
         "rows": amounts(corrections.rows[used]),
     }
 

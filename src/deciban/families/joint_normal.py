@@ -11,7 +11,7 @@ from deciban import kernels
 from deciban.arrays import TILE_PITCH, TILE_ROWS, Flags, Floats, Integers, Numbers
 from deciban.families.bases import BaseLikelihood
 from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Sampled, by_pattern, evidence_of_block
+from deciban.families.protocols import Sampled, by_pattern
 from deciban.families.shares import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
 from deciban.families.spreads import vary
 from deciban.families.support import refuse_infinite
@@ -21,6 +21,8 @@ from deciban.text_tables import as_written, digits
 
 # A direction with less than this share of the columns' variances has none: what is there is rounding.
 NO_VARIANCE = 1e-12
+
+HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 
 def units(overall: Scatter) -> Floats:
@@ -125,34 +127,37 @@ class JointNormal(BaseLikelihood):
     def shares(self, cells: Numbers) -> Shares:
         """Exact where few columns vary; of more, by the eigenvectors of the covariances."""
         varies = self.whitened.columns
+        rule = Rule.EXACT if varies.size <= MOST_ENUMERATED else Rule.GRADUAL
         values = np.zeros((*cells.shape, self.group.size))
-        if varies.size > MOST_ENUMERATED:
-            values[:, varies] = self._gradual_shares(np.asarray(cells[:, varies], dtype=np.float64))
-            return Shares(values, Rule.GRADUAL)
-        known = np.zeros(cells.shape[1], dtype=np.bool_)
+        for missing, rows in by_pattern(np.isnan(cells[:, varies])):
+            kept = varies[~missing]
+            z = (cells[np.ix_(rows, kept)] - self.centre[kept]) / self.unit[kept]
+            found = self._exact_shares(z, kept) if rule is Rule.EXACT else self._gradual_shares(z, kept)
+            values[rows[:, None], kept] = found - (HALF_LOG_2_PI + np.log(self.unit[kept]))[None, :, None]
+        return Shares(values, rule)
 
-        def evidence_of(some: Flags) -> Floats:
-            known[varies] = some
-            return evidence_of_block(self, np.where(known, cells, np.nan), self.group.size)
+    def _exact_shares(self, z: Floats, kept: Integers) -> Floats:
+        """The Shapley value of each column that is there, row by column by class, in units of the columns."""
 
-        found = shapley(evidence_of, varies.size)
-        values[:, varies] = found.values
-        return Shares(values, found.rule)
-
-    def _gradual_shares(self, cells: Floats) -> Floats:
-        """What each column that varies has of the log density, row by column by class; 0 where its cell is missing."""
-        varies = self.whitened.columns
-        values = np.zeros((*cells.shape, self.group.size))
-        for missing, rows in by_pattern(np.isnan(cells)):
-            places = np.flatnonzero(~missing)
-            kept = varies[places]
-            z = (cells[np.ix_(rows, places)] - self.centre[kept]) / self.unit[kept]
-            constant = 0.5 * np.log(2.0 * np.pi) + np.log(self.unit[kept])
+        def log_density(known: Flags) -> Floats:
+            found, some = np.zeros((len(z), self.group.size)), kept[known]
             for c, group in enumerate(self.group):
+                root = np.linalg.cholesky(self.covariance[group][np.ix_(some, some)])
+                away = (z[:, known] - self.mean[c, some]).T
+                white = scipy.linalg.solve_triangular(root, away, lower=True, check_finite=False) if some.size else away
+                with np.errstate(over="ignore"):
+                    found[:, c] = -0.5 * (white**2).sum(axis=0) - np.log(np.diag(root)).sum()
+            return found
+
+        return shapley(log_density, kept.size).values
+
+    def _gradual_shares(self, z: Floats, kept: Integers) -> Floats:
+        """The shares of columns that become known at the same pace, row by column by class, in units of the columns."""
+        values = np.empty((*z.shape, self.group.size))
+        for c, group in enumerate(self.group):
+            with np.errstate(over="ignore", invalid="ignore"):
                 covariance = self.covariance[group][np.ix_(kept, kept)]
-                with np.errstate(over="ignore", invalid="ignore"):
-                    found = gradual_normal_shares(z - self.mean[c, kept], covariance) - constant
-                values[rows[:, None], places, c] = found
+                values[:, :, c] = gradual_normal_shares(z - self.mean[c, kept], covariance)
         return values
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:

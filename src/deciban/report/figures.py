@@ -67,7 +67,6 @@ def report_figures(
         "decisions": _decisions(fitted, costs, quality),
         "columns": _columns(fitted, columns, importance),
         "rows": [] if rows is None or not examples else explained_rows(fitted, *rows, examples),
-        "no_row_inside": rows is None or not examples,
     }
     return ReportFigures(fitted, costs, data, columns)
 
@@ -261,7 +260,7 @@ def _done(fitted: Fitted) -> list[str]:
         f"{used.max(initial=0.0):.2g}."
     ]
     done += [
-        f"{len(group.columns)} columns are modelled together too, as {group.family}, with weight {weights[slot[0]]:.2g}."
+        f"{len(group.columns)} columns are modelled together too, as {group.family}, weight {weights[slot[0]]:.2g}."
         for slot, group in zip(schema.block_slots, schema.groups, strict=True)
         if group.auxiliary
     ]

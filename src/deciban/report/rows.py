@@ -6,6 +6,7 @@ import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers
 from deciban.explain.explanation import Explanation
+from deciban.explain.terms import Term
 from deciban.fitted import Fitted
 from deciban.tables.table import Table
 from deciban.text_tables import class_name
@@ -38,7 +39,7 @@ def explained_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Code
         reasons = explanation.reasons(0)
         terms = [
             {"label": term.label, **{key: term.as_dict[key] for key in ("decibans", "nats")}}
-            for term in (explanation.terms(0) if reasons["against"] is not None else [])
+            for term in (_prior_first(explanation.terms(0)) if reasons["against"] is not None else [])
         ]
         found.append(
             {
@@ -54,3 +55,8 @@ def explained_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Code
             }
         )
     return found
+
+
+def _prior_first(terms: list[Term]) -> list[Term]:
+    """The terms in the order of a sum that begins with the prior."""
+    return sorted(terms, key=lambda term: not term.is_start)

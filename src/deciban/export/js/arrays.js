@@ -25,8 +25,9 @@ function decodedArray(encoded) {
   return found;
 }
 
-// Fixed-point numbers of 48 bits.
+// Fixed-point numbers of 48 bits, or doubles.
 function decodedFixed(encoded) {
+  if (!encoded.places) return decodedArray(encoded);
   const parts = decodedArray(encoded.places);
   const found = new Float64Array(parts.length / 3);
   for (let i = 0; i < found.length; i++) {

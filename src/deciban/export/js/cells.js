@@ -162,7 +162,9 @@ function levelSet({ type, values }) {
     if (type === "none") return -2;
     const kind = cell instanceof Moment ? cell.kind : typeof cell === "string" ? "text" : "number";
     const wanted = type === "integer" || type === "flag" ? "number" : type;
-    if (kind !== wanted) throw badCell(column, `it holds ${kind}, but ${wanted} before`, "use one type for this column");
+    if (kind !== wanted) {
+      throw badCell(column, `it holds ${kind}, but ${wanted} before`, "use one type for this column");
+    }
     const found = typeof cell === "bigint" && type === "integer" ? exact.get(cell) : places.get(cellKey(cell));
     return found === undefined ? -2 : found;
   }

@@ -60,7 +60,7 @@ function corrections(encoded, columns, { classes, levels }) {
     return centred(sums);
   }
 
-  // For every set of tests (bits), the mean of a table over the rows that agree with a cell in these tests; for no test 0.
+  // For a set of tests (bits), the mean of a table over the rows that agree with a cell in these; for no test 0.
   function meansAgreeing(first, size, cell) {
     const cellCount = 2 ** size;
     const weight = new Float64Array(cellCount);

@@ -1,5 +1,5 @@
-// The families of single columns, each as {score(cells, weights, slots, out)}: it adds weight * evidence of each column to
-// out[slot]. Sums are made in the order in which Python makes them, so that they are rounded alike.
+// The families of single columns, each as {score(cells, weights, slots, out)}: it adds weight * evidence of each column
+// to out[slot]. Sums are made in the order in which Python makes them, so that they are rounded alike.
 
 const LARGEST = 1e290;
 const TOO_LARGE = 1e140;

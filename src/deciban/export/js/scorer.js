@@ -140,7 +140,8 @@ function decibanScorer(model) {
   // What the columns of a joint block have of its evidence, before its weight.
   function sharedOut(group, cells, { values, weight, capped: limited }) {
     const evidence = limited || !group.evidence ? values : group.evidence(cells);
-    return settled(group.shares(cells), Array.from(evidence), limited).map((share) => share.map((value) => weight * value));
+    const shares = settled(group.shares(cells), Array.from(evidence), limited);
+    return shares.map((share) => share.map((value) => weight * value));
   }
 
   // The evidence of each column: its own, its share of each joint block it is in, and its correction.
@@ -171,7 +172,7 @@ function decibanScorer(model) {
   }
 
   return {
-    columns: columns.map(({ name, kind, levels: values }) => (values ? { name, kind, levels: values } : { name, kind })),
+    columns: columns.map(({ name, kind, levels: known }) => (known ? { name, kind, levels: known } : { name, kind })),
     classes: labels,
     logPrior,
     bias,

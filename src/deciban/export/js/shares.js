@@ -128,8 +128,8 @@ function gradualNormalShares(z, { values, axes }) {
   });
 }
 
-// Shares (column by class) as shares of the evidence that a block has in the end: where a cap limited it, they are relative
-// to the best class too; what is left over by rounding goes to the columns by the size of their shares.
+// Shares (column by class) as shares of the evidence that a block has in the end: where a cap limited it, they are
+// relative to the best class too; what is left over by rounding goes to the columns by the size of their shares.
 function settled(shares, evidence, limited) {
   const best = evidence.indexOf(largest(evidence));
   const present = shares.map((share) => share.some((value) => value !== 0));

@@ -76,8 +76,8 @@ function textOf(points) {
   return text;
 }
 
-// The characters of a text, of several white spaces one space: one group, or in words a group for each word, with a space
-// before and behind it.
+// The characters of a text, of several white spaces one space: one group, or in words a group for each word, with a
+// space before and behind it.
 function characterGroups(points, tokens, tables) {
   const inWords = tokens.analyzer === "char_wb";
   const groups = [];

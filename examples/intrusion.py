@@ -1,0 +1,133 @@
+"""Is somebody breaking in? Known attacks are recognised, new ones are strangers, and the mix of a bad day is estimated.
+
+    python examples/intrusion.py [CONNECTIONS] [--output FOLDER]
+
+Data: simulated connections of a small network (`KINDS`, below: what a connection of each kind looks like), a quiet day
+to learn from and a bad day with many more attacks, two kinds of which were never seen. CONNECTIONS may be a Parquet
+file of your own with the columns `part` (train or test), `attack` (normal, or the kind of attack) and any others: the
+NSL-KDD collection, for example.
+
+The reader learns: `log_density` (rows unlike all that was learned), `estimate_prior` and `with_prior` (the mix of kinds
+has changed, and nobody has labelled the new day), and decisions by cost with the choice to ask somebody.
+"""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from deciban import BayesClassifier, Categorical, Gaussian, LogNormal, Loss, Poisson
+
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+SERVICES = ("web", "mail", "login", "files")
+# rows of the quiet and of the bad day; services; log bytes sent, log bytes received, log seconds; connections at the
+# same time; share of them that fail; failed logins
+KINDS: dict[str, tuple[Any, ...]] = {
+    "normal": (8000, 3000, (0.6, 0.2, 0.1, 0.1), 6.5, 8.5, 0.5, 4, 0.10, 0.10),
+    "flood": (300, 2400, (0.8, 0.2, 0.0, 0.0), 5.5, 6.5, -0.5, 9, 0.25, 0.02),
+    "scan": (400, 600, (0.3, 0.2, 0.3, 0.2), 5.0, 6.0, -1.0, 5, 0.40, 0.10),
+    "password guessing": (150, 400, (0.0, 0.2, 0.8, 0.0), 6.0, 7.0, 0.5, 5, 0.15, 1.20),
+    "theft of data": (0, 100, (0.2, 0.1, 0.2, 0.5), 13.0, 6.0, 5.0, 3, 0.10, 0.10),
+    "worm": (0, 100, (0.1, 0.6, 0.1, 0.2), 8.0, 6.0, 0.0, 25, 0.60, 0.30),
+}
+COLUMNS = {"service": Categorical(), "bytes sent": LogNormal(), "bytes received": LogNormal(), "seconds": LogNormal(),
+           "at the same time": Poisson(), "failing": Gaussian(), "failed logins": Poisson()}  # fmt: skip
+STRANGE = 0.01  # a row is a stranger if its density is below that of all but this share of the learned rows
+COSTS = {"pass": (0.0, 50.0), "block": (5.0, 0.0), "ask": (1.0, 1.0)}  # if it is normal, if it is an attack
+
+
+def connections(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    parts = []
+    for kind, (quiet, bad, services, sent, received, seconds, at_once, failing, logins) in KINDS.items():
+        for part, rows in (("train", quiet), ("test", bad)):
+            columns = {
+                "service": rng.choice(SERVICES, rows, p=services),
+                "bytes sent": np.exp(rng.normal(sent, 1.2, rows)),
+                "bytes received": np.exp(rng.normal(received, 1.5, rows)),
+                "seconds": np.exp(rng.normal(seconds, 1.0, rows)),
+                "at the same time": rng.poisson(at_once, rows),
+                "failing": rng.beta(10 * failing, 10 - 10 * failing, rows),
+                "failed logins": rng.poisson(logins, rows),
+            }
+            parts.append(pd.DataFrame(columns).assign(part=part, attack=kind))
+    return pd.concat(parts, ignore_index=True)
+
+
+def mean_cost(decisions: np.ndarray, attack: np.ndarray) -> float:
+    """What a connection costs on average."""
+    return float(np.mean([COSTS[decision][int(truth)] for decision, truth in zip(decisions, attack, strict=True)]))
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("connections", nargs="?")
+    parser.add_argument("--output", type=Path, default=GALLERY)
+    given = parser.parse_args(arguments)
+    table = pd.read_parquet(given.connections) if given.connections else connections()
+    rows, kind = table.drop(columns=["part", "attack"]), table["attack"].to_numpy()
+    quiet, bad = table["part"] == "train", table["part"] == "test"
+    clf = BayesClassifier(None if given.connections else COLUMNS).fit(rows[quiet], kind[quiet])
+    truth, attack = kind[bad], kind[bad] != "normal"
+    new = ~np.isin(truth, clf.classes_)
+
+    density, limit = clf.log_density(rows[bad]), np.quantile(clf.log_density(rows[quiet]), STRANGE)
+    strange = density < limit
+    print(f"{quiet.sum()} connections of a quiet day learned, {bad.sum()} of a bad one judged.")
+    print(f"Strangers: {strange[new].mean():.0%} of the {new.sum()} attacks of new kinds, "
+          f"{strange[~new].mean():.1%} of all others.")  # fmt: skip
+
+    shifted = clf.with_prior(clf.estimate_prior(rows[bad][~strange]))
+    for name, model in (("as on the quiet day", clf), ("as estimated", shifted)):
+        figures = model.evaluate(rows[bad][~new], truth[~new])
+        print(f"Mix of kinds {name}: {figures.accuracy:.1%} right of the known kinds, log-loss {figures.log_loss:.3f}")
+
+    loss = Loss.of({(what, label): COSTS[what][label != "normal"] for what in COSTS for label in clf.classes_})
+    decided = shifted.decide(rows[bad], loss).decision
+    ways = {
+        "let all pass": np.full(len(truth), "pass"),
+        "block all": np.full(len(truth), "block"),
+        "block what is probably an attack": np.where(clf.predict(rows[bad]) == "normal", "pass", "block"),
+        "least cost": clf.decide(rows[bad], loss).decision,
+        "least cost, mix estimated": decided,
+        "the same, and ask about strangers": np.where(strange & (decided == "pass"), "ask", decided),
+    }
+    costs = {way: mean_cost(decision, attack) for way, decision in ways.items()}
+    print("A connection costs", *(f"  {way:34} {cost:5.2f}" for way, cost in costs.items()), sep="\n")
+    shares = pd.DataFrame({"learned": np.exp(clf.model_.log_prior), "estimated": np.exp(shifted.model_.log_prior),
+                           "true": [(truth == label).mean() for label in clf.classes_]}, clf.classes_)  # fmt: skip
+    draw(density, new, limit, shares.nlargest(4, "true"), given.output / "intrusion.png")
+    return {"found": strange[new].mean(), "alarms": strange[~new].mean(), "costs": costs, "shares": shares}
+
+
+def draw(density: np.ndarray, new: np.ndarray, limit: float, shares: pd.DataFrame, picture: Path) -> None:
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    strangers, mix = figure.subplots(1, 2)
+    bins = np.linspace(max(density.min(), limit - 40), density.max(), 60)
+    shown = np.maximum(density, bins[0])
+    strangers.hist(shown[~new], bins, color="0.8", label="known kinds")
+    strangers.hist(shown[new], bins, color="#D55E00", alpha=0.8, label="new kinds")
+    strangers.axvline(limit, color="black", linestyle=":")
+    strangers.text(limit, strangers.get_ylim()[1] * 0.95, "strangers ", ha="right", va="top")
+    strangers.set(xlabel="log density of the connection", ylabel="connections of the bad day", yscale="symlog")
+    strangers.yaxis.set_major_formatter("{x:.0f}")
+    strangers.set_title("New kinds of attack are strangers", loc="left")
+    strangers.legend(frameon=False, loc="upper left")
+    place = np.arange(len(shares))
+    for offset, (name, colour) in enumerate({"learned": "0.8", "estimated": "#0072B2", "true": "black"}.items()):
+        mix.bar(place + 0.27 * (offset - 1), shares[name], 0.25, color=colour, label=name)
+    mix.set_xticks(place, [kind.replace(" ", "\n") for kind in shares.index])
+    mix.yaxis.set_major_formatter("{x:.0%}")
+    mix.set_title("The mix of kinds, without labels", loc="left")
+    mix.legend(frameon=False)
+    for axes in (strangers, mix):
+        axes.spines[["top", "right"]].set_visible(False)
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, dpi=120)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""A report as one HTML file that needs nothing else: no network, no fonts, no libraries."""
+
+from importlib.resources import files
+from typing import Any
+
+from deciban.report.figures import ReportFigures
+from deciban.report.html import Html, joined_markup, paragraph, tag
+from deciban.report.sections import (
+    columns_section,
+    decisions_section,
+    diagnosis_section,
+    model_section,
+    quality_section,
+    rows_section,
+)
+from deciban.report.what_if import what_if_section
+
+# Nothing may be loaded from anywhere: what is in the page is all.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
+
+# What is to be known of the figures.
+UNIT = "Evidence is in decibans, ten times the log10 of an odds ratio: +10 makes the odds ten times as high, +3 twice."
+
+
+def report_page(figures: ReportFigures) -> str:
+    """The report as HTML."""
+    data = figures.data
+    form, scripts = what_if_section(figures)
+    sections = [
+        ("model", "What the model is", model_section(data)),
+        ("quality", "How good it is", quality_section(data)),
+        ("columns", "What each column says", columns_section(figures)),
+        ("diagnosis", "What was found and what was done", diagnosis_section(data)),
+        ("decisions", "Decisions", decisions_section(data)),
+        ("rows", "A few rows, explained", rows_section(data)),
+        ("what-if", "What if", form),
+    ]
+    links = [tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections]
+    body = tag(
+        "body",
+        tag("a", "Skip to the report", class_="skip", href="#main"),
+        tag("header", tag("h1", data["title"]), _lead(data), tag("nav", tag("ul", links), aria_label="Sections")),
+        tag("main", (_section(*section) for section in sections), id="main"),
+        tag("footer", paragraph(f"deciban {data['deciban']}. {UNIT}"), class_="quiet"),
+        scripts,
+    )
+    return f"<!doctype html>\n{tag('html', _head(data['title']), body, lang='en')}\n"
+
+
+def _head(title: str) -> Html:
+    css = (files("deciban.report") / "page.css").read_text("utf-8")
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Html(css)),
+    )
+
+
+def _section(name: str, title: str, inside: list[Html]) -> Html:
+    heading = tag("h2", title, id=f"{name}-title")
+    return tag("section", heading, joined_markup(inside), id=name, aria_labelledby=f"{name}-title")
+
+
+def _lead(data: dict[str, Any]) -> Html:
+    """What is in the report, and what is not."""
+    rows = len(data["rows"])
+    said = "It is made from counts: no row of any table is in it."
+    if rows:
+        said = f"It shows {rows} rows of the table that was given; all else in it is counts and sums."
+    return paragraph(f"{said} Names of columns and classes, categories and words of texts are in it.", class_="quiet")

@@ -1,0 +1,201 @@
+"""The sections of a report, from its figures."""
+
+from typing import Any
+
+import numpy as np
+
+from deciban.palette import class_colours
+from deciban.report.column_cards import column_card, folded_card
+from deciban.report.figures import OPEN_COLUMNS, ReportFigures
+from deciban.report.html import Html, folded, html_table, note, paragraph, tag, tiles
+from deciban.report.rows import MOST_TERMS_TOLD
+from deciban.report.svg import reliability, waterfall
+from deciban.text_tables import amount, class_name, digits
+
+# Classes, and findings of the diagnosis, that have a line in a table.
+MOST_CLASSES_TABLED = 20
+MOST_FINDINGS_TABLED = 12
+
+
+def model_section(data: dict[str, Any]) -> list[Html]:
+    """What the model is."""
+    model = data["model"]
+    figures = [
+        ("rows learned", amount(model["rows"])),
+        ("classes", amount(len(model["classes"]))),
+        ("columns", amount(model["columns"])),
+        ("predicts", model["target"] or "labels given apart"),
+    ]
+    lines = [(one["class"], amount(one["rows"]), digits(one["prior"])) for one in model["classes"]]
+    found = [tiles(figures), paragraph(model["tuning"])]
+    if model["stale"]:
+        found.append(note("The counts have changed since the model was tuned: its weights are out of date."))
+    found.append(html_table(("class", "rows", "prior"), lines[:MOST_CLASSES_TABLED], "Classes"))
+    more = len(lines) - MOST_CLASSES_TABLED
+    return [*found, paragraph(f"… and {more} more classes.")] if more > 0 else found
+
+
+def quality_section(data: dict[str, Any]) -> list[Html]:
+    """How good and how calibrated the model is, or what is not known."""
+    quality = data["quality"]
+    if quality["source"] is None:
+        return _unknown_quality(quality)
+    baseline = quality["baseline"]
+    figures = {
+        "rows": amount(quality["rows"]),
+        "accuracy": _figure(quality["accuracy"]),
+        "log-loss, nats": _figure(quality["log_loss"]),
+        "area under ROC": _figure(quality["auc"]),
+        "calibration error": _figure(quality["calibration_error"]),
+    }
+    return [
+        paragraph(f"On {quality['source']}."),
+        tiles((name, value) for name, value in figures.items() if value),
+        paragraph(
+            f"Always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, log-loss {baseline['log_loss']:.4f}."
+        ),
+        *_calibration(quality["calibration"]),
+        *_confusions(quality),
+    ]
+
+
+def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
+    found = [note(quality["cannot_know"])]
+    if (tuning := quality.get("tuning")) is not None:
+        left_out = f"When the model was tuned, {amount(tuning['rows'])} of its rows were each left out in turn"
+        figures = f"accuracy {tuning['accuracy']:.4f}, log-loss {tuning['log_loss']:.4f}"
+        found.append(paragraph(f"{left_out}: {figures}."))
+    return found
+
+
+def _calibration(bins: list[dict[str, Any]]) -> list[Html]:
+    claimed, right, rows = (np.array([one[key] for one in bins], dtype=float) for key in ("claimed", "right", "rows"))
+    lines = [(f"{one['claimed']:.3f}", f"{one['right']:.3f}", amount(one["rows"])) for one in bins]
+    told = (
+        "Each point is a group of rows: how probable their predicted class was said to be (across), and how often it "
+        "was right (up). Points on the line can be believed."
+    )
+    return [
+        tag("h3", "Claims and facts"),
+        paragraph(told),
+        reliability(claimed, right, rows, "how often the predicted class was right, by what was claimed"),
+        folded("as a table", html_table(("claimed", "right", "rows"), lines, "Claims and facts")),
+    ]
+
+
+def _confusions(quality: dict[str, Any]) -> list[Html]:
+    names = quality["classes"]
+    lines = [
+        (one["class"], amount(one["rows"]), *(_figure(one[key]) for key in ("precision", "recall", "f1")))
+        for one in quality["per_class"][:MOST_CLASSES_TABLED]
+    ]
+    each = html_table(("class", "rows", "precision", "recall", "F1"), lines, "Each class")
+    if len(names) > MOST_CLASSES_TABLED:
+        return [each]
+    rows = [(name, *map(amount, row)) for name, row in zip(names, quality["confusion"], strict=True)]
+    return [html_table(("truth / predicted", *names), rows, "Confusions"), each]
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def columns_section(figures: ReportFigures) -> list[Html]:
+    """What each column says, the most important first; those of less importance are folded."""
+    names = [class_name(label) for label in figures.fitted.classes]
+    colours = class_colours(names)
+    intro = (
+        "The most important first. A picture shows what the values of a column say for a class against all others, if "
+        "no other column is known; below it, how the column is distributed within each class."
+    )
+    key = [
+        tag("li", tag("span", class_="dot", style=f"background:{colour}"), name)
+        for name, colour in zip(names[:MOST_CLASSES_TABLED], colours, strict=False)
+    ]
+    cards = [
+        (column_card if rank < OPEN_COLUMNS else folded_card)(one, figure, names, colours)
+        for rank, (one, figure) in enumerate(zip(figures.data["columns"], figures.columns, strict=True))
+    ]
+    found = [
+        paragraph(intro),
+        tag("ul", key, class_="key", aria_label="Colours of the classes"),
+        tag("div", cards[:OPEN_COLUMNS], class_="cards"),
+    ]
+    rest = cards[OPEN_COLUMNS:]
+    return [*found, folded(f"{len(rest)} more columns", tag("div", rest, class_="cards"))] if rest else found
+
+
+def diagnosis_section(data: dict[str, Any]) -> list[Html]:
+    """Which assumptions of plain Bayes fail, and what tuning has done about it."""
+    diagnosis = data["diagnosis"]
+    found = []
+    if "cannot_know" in diagnosis:
+        found.append(note(diagnosis["cannot_know"]))
+    else:
+        found += _dependences(diagnosis)
+    if diagnosis["misfits"]:
+        lines = [
+            (f"{one['column']} in {one['class']}", one["family"], f"{one['distance']:.3f}")
+            for one in diagnosis["misfits"][:MOST_FINDINGS_TABLED]
+        ]
+        head = ("column", "family", "Kolmogorov distance")
+        found.append(html_table(head, lines, "Columns that are not distributed as their family says"))
+    return [*found, tag("h3", "What tuning has done"), tag("ul", (tag("li", line) for line in diagnosis["done"]))]
+
+
+def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
+    tested = f"{amount(diagnosis['pairs_tested'])} pairs tested"
+    if not diagnosis["dependences"]:
+        return [paragraph(f"No dependence between columns within the classes was found ({tested}).")]
+    lines = [
+        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}")
+        for one in diagnosis["dependences"][:MOST_FINDINGS_TABLED]
+    ]
+    caption = f"Columns that depend on each other within the classes ({tested})"
+    return [html_table(("columns", "mutual bits", "cost, bits a row"), lines, caption)]
+
+
+def decisions_section(data: dict[str, Any]) -> list[Html]:
+    """The losses that were given and what decisions cost under them."""
+    decisions = data["decisions"]
+    if decisions["loss"] is None:
+        return [paragraph("No losses were given: the most probable class is decided for, the fewest mistakes.")]
+    costs = zip(decisions["decisions"], decisions["loss"], strict=True)
+    rows = [(name, *(f"{cost:g}" for cost in line)) for name, line in costs]
+    found = [html_table(("decision / truth", *decisions["classes"]), rows, "What each decision costs")]
+    if (threshold := decisions.get("threshold")) is not None:
+        limit = digits(threshold["posterior"])
+        found.append(paragraph(f"Decide for {threshold['class']} when its probability is above {limit}."))
+    if "mean_cost" not in decisions:
+        return [*found, note("What decisions cost on new rows is not known without such rows.")]
+    said = (
+        f"On {data['quality']['source']} the decisions of least expected loss cost {decisions['mean_cost']:.4f} a row"
+    )
+    least = decisions["baseline_cost"]
+    said += "" if least is None else f"; always the same decision costs {least:.4f} at best"
+    return [*found, paragraph(f"{said}.")]
+
+
+def rows_section(data: dict[str, Any]) -> list[Html]:
+    """A few rows with the evidence for what is predicted."""
+    if not data["rows"]:
+        return [paragraph("No rows are shown.")]
+    return [tag("div", (_row_card(one) for one in data["rows"]), class_="cards")]
+
+
+def _row_card(one: dict[str, Any]) -> Html:
+    chance = digits(one["posterior"][one["predicted"]])
+    inside = [
+        tag("h3", one["why"]),
+        paragraph(f"predicted {one['predicted']} with probability {chance}; true: {one['truth']}"),
+    ]
+    terms = [(term["label"], term["decibans"]) for term in one["terms"] if np.isfinite(term["decibans"])]
+    if terms:
+        told, rest = terms[:MOST_TERMS_TOLD], terms[MOST_TERMS_TOLD:]
+        if rest:
+            told.append((f"{len(rest)} others", sum(value for _, value in rest)))
+        title = f"evidence for {one['predicted']} against {one['against']}, in decibans"
+        whole = "; ".join(f"{name} {value:+.1f}" for name, value in told)
+        labels, values = [name for name, _ in told], [value for _, value in told]
+        inside += [paragraph(title), waterfall(labels, values, f"{title}: {whole}")]
+    return tag("div", inside, class_="card")

@@ -1,0 +1,119 @@
+"""Small pictures as inline SVG: lines, bars on both sides of zero, a reliability diagram, a waterfall."""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
+from deciban.report.html import Html, tag
+from deciban.text_tables import shortened
+
+# What tells lines apart in print as well as colours do.
+DASHES = (None, "6 3", "2 2", "8 3 2 3")
+
+# The size of a picture of lines, and its margins: left, right, top, below; the side of a square one.
+WIDE, HIGH, SQUARE = 400, 140, 260
+MARGINS = (44, 14, 12, 22)
+
+# The height of a bar with its gap, the room of its label and of its number, and the signs of a label.
+BAR_STEP = 18
+LABEL_ROOM, NUMBER_ROOM = 178, 56
+MOST_LABEL, MOST_END = 26, 18
+
+
+def line_chart(
+    x: Floats, lines: Floats, colours: Sequence[str], limits: tuple[float, float], ends: tuple[str, str], title: str
+) -> Html:
+    """Lines (value by line) over x, within these limits; `ends` are written below both ends of x."""
+    left, right, top, below = MARGINS
+    across, up = _scale(float(x[0]), float(x[-1]), left, WIDE - right), _scale(*limits, HIGH - below, top)
+    parts = [_zero(left, WIDE - right, up(0.0), up(0.0))] if limits[0] < 0.0 < limits[1] else []
+    for k, colour in enumerate(colours):
+        y = np.clip(np.nan_to_num(lines[:, k], nan=0.0, posinf=limits[1], neginf=limits[0]), *limits)
+        points = " ".join(f"{across(a)},{up(b)}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+        parts.append(tag("polyline", points=points, stroke=colour, stroke_dasharray=DASHES[k % len(DASHES)]))
+    parts += [_text(left - 4, up(value) + 4, f"{value:.3g}", end=True) for value in limits]
+    parts.append(_text(left, HIGH - 6, shortened(ends[0], MOST_END)))
+    parts.append(_text(WIDE - right, HIGH - 6, shortened(ends[1], MOST_END), end=True))
+    return _picture(WIDE, HIGH, title, parts)
+
+
+def bar_chart(labels: Sequence[str], values: Floats, colours: Sequence[str], title: str) -> Html:
+    """Bars on both sides of zero (label by series): one series as bars, several as points of their colours."""
+    high = BAR_STEP * len(labels) + 6
+    size = max(float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max(initial=0.0)), 1e-9)
+    along = _scale(-size, size, LABEL_ROOM, WIDE - NUMBER_ROOM)
+    parts = [_zero(along(0.0), along(0.0), 0, high)]
+    for row, label in enumerate(labels):
+        middle = BAR_STEP * row + 11
+        parts.append(_label(middle, label))
+        each = np.clip(np.nan_to_num(values[row], posinf=size, neginf=-size), -size, size).tolist()
+        if len(each) == 1:
+            parts += [_bar(along(0.0), along(each[0]), middle), _number(middle, each[0])]
+        else:
+            marks = zip(each, colours, strict=True)
+            parts += [tag("circle", cx=along(one), cy=middle, r=4, fill=colour) for one, colour in marks]
+    return _picture(WIDE, high, title, parts)
+
+
+def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Html:
+    """Terms of a sum, each from where the one before ended; last the sum."""
+    ends = list(accumulate(values, initial=0.0))
+    along = _scale(min(ends), max(ends), LABEL_ROOM, WIDE - NUMBER_ROOM)
+    high = BAR_STEP * (len(labels) + 1) + 6
+    parts = [_zero(along(0.0), along(0.0), 0, high)]
+    for row, (label, start, end) in enumerate([*zip(labels, ends, ends[1:], strict=False), ("sum", 0.0, ends[-1])]):
+        middle = BAR_STEP * row + 11
+        parts += [_label(middle, label), _bar(along(start), along(end), middle), _number(middle, end - start)]
+    return _picture(WIDE, high, title, parts)
+
+
+def reliability(claimed: Floats, right: Floats, weight: Floats, title: str) -> Html:
+    """How often claims came true: a point for each bin, the larger the more rows, and the line where they should be."""
+    left, margin, top, below = MARGINS
+    low = min(0.5, float(np.min([claimed, right], initial=0.5)))
+    across, up = _scale(low, 1.0, left, SQUARE - margin), _scale(low, 1.0, SQUARE - below, top)
+    parts = [_zero(across(low), across(1.0), up(low), up(1.0))]
+    for said, true, rows in zip(claimed.tolist(), right.tolist(), weight.tolist(), strict=True):
+        radius = round(2.0 + 8.0 * (rows / float(weight.max())) ** 0.5, 1)
+        parts.append(tag("circle", cx=across(said), cy=up(true), r=radius, fill=FOR_COLOUR, opacity=0.7))
+    for value in (low, 1.0):
+        parts.append(_text(left - 4, up(value) + 4, f"{value:.2g}", end=True))
+        parts.append(_text(across(value) + 8, SQUARE - 6, f"{value:.2g}", end=True))
+    return _picture(SQUARE, SQUARE, title, parts)
+
+
+def _scale(low: float, high: float, first: float, last: float) -> Callable[[float], float]:
+    """From a number to a place on the screen, to a tenth."""
+    slope = (last - first) / (high - low) if high > low else 0.0
+    return lambda value: round(first + (value - low) * slope, 1)
+
+
+def _zero(x1: float, x2: float, y1: float, y2: float) -> Html:
+    return tag("line", class_="zero", x1=x1, x2=x2, y1=y1, y2=y2)
+
+
+def _text(x: float, y: float, text: str, end: bool = False) -> Html:
+    return tag("text", text, class_="end" if end else None, x=x, y=y)
+
+
+def _label(middle: float, text: str) -> Html:
+    return _text(LABEL_ROOM - 6, middle + 4, shortened(text, MOST_LABEL), end=True)
+
+
+def _number(middle: float, value: float) -> Html:
+    return _text(WIDE - 4, middle + 4, f"{value:+.1f}", end=True)
+
+
+def _bar(start: float, end: float, middle: float) -> Html:
+    width = round(max(abs(end - start), 0.6), 1)
+    colour = FOR_COLOUR if end >= start else AGAINST_COLOUR
+    return tag("rect", x=min(start, end), y=middle - 6, width=width, height=12, fill=colour)
+
+
+def _picture(width: int, height: int, title: str, parts: Sequence[Html]) -> Html:
+    return tag(
+        "svg", parts, viewBox=f"0 0 {width} {height}", width=width, height=height, role="img", aria_label=title
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""export: a model becomes a program; what cannot be written is said before any work."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from deciban import BayesClassifier, Text, load
+from tests.cli.conftest import Deciban
+from tests.export.node import needs_node, run_node
+
+
+@needs_node
+def test_the_program_says_what_the_model_says(deciban: Deciban, model: str) -> None:
+    answer = deciban("export", model, "--to", "js", "--output", "m.mjs")
+    assert (answer.code, answer.out) == (0, f"m.mjs: {os.path.getsize('m.mjs'):,} bytes\n")
+    found = run_node([(Path("m.mjs").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["proba"])[0].rows[0]
+    expected = load(model).predict_proba([{"age": 44.5, "town": "Ulm"}])[0]
+    assert found["proba"] == pytest.approx(expected.tolist(), abs=1e-14)
+
+
+def test_standard_output_has_the_same_bytes(deciban: Deciban, model: str) -> None:
+    assert deciban("export", model, "--to", "js", "-o", "m.mjs").code == 0
+    assert deciban("export", model, "--to", "js").out == Path("m.mjs").read_text("utf-8")
+
+
+def test_programs_get_json(deciban: Deciban, model: str) -> None:
+    found = json.loads(deciban("export", model, "--to", "js", "-o", "m.mjs", "--json").out)
+    assert found == {"output": "m.mjs", "to": "js", "bytes": os.path.getsize("m.mjs")}
+    found = json.loads(deciban("export", model, "--to", "js", "--json").out)
+    assert found["source"] == Path("m.mjs").read_text("utf-8")
+
+
+def test_faults_are_told_in_one_line(deciban: Deciban, model: str) -> None:
+    Path("no.dcb").write_text("no model")
+    for arguments, code, words in (
+        ((model, "--to", "js", "-o", model), 2, "the output is an input"),
+        ((model, "--to", "js", "-o", "no/m.mjs"), 5, "there is no folder no"),
+        ((model, "--to", "cobol"), 2, "'cobol' is not"),
+        ((model,), 2, "--to"),
+        (("no.dcb", "--to", "js"), 4, "no.dcb"),
+        (("not.dcb", "--to", "js"), 5, "not.dcb"),
+    ):
+        answer = deciban("export", *arguments)
+        assert (answer.code, words in answer.err) == (code, True), (arguments, answer)
+    assert not os.path.exists("m.mjs")
+
+
+def test_an_old_file_stays_where_nothing_can_be_written_in_its_place(deciban: Deciban, tmp_path: Path) -> None:
+    """A column of durations has values that JavaScript does not have."""
+    import pyarrow as pa
+
+    from deciban import Categorical
+
+    waits = pa.table({"wait": pa.array([1, 2, 1, 2], pa.duration("s"))})
+    BayesClassifier({"wait": Categorical()}, tune=None).fit(waits, [0, 1, 0, 1]).save("waits.dcb")
+    Path("old.mjs").write_text("old")
+    answer = deciban("export", "waits.dcb", "--to", "js", "-o", "old.mjs")
+    assert (answer.code, "column 'wait'" in answer.err) == (2, True)
+    assert Path("old.mjs").read_text() == "old"
+
+
+@needs_node
+def test_models_of_texts_are_exported_too(deciban: Deciban) -> None:
+    texts = {"mail": ["win money now", "cheap money", "lunch at noon", "see you at lunch"]}
+    BayesClassifier({"mail": Text()}).fit(texts, ["spam", "spam", "ham", "ham"]).save("mail.dcb")
+    source = deciban("export", "mail.dcb", "--to", "js").out
+    found = run_node([(source, [{"mail": "Money!"}, {"mail": "lunch?"}])], ["predict"])[0].rows
+    assert [answer["predict"] for answer in found] == ["spam", "ham"]

@@ -1,0 +1,97 @@
+"""Models of every family, plain and as tuning would leave them, and rows that are easy, hard and hostile."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from deciban import BayesClassifier
+from deciban.corrections import CorrectedColumn, Corrections
+from deciban.model import Model
+from tests.export.node import Row
+from tests.laws.cases import Case
+
+Rng = np.random.Generator
+
+CLASSES = 3
+
+# Cells that no table of a case holds, or that few programs take well.
+HARD_CELLS: list[Any] = [
+    *(1e308, -1e308, -0.0, 0.0, 1e-308, -1e-308, 5e-324, 1e150, -1e17, 1e6, 2.5, -1.0, 3, 2**53, 2**60),
+    *(True, False, None, math.nan, math.inf, -math.inf),
+    *("1.5", " 2 ", "", " ", "abc", "nan", "-inf", "0x10", "1e5", "\ud800", "İ", "e\u0301", "\u00e9"),
+    *("'; drop", '"', "</script>", "\\", "\u2028", "\0", "__proto__", "constructor"),
+]  # fmt: skip
+
+# Words that are hard to cut, to fold, or to know.
+HARD_WORDS = [
+    *("ΟΔΟΣ", "ΑΣ'", "Σ", "½", "ﬁne", "\u212b", "naïve", "I\u0307", "\0", "\u2028", "x'y\"<b>", "日本語", "\U0001f600"),
+    *("e\u0301a", "\U0001e030", "\ua7f2", "ǅ", "a\u00a0b", "\t\t", "red", "RED", "ein_Wort"),
+    "extraordinarily-long-words",
+]  # fmt: skip
+
+
+def plain_model(case: Case, rng: Rng) -> Model:
+    X, labels = case.draw(rng, 200), rng.integers(0, CLASSES, 200)
+    return BayesClassifier(case.spec, tune=None).fit(X, labels).model_
+
+
+def as_tuned(model: Model, rng: Rng, cap: float) -> Model:
+    """The model with weights (some of them 0), biases, a cap and corrections."""
+    blocks = len(model.schema.block_names)
+    weights = rng.uniform(0.1, 2.0, blocks) * (rng.random(blocks) > 0.2)
+    return replace(
+        model, weights=weights, bias=rng.normal(size=model.classes.size), cap=cap, corrections=corrections(model, rng)
+    )
+
+
+def corrections(model: Model, rng: Rng, tables: int = 30) -> Corrections | None:
+    """Tables of up to six questions about the columns that are no texts."""
+    columns = _corrected(model, rng)
+    if not columns:
+        return None
+    tests = np.full((tables, 6, 2), -1, dtype=np.int64)
+    for t in range(tables):
+        for level in range(rng.integers(1, 7)):
+            column = int(rng.integers(0, len(columns)))
+            tests[t, level] = column, rng.integers(0, columns[column].bins - 1)
+    values = rng.normal(0.0, 0.1, (tables, 64, model.classes.size))
+    rows = rng.integers(0, 40, (tables, 64)) * rng.choice([0.5, 1.0], (tables, 1))
+    return Corrections(tuple(columns), tests, values, rows, np.zeros(tables, dtype=np.int64), 1, 0)
+
+
+def _corrected(model: Model, rng: Rng) -> list[CorrectedColumn]:
+    found: dict[int, CorrectedColumn] = {}
+    for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
+        levels = likelihood.known_values()
+        for k, column in enumerate(group.columns):
+            if group.family.holds_texts:
+                continue
+            if levels is not None:
+                found[column] = CorrectedColumn(column, levels=levels[k][: max(1, len(levels[k]) - 1)])
+            elif type(group.family).__name__ != "JointTable":
+                found[column] = CorrectedColumn(column, cuts=np.sort(rng.normal(0.0, 3.0, 5)))
+    return list(found.values())
+
+
+def rows_of_case(case: Case, rng: Rng, count: int = 20) -> list[Row]:
+    """Rows as the case draws them, rows with missing and with hard cells, and of texts those with hard words."""
+    rows = as_rows(case.draw(rng, count))
+    names = list(rows[0])
+    rows.append(dict.fromkeys(names))
+    for cell in HARD_CELLS:
+        rows.append({**rows[int(rng.integers(0, count))], names[int(rng.integers(0, len(names)))]: cell})
+    if case.family.holds_texts:
+        rows += [{name: " ".join(rng.choice(HARD_WORDS, 5)) for name in names} for _ in range(count)]
+    return rows
+
+
+def as_rows(X: Any) -> list[Row]:
+    """The rows of whatever X is, by the names of their columns."""
+    if isinstance(X, pa.Table):
+        return list(X.to_pylist())
+    dense = X.toarray() if sparse.issparse(X) else X
+    return [{f"x{j}": cell for j, cell in enumerate(row)} for row in dense.tolist()]

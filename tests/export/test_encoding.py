@@ -1,0 +1,71 @@
+"""Numbers survive being written as JSON: to the bit, or within the bound that is promised."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+
+from deciban.export.encoding import amounts, fixed, floats, integers, number, runs
+
+KINDS = {"f8": "<f8", "i4": "<i4", "u2": "<u2", "u1": "<u1"}
+
+
+def decoded(encoded: list[object] | dict[str, str]) -> np.ndarray:
+    """What NumPy reads of it."""
+    if isinstance(encoded, list):
+        return np.array([float(value) for value in encoded])  # type: ignore[arg-type]
+    ((kind, text),) = encoded.items()
+    return np.frombuffer(base64.b64decode(text), KINDS[kind]).astype(np.float64)
+
+
+@given(arrays(np.float64, st.integers(0, 40)))
+def test_doubles_survive_to_the_bit(values: np.ndarray) -> None:
+    back = decoded(json.loads(json.dumps(floats(values), allow_nan=False)))
+    np.testing.assert_array_equal(back, values)
+    assert (np.signbit(back) == np.signbit(values))[~np.isnan(values)].all()
+
+
+@given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-(2**31), 2**31 - 1)))
+def test_whole_numbers_survive(values: np.ndarray) -> None:
+    np.testing.assert_array_equal(decoded(json.loads(json.dumps(integers(values)))), values)
+
+
+@pytest.mark.parametrize(("most", "kind"), [(255, "u1"), (256, "u2"), (65_535, "u2"), (65_536, "i4")])
+def test_whole_numbers_take_few_bytes(most: int, kind: str) -> None:
+    assert list(integers(np.full(20, most))) == [kind]
+
+
+def test_counts_are_whole_numbers_where_they_can_be() -> None:
+    assert list(amounts(np.full(20, 3.0))) == ["u1"]
+    assert list(amounts(np.full(20, 2.5))) == ["f8"]
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(-0.5, 0.5)))
+def test_fixed_point_numbers_err_by_half_a_step_at_most(values: np.ndarray) -> None:
+    found = fixed(values, 2.0**-49)
+    parts = decoded(found["places"]).reshape(-1, 3)
+    back = found["low"] + found["step"] * (parts @ [1.0, 65536.0, 65536.0**2])
+    assert np.abs(back - values).max() <= 2.0**-49 + 1e-16
+
+
+def test_numbers_of_a_wide_range_stay_doubles() -> None:
+    wide = np.linspace(-1e6, 1e6, 20)
+    np.testing.assert_array_equal(decoded(fixed(wide, 1e-15)), wide)
+
+
+@given(st.sets(st.integers(0, 200)))
+def test_runs_hold_the_same_points(points: set[int]) -> None:
+    found, at = set(), 0
+    written = runs(sorted(points))
+    for gap, size in zip(written[::2], written[1::2], strict=True):
+        at += gap
+        found |= set(range(at, at + size))
+        at += size
+    assert found == points
+
+
+def test_numbers_that_json_does_not_have_are_texts() -> None:
+    assert [number(value) for value in (np.inf, -np.inf, np.nan, -0.0)] == ["inf", "-inf", "nan", 0.0]

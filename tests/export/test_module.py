@@ -1,0 +1,150 @@
+"""The module as a whole: what it exports, hostile names, ties, labels, the JSON in it, the scorer in a page."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from deciban import BayesClassifier, Categorical, Gaussian
+from deciban.datasets import weather
+from deciban.errors import UsageError
+from deciban.export import javascript
+from deciban.export.javascript import SCORER_PARTS, embedded_json, scorer_source, to_javascript
+from deciban.export.level_sets import LevelSets
+from deciban.export.likelihoods import Group, likelihood_as_json
+from deciban.export.model_json import model_as_json
+from tests.export.node import NODE, assert_agree, needs_node, run_node
+
+# Names that would break or inject something where they are written without care.
+HOSTILE = ["__proto__", "constructor", "'", '"', "\\", "</script><script>alert(1)</script>", "<!--", "a\nb", "\u2028",
+           "عمر", "x" * 200, "${alert(1)}", "`", "*/", "toString", "\ufeff", "]]>", "&amp;"]  # fmt: skip
+
+
+def hostile_model() -> Any:
+    """A classifier whose columns, values and classes have these names, and the cells that it has learned."""
+    rng = np.random.default_rng(0)
+    cells = {name: np.array(HOSTILE)[rng.integers(0, len(HOSTILE), 100)] for name in HOSTILE}
+    return BayesClassifier(tune=None).fit(pa.table(cells), np.array(HOSTILE)[rng.integers(0, 4, 100)]), cells
+
+
+@needs_node
+def test_hostile_names_and_values_are_names_and_values() -> None:
+    clf, cells = hostile_model()
+    rows = [{name: str(cells[name][k]) for name in HOSTILE} for k in range(10)]
+    assert_agree([clf.model_], [rows])
+    found = run_node([(to_javascript(clf.model_), rows)], ["predict"])[0]
+    assert [column["name"] for column in found.columns] == HOSTILE
+    assert found.classes == clf.classes_.tolist()
+    assert [answer["predict"] for answer in found.rows] == clf.predict(rows).tolist()
+
+
+def test_a_module_cannot_end_the_script_that_it_stands_in() -> None:
+    source = to_javascript(hostile_model()[0].model_)
+    assert not re.search(r"</?script|<!--|-->|]]>|\u2028|\u2029", source, re.IGNORECASE)
+
+
+def test_the_json_is_strict_and_survives_being_written() -> None:
+    rng = np.random.default_rng(1)
+    clf = BayesClassifier({0: Gaussian(), 1: Categorical(alpha=0)}, prior=[1.0, 0.0], tune=None)
+    found = model_as_json(clf.fit(np.column_stack([rng.normal(size=20), rng.integers(0, 9, 20)]), [0, 1] * 10).model_)
+    assert found["log_prior"] == [0.0, "-inf"]
+    assert found["cap"] == "inf"
+    assert json.loads(embedded_json(found)) == found
+    assert (found["format"], found["version"]) == ("deciban model", 1)
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "labels",
+    [[False, True], [3, 7], [2**60, 2**60 + 1], [1.0, 2.0], ["a", "b"], [-1, 0]],
+    ids=["flags", "integers", "long", "floats", "texts", "negative"],
+)
+def test_labels_keep_their_type(labels: list[Any]) -> None:
+    model = BayesClassifier(tune=None).fit({"x": [0.0, 1.0, 5.0, 6.0]}, [labels[0]] * 2 + [labels[1]] * 2).model_
+    found = run_node([(to_javascript(model), [{"x": 0.5}, {"x": 5.5}])], ["predict"])[0]
+    assert found.classes == labels
+    assert [answer["predict"] for answer in found.rows] == labels
+    assert [type(answer["predict"]) for answer in found.rows] in ([type(label) for label in labels], [int, int])
+
+
+@needs_node
+def test_ties_go_to_the_first_class_and_impossible_rows_to_the_prior() -> None:
+    def model(cells: str, labels: str, **options: Any) -> str:
+        clf = BayesClassifier({"x": Categorical(alpha=0, unseen="smooth")}, tune=None, **options)
+        return to_javascript(clf.fit({"x": list(cells)}, list(labels)).model_)
+
+    jobs = [
+        (model("pp", "ba"), [{"x": "p"}]),
+        (model("pqrr", "aabb"), [{"x": "p"}]),
+        (model("pqrr", "aabb", prior=[0.25, 0.75]), [{"x": "?"}]),
+    ]
+    tie, sure, never = (found.rows[0] for found in run_node(jobs, ["predict", "proba", "logProba"]))
+    assert (tie["predict"], tie["proba"]) == ("a", [0.5, 0.5])
+    assert (sure["predict"], sure["proba"], sure["logProba"]) == ("a", [1.0, 0.0], [0.0, -np.inf])
+    assert never["predict"] == "b"
+    assert never["proba"] == pytest.approx([0.25, 0.75], abs=1e-15)
+
+
+@needs_node
+def test_the_scorer_stands_in_a_page_as_a_plain_script() -> None:
+    """Without modules: as a classic script it defines one name, and reads the JSON of a script beside it."""
+    clf = BayesClassifier(tune=None).fit({"x": [0.0, 1.0, 5.0, 6.0]}, list("aabb"))
+    script = f"{scorer_source()}\nresult = decibanScorer({embedded_json(model_as_json(clf.model_))}).proba({{x: 2}});"
+    run = "const vm = require('vm'); const page = {atob, TextEncoder, result: null};"
+    run += f"vm.runInNewContext({json.dumps(script)}, page); console.log(JSON.stringify(page.result))"
+    assert NODE is not None
+    done = subprocess.run([NODE, "-"], input=run, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == pytest.approx(clf.predict_proba([{"x": 2.0}])[0], abs=1e-15)
+
+
+@needs_node
+def test_a_model_of_another_format_is_refused() -> None:
+    clf = BayesClassifier(tune=None).fit({"x": [0.0, 1.0]}, [0, 1])
+    found = embedded_json({**model_as_json(clf.model_), "version": 2})
+    assert NODE is not None
+    done = subprocess.run(
+        [NODE, "-"], input=f"{scorer_source()}\ndecibanScorer({found})", capture_output=True, text=True
+    )
+    assert "this is deciban model 2, expected deciban model 1; export the model again" in done.stderr
+
+
+def test_a_family_that_cannot_be_exported_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match=r"column 'size': Gaussian\(\) cannot be exported; give it another family"):
+        likelihood_as_json(object(), Group(Gaussian(), ["size"], LevelSets()))  # type: ignore[arg-type]
+
+
+def test_values_that_javascript_does_not_have_are_refused_by_name() -> None:
+    waits = pa.array([1, 2, 1, 2], pa.duration("s"))
+    clf = BayesClassifier({"wait": Categorical()}, tune=None).fit(pa.table({"wait": waits}), [0, 1, 0, 1])
+    with pytest.raises(UsageError, match=r"column 'wait': its values are duration\[s\]"):
+        to_javascript(clf.model_)
+
+
+def test_columns_say_what_may_be_entered() -> None:
+    table = {"size": [1.5, 2.5], "town": ["Ulm", "Bern"], "flag": [True, False], "when": ["2020-01-01", "2020-01-02"]}
+    clf = BayesClassifier(tune=None).fit(pa.table({**table, "none": pa.nulls(2)}), [0, 1])
+    kinds = {column["name"]: column["kind"] for column in model_as_json(clf.model_)["columns"]}
+    assert (kinds["size"], kinds["town"], kinds["flag"], kinds["none"]) == ("number", "category", "yes/no", "unused")
+
+
+def test_every_file_of_the_scorer_is_a_part_of_it() -> None:
+    assert {path.stem for path in Path(javascript.__file__).parent.glob("js/*.js")} == set(SCORER_PARTS)
+
+
+@needs_node
+def test_the_example_of_the_documents_says_what_it_shows() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+    example = page.split("```js\n")[1].split("```")[0]
+    module = to_javascript(BayesClassifier(tune=None).fit(weather(), "play").model_)
+    calls = re.findall(r"^(\w+)\((.*)\);\s+// (.*?)(?:, in the order.*)?$", example, re.MULTILINE)
+    assert [name for name, _, _ in calls] == ["predict", "proba"]
+    row = {"outlook": "sunny", "wind": "weak"}
+    assert all(json.loads(re.sub(r"(\w+):", r'"\1":', given)) == row for _, given, _ in calls)
+    answer = run_node([(module, [row])], ["predict", "proba"])[0].rows[0]
+    assert calls[0][2] == repr(answer["predict"])
+    assert calls[1][2] == "[ " + ", ".join(f"{share:.3f}" for share in answer["proba"]) + " ]"
