@@ -1,5 +1,7 @@
 """What every run of the tests needs: compiled kernels, and the mark of what checks the house and not the program."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,14 @@ def compiled_kernels() -> None:
     if folder is not None and not (folder / WARM).exists():
         for _ in warm():
             pass
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Pictures that a test has drawn are closed behind it: matplotlib warns of many that are open."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

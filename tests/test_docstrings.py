@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deciban
-from deciban import datasets, dropin
+from deciban import datasets, dropin, plot
 from deciban.families import Family
 
 pytestmark = pytest.mark.house
@@ -21,6 +21,7 @@ EXPORTED = {
     **{name: getattr(deciban, name) for name in deciban.__all__ if name not in STILL_TO_COME},
     **{f"dropin.{name}": getattr(dropin, name) for name in dropin.__all__},
     **{f"datasets.{name}": getattr(datasets, name) for name in datasets.__all__},
+    **{f"plot.{name}": getattr(plot, name) for name in plot.__all__},
 }
 
 NOTHING = (None, "None", inspect.Signature.empty)

@@ -301,7 +301,7 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
     from deciban.explain.words import top_words_of
 
     fitted = loaded(model)
-    chosen = fitted.classes.tolist() if label is None else [_class(fitted, label)]
+    chosen = fitted.classes.tolist() if label is None else [class_of(fitted, label)]
     found = {class_name(one): top_words_of(fitted.plain, fitted.place_of(one), count, column) for one in chosen}
     if as_json:
         return say_json({one: [asdict(word) for word in some] for one, some in found.items()})
@@ -313,8 +313,8 @@ def words(model: str, label: str | None, column: str | None, count: int, as_json
     return None
 
 
-def _class(fitted: "Fitted", label: str | None) -> Any:
-    """The class that is written so on the command line."""
+def class_of(fitted: "Fitted", label: str | None, option: str = "--class") -> Any:
+    """The class that is written so on the command line; None where none is."""
     labels = fitted.classes.tolist()
     if label is None:
         return None
@@ -322,7 +322,7 @@ def _class(fitted: "Fitted", label: str | None) -> Any:
     if isinstance(labels[0], bool):
         label = label.lower()
     if label not in names:
-        raise click.UsageError(f"--class {label}: there is no such class; there are {', '.join(names)}")
+        raise click.UsageError(f"{option} {label}: there is no such class; there are {', '.join(names)}")
     return labels[names.index(label)]
 
 
@@ -354,7 +354,7 @@ def sample(
     from deciban.simulate import sample_rows
 
     fitted = loaded(model)
-    drawn, labels = sample_rows(fitted, rows, seed, _class(fitted, label), length)
+    drawn, labels = sample_rows(fitted, rows, seed, class_of(fitted, label), length)
     if not isinstance(drawn, pa.Table):
         drawn = pa.table({f"x{j}": drawn[:, j] for j in range(drawn.shape[1])})
     table = drawn.append_column(fitted.origin.target or "class", pa.array(labels.tolist()))

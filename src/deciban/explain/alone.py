@@ -1,6 +1,6 @@
 """What some columns say where all others are missing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,9 @@ from deciban.intervals import LogOdds
 from deciban.model import Model
 from deciban.schema.schema import Schema
 from deciban.tables.table import Frame, Table
+
+# Cells that are scored at a time, where many columns are looked at one by one.
+CELLS_AT_A_TIME = 1 << 22
 
 
 def table_of_columns(schema: Schema, cells: Mapping[int, pa.Array], rows: int) -> Table:
@@ -35,14 +38,48 @@ def evidence_alone(model: Model, columns: Sequence[ColumnValues], against: int |
     Against all other classes together, or against one of them: by how much the odds change where the columns are there.
     """
     there, nothing = log_joint_of(model, columns), log_joint_of(model, ())
-    return DECIBANS * (log_odds(there, against) - log_odds(nothing, against))
+    with np.errstate(invalid="ignore"):  # where there is but one class, no odds are known
+        return _known(DECIBANS * (log_odds(there, against) - log_odds(nothing, against)))
+
+
+def evidence_of_each(model: Model, columns: Sequence[ColumnValues], against: int | None = None) -> list[Floats]:
+    """The same for each column by itself; many of them are scored together."""
+    nothing = log_odds(log_joint_of(model, ()), against)
+    found: list[Floats] = []
+    for some in _together(columns, max(CELLS_AT_A_TIME // max(model.schema.width, 1), 1)):
+        ends = np.cumsum([len(one.cells) for one in some])
+        cells = {one.column: _padded(one.cells, int(end), int(ends[-1])) for one, end in zip(some, ends, strict=True)}
+        odds = log_odds(model.log_joint(table_of_columns(model.schema, cells, int(ends[-1]))), against)
+        with np.errstate(invalid="ignore"):
+            found += np.split(_known(DECIBANS * (odds - nothing)), ends[:-1])
+    return found
+
+
+def _together(columns: Sequence[ColumnValues], most: int) -> Iterator[list[ColumnValues]]:
+    """The columns, some at a time, which have no more than so many values in all, unless one alone has."""
+    some: list[ColumnValues] = []
+    for one in columns:
+        if some and sum(len(other.cells) for other in some) + len(one.cells) > most:
+            yield some
+            some = []
+        some.append(one)
+    if some:
+        yield some
+
+
+def _padded(cells: pa.Array, end: int, rows: int) -> pa.Array:
+    """Cells that end at a row, and are missing before and behind."""
+    missing = (pa.nulls(size, cells.type) for size in (end - len(cells), rows - end))
+    return pa.concat_arrays([next(missing), cells, next(missing)])
 
 
 def log_odds(log_joint: Floats, against: int | None = None) -> Floats:
-    """The log-odds of each class, against all others or against one of them; NaN becomes 0: nothing is known."""
+    """The log-odds of each class, against all others or against one of them; 0 where nothing is known."""
     with np.errstate(all="ignore"):
-        if against is not None:
-            return np.nan_to_num(
-                log_joint - log_joint[:, against : against + 1], nan=0.0, posinf=np.inf, neginf=-np.inf
-            )
-        return np.nan_to_num(LogOdds.of(log_joint).value, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        odds = LogOdds.of(log_joint).value if against is None else log_joint - log_joint[:, [against]]
+    return _known(odds)
+
+
+def _known(values: Floats) -> Floats:
+    """The values, 0 in place of NaN."""
+    return np.where(np.isnan(values), 0.0, values)

@@ -124,7 +124,7 @@ def _drawn(likelihood: Likelihood, classes: int, place: int, draws: dict[int, li
 
 
 def allowed(model: Model, column: int, numbers: Floats) -> Flags:
-    """Which numbers all families of a column in the model can learn: normal ones may be below 0 where others are not."""
+    """Which numbers all families of a column in the model can learn: drawn from others, they may lie below 0."""
     inside = np.ones(numbers.shape, dtype=np.bool_)
     for group in model.schema.groups:
         if column in group.columns and not group.family.joint:

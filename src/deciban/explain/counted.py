@@ -1,4 +1,4 @@
-"""What the counts of a model know of one column: how often each of its values, or each of its bins, is in each class."""
+"""What the counts of a model know of one column: how often each of its values, or of its bins, is in each class."""
 
 from dataclasses import dataclass
 from functools import singledispatch

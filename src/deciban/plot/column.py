@@ -65,7 +65,7 @@ class ColumnDisplay(Display):
     >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
     >>> shown = ColumnDisplay.from_estimator(clf, "outlook")
     >>> shown.values.names, shown.evidence[:, 1].round(1).tolist()
-    (('overcast', 'rain', 'sunny'), [5.3, 0.3, -3.0])
+    (('overcast', 'rain', 'sunny'), [5.2, -0.5, -3.0])
     """
 
     def __init__(

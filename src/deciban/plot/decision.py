@@ -148,8 +148,8 @@ class DecisionDisplay(Display):
     ) -> "DecisionDisplay | DecisionMapDisplay":
         """Draw a fitted classifier along one column, or over two, where all others are missing.
 
-        The curves are the posterior of each class times the density of the column in plain Bayes; without tuning that is
-        prior times density.
+        The curves are the posterior of each class times the density of the column in plain Bayes; without tuning that
+        is prior times density.
 
         Parameters
         ----------

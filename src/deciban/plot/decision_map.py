@@ -14,11 +14,12 @@ from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.estimates import Estimates
 from deciban.fitted import Fitted
 from deciban.forms import form_of
+from deciban.palette import CLASS_COLOURS
 from deciban.plot.decision_curves import joint_of
 from deciban.plot.decision_line import least_risk
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
-from deciban.plot.style import class_styles, legend, quiet, shown_name
+from deciban.plot.style import ClassStyle, class_styles, legend, quiet, shown_name
 
 # Points along each side of the map, how many standard deviations the ellipses enclose, and the most classes that have
 # two of them.
@@ -122,7 +123,8 @@ class DecisionMapDisplay(Display):
         points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
         joint = joint_of(fitted, found, points).reshape(y.size, x.size, -1)
         names = (found[0].name, found[1].name)
-        return cls(x, y, joint, loss, names, _ellipses(fitted, names), _boundary(fitted)).plot(ax)
+        kind = _boundary(fitted) if all(one.kind == "continuous" for one in found) else None
+        return cls(x, y, joint, loss, names, _ellipses(fitted, names), kind).plot(ax)
 
     @classmethod
     def from_bayes_error(cls, result: BayesError, *, ax: Axes | None = None) -> Self:
@@ -183,10 +185,13 @@ class DecisionMapDisplay(Display):
         styles, handles = class_styles(classes), []
         for d, label in enumerate(labels):
             inside = (self.decisions == d).astype(np.float64)
-            colour = styles[classes.index(label)].colour if label in classes else "white"
-            handles.append(Patch(facecolor=colour, alpha=0.5, edgecolor="black", label=shown_name(label)))
+            style = styles[classes.index(label)] if label in classes else ClassStyle("white", "-", "", "o")
+            hatch = style.hatch if len(classes) > len(CLASS_COLOURS) else None  # where two have the same colour
+            look: dict[str, Any] = {"facecolor": style.colour, "edgecolor": "black", "alpha": 0.4, "hatch": hatch}
+            handles.append(Patch(**look, label=shown_name(label)))
             if inside.any():
-                ax.contourf(self.x, self.y, inside, levels=[0.5, 1.5], colors=[colour], alpha=0.25)
+                filled = {"levels": [0.5, 1.5], "colors": [style.colour], "alpha": 0.25, "hatches": [hatch]}
+                ax.contourf(self.x, self.y, inside, **filled)
             if inside.any() and not inside.all():
                 ax.contour(self.x, self.y, inside, levels=[0.5], colors="black", linewidths=1.0)
         return handles

@@ -83,6 +83,11 @@ def _within(ax: Axes, rows: int, columns: int, heights: Sequence[float]) -> list
     return found
 
 
+def without_screen() -> None:
+    """Let figures be drawn where there is no screen."""
+    pyplot().switch_backend("agg")
+
+
 def kind_of_picture(path: str | os.PathLike[str]) -> str:
     """The ending of a picture's name; a UsageError where it does not say what to write."""
     ending = Path(os.fspath(path)).suffix.lower()

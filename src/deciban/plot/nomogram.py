@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.errors import UsageError
-from deciban.explain.alone import evidence_alone, log_joint_of, log_odds
+from deciban.explain.alone import evidence_of_each, log_joint_of, log_odds
 from deciban.explain.column_values import ColumnValues, column_place, values_of
 from deciban.explain.words import DECIBANS
 from deciban.fitted import Fitted
@@ -86,7 +86,7 @@ class NomogramDisplay(Display):
     >>> [column.name for column in shown.columns], shown.label
     (['outlook', 'humidity', 'wind', 'temperature'], 'yes')
     >>> round(shown.prior, 2), shown.evidence[0].round(1).tolist()
-    (2.55, [5.3, -0.5, -3.0])
+    (2.55, [5.2, -0.5, -3.0])
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class NomogramDisplay(Display):
         if other == place:
             raise UsageError(f"against={against!r} is the class itself; give another one")
         found = _values_of_columns(fitted, columns)
-        worth = [evidence_alone(fitted.model, [values], other)[:, place] for values in found]
+        worth = [said[:, place] for said in evidence_of_each(fitted.model, found, other)]
         order = np.argsort([-_range(each) for each in worth], kind="stable") if columns is None else range(len(found))
         kept = list(order)[:most] if columns is None else list(order)
         prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
@@ -216,10 +216,10 @@ class NomogramDisplay(Display):
     def _reach(self) -> tuple[float, float]:
         """From where to where the scale of the columns reaches."""
         finite = [worth[np.isfinite(worth)] for worth in self.evidence]
-        everything = np.concatenate([*finite, np.array([-1.0, 1.0])])
+        everything = np.clip(np.concatenate([*finite, np.array([-1.0, 1.0])]), -MOST_REACH, MOST_REACH)
         low, high = float(everything.min()), float(everything.max())
         room = 0.04 * (high - low)
-        return max(low - room, -MOST_REACH), min(high + room, MOST_REACH)
+        return low - room, high + room
 
     def frame(self) -> Any:
         """What is drawn, as a table.
@@ -277,12 +277,13 @@ def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:
 
 def _values_of_columns(fitted: Fitted, columns: Sequence[Any] | None) -> list[ColumnValues]:
     """The values of these columns, or of all that have values."""
+    draws: dict[int, list[Any]] = {}
     if columns is not None:
-        return [values_of(fitted, column_place(fitted, column)) for column in columns]
+        return [values_of(fitted, column_place(fitted, column), draws=draws) for column in columns]
     found = []
     for column in range(fitted.counts.schema.width):
         try:
-            found.append(values_of(fitted, column))
+            found.append(values_of(fitted, column, draws=draws))
         except UsageError:  # texts, and columns without cells
             continue
     if not found:

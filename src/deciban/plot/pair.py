@@ -58,7 +58,7 @@ class PairDisplay(Display):
     >>> clf = BayesClassifier(tune=None).fit(weather(), "play")
     >>> shown = PairDisplay.from_estimator(clf, ["outlook", "wind"])
     >>> shown.second.names, shown.evidence[0, :, 1].round(1).tolist()
-    (('strong', 'weak'), [4.0, 6.3])
+    (('strong', 'weak'), [3.3, 6.9])
     """
 
     def __init__(

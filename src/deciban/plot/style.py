@@ -49,6 +49,11 @@ def class_styles(classes: Iterable[Any]) -> list[ClassStyle]:
     ]
 
 
+def curve_styles(size: int) -> list[ClassStyle]:
+    """How curves of several models are drawn, the last of which matters most."""
+    return class_styles(range(size))[::-1]
+
+
 def printed(text: object, most: int | None = None) -> str:
     """A text as matplotlib prints it literally, in at most so many places: no sign of it is a formula or a command.
 

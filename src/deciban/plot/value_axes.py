@@ -28,12 +28,13 @@ def mark_values(ax: Axes, values: ColumnValues, places: Integers, vertical: bool
     axis: Any = ax.yaxis if vertical else ax.xaxis
     if values.kind != "categories":
         if values.dates:
-            axis.axis_date()
-            from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+            from matplotlib import dates
 
-            locator = AutoDateLocator(maxticks=7)
+            tools: Any = dates  # which have no types
+            axis.axis_date()
+            locator = tools.AutoDateLocator(maxticks=7)
             axis.set_major_locator(locator)
-            axis.set_major_formatter(ConciseDateFormatter(locator))
+            axis.set_major_formatter(tools.ConciseDateFormatter(locator))
         return
     names = [printed(values.names[place], CATEGORY_PLACES) for place in places]
     turned = not vertical and sum(map(len, names)) > LEVEL_PLACES

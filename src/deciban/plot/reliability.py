@@ -1,0 +1,177 @@
+"""`ReliabilityDisplay`: how often claims come true, before and after tuning."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from deciban.evaluation import Calibration
+from deciban.plot.display import Display, frame_of
+from deciban.plot.figures import Axes, panels_for
+from deciban.plot.judged import judged_posteriors, judged_rows
+from deciban.plot.style import LINE_COLOUR, curve_styles, legend, printed, quiet
+
+# Bins of claims, and the size of their points: the more rows, the larger.
+CLAIM_BINS = 15
+LEAST_POINT, MOST_POINT = 6.0, 160.0
+
+
+class ReliabilityDisplay(Display):
+    """How often predictions are right against how probable they were said to be; of a tuned model also before tuning.
+
+    Rows are put into bins by the probability of their predicted class. On the diagonal, claims come true as often as
+    they say. Below is how many rows there are in each bin.
+
+    Parameters
+    ----------
+    calibrations : mapping from str to Calibration
+        What is drawn, by name: such as "plain Bayes" and "tuned".
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes of the curves.
+    axes_ : list of Axes
+        Those of the curves and of the numbers of rows.
+    figure_ : Figure
+        The figure.
+
+    See Also
+    --------
+    BayesClassifier.evaluate : All figures of rows whose class is known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from deciban import BayesClassifier
+    >>> from deciban.plot import ReliabilityDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BayesClassifier(tune="weights").fit(X[::2], y[::2])
+    >>> shown = ReliabilityDisplay.from_estimator(clf, X[1::2], y[1::2])
+    >>> list(shown.calibrations)
+    ['plain Bayes', 'as tuned']
+    """
+
+    def __init__(self, calibrations: Mapping[str, Calibration]) -> None:
+        self.calibrations = dict(calibrations)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        learned: bool = False,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the claims of a fitted classifier; of a tuned one beside those of plain Bayes.
+
+        Parameters
+        ----------
+        estimator : BayesClassifier
+            A fitted classifier.
+        X : table, default=None
+            Rows whose class is known. None: the rows of the last `fit`, each left out in its turn.
+        y : array-like or str, default=None
+            Their classes, or the name of the column that holds them.
+        sample_weight : array-like or str, default=None
+            Their weights, or the name of the column that holds them.
+        learned : bool, default=False
+            Whether the classifier has learned these rows, so that each is left out in its turn.
+        ax : Axes, default=None
+            Where to draw: one pair of axes, or two; None makes a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        rows = judged_rows(estimator, X, y, sample_weight, learned, plain=True)
+        after = Calibration.of(rows.posterior, rows.labels, rows.weights, CLAIM_BINS)
+        if rows.plain is None:
+            return cls({"claims": after}).plot(ax)
+        before = Calibration.of(rows.plain, rows.labels, rows.weights, CLAIM_BINS)
+        return cls({"plain Bayes": before, "as tuned": after}).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, posterior: Any, *, classes: Any = None, name: str = "claims", ax: Axes | None = None
+    ) -> Self:
+        """Draw the claims of any classifier.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_rows,)
+            The true classes.
+        posterior : array-like of shape (n_rows, n_classes)
+            What `predict_proba` says.
+        classes : sequence of labels, default=None
+            The classes of its columns. None: those of `y_true`, sorted.
+        name : str, default="claims"
+            What the curve is called.
+        ax : Axes, default=None
+            Where to draw: one pair of axes, or two; None makes a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        rows = judged_posteriors(y_true, posterior, classes)
+        return cls({name: Calibration.of(rows.posterior, rows.labels, rows.weights, CLAIM_BINS)}).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw: one pair of axes, or two; None makes a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        above, below = panels_for(ax, 2, 1, (5.2, 5.6), (3.0, 1.0))
+        above.plot([0.0, 1.0], [0.0, 1.0], color=LINE_COLOUR, linewidth=1.0, zorder=0)
+        size = len(self.calibrations)
+        for k, ((name, found), style) in enumerate(zip(self.calibrations.items(), curve_styles(size), strict=True)):
+            colour = style.colour
+            label = f"{printed(name)}: calibration error {found.error:.4f}"
+            above.plot(found.claimed, found.right, color=colour, linestyle=style.line, linewidth=1.2)
+            share = found.weight / max(float(found.weight.sum()), 1e-300)
+            above.scatter(
+                found.claimed, found.right, LEAST_POINT + MOST_POINT * share, color=colour, marker=style.marker
+            )
+            width = 0.8 / (CLAIM_BINS * size)
+            middle = (np.floor(np.minimum(found.claimed, 1.0 - 1e-9) * CLAIM_BINS) + 0.5) / CLAIM_BINS
+            at = middle + (k - (size - 1) / 2.0) * width
+            below.bar(at, found.weight, width=width, color=colour, label=label)
+        low = min((float(found.claimed.min(initial=1.0)) for found in self.calibrations.values()), default=0.0)
+        for one in (above, below):
+            one.set_xlim(max(low - 0.05, 0.0), 1.01)
+        above.set_ylim(bottom=min(above.get_ylim()[0], 0.0), top=1.02)
+        quiet(above, "do claims come true?", y="share that was right")
+        quiet(below, x="claimed probability of the predicted class", y="rows")
+        legend(below)
+        self.axes_ = [above, below]
+        self._drawn(above)
+        return self
+
+    def frame(self) -> Any:
+        """What is drawn, as a table.
+
+        Returns
+        -------
+        DataFrame
+            A line for each curve and bin: what was claimed, the share that was right, and the weight of its rows.
+        """
+        found = list(self.calibrations.items())
+        return frame_of(
+            {
+                "model": [name for name, one in found for _ in one.weight],
+                "claimed": np.concatenate([one.claimed for _, one in found]),
+                "right": np.concatenate([one.right for _, one in found]),
+                "rows": np.concatenate([one.weight for _, one in found]),
+            }
+        )

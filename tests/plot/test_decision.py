@@ -1,0 +1,182 @@
+"""The picture of decisions: curves, boundaries, and areas that are those of the theory."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from scipy import integrate, stats
+
+from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, Poisson, Pooled, UsageError, bayes_error
+from deciban.plot import DecisionDisplay, DecisionMapDisplay
+
+from .cases import area
+
+LETTERS = [stats.norm(15, 4), stats.norm(25, 4)]
+PRIORS = [0.75, 0.25]
+
+
+def polygons(shown: DecisionDisplay) -> dict[str, float]:
+    """The area of each drawn polygon by its label."""
+    found = [one for one in shown.ax_.collections if isinstance(one, PolyCollection)]
+    return {str(one.get_label()): area(one) for one in found}
+
+
+def test_the_shaded_areas_of_the_letters_are_those_of_the_theory() -> None:
+    shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, classes=["a", "b"]))
+    assert shown.boundaries == pytest.approx([21.7578], abs=1e-4)
+    assert shown.areas[1, 0] == pytest.approx(0.034175, abs=5e-7)
+    assert shown.areas[0, 1] == pytest.approx(0.052203, abs=5e-7)
+    drawn = polygons(shown)
+    assert drawn["a taken for b 0.034175"] == pytest.approx(0.034175, abs=2e-6)
+    assert drawn["b taken for a 0.052203"] == pytest.approx(0.052203, abs=2e-6)
+    edges = [line.get_xdata()[0] for line in shown.ax_.lines if "boundary" in str(line.get_label())]
+    assert edges == pytest.approx([21.7578], abs=1e-4)
+    assert shown.ax_.get_title(loc="left") == "error 0.086378"
+
+
+def test_the_curves_are_prior_times_density() -> None:
+    shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS))
+    for line, distribution, prior in zip(shown.ax_.lines, LETTERS, PRIORS, strict=False):
+        x, y = line.get_data()
+        np.testing.assert_allclose(y, prior * distribution.pdf(x), rtol=1e-12, atol=1e-300)
+
+
+def test_the_avoidable_part_of_a_moved_boundary_is_drawn_apart() -> None:
+    moved = bayes_error(LETTERS, PRIORS, classes=["a", "b"], boundaries=[20])
+    shown = DecisionDisplay.from_bayes_error(moved)
+    between = integrate.quad(lambda x: 0.75 * LETTERS[0].pdf(x) - 0.25 * LETTERS[1].pdf(x), 20, 21.757799)[0]
+    assert moved.avoidable == pytest.approx(between, abs=1e-9)
+    drawn = polygons(shown)
+    assert drawn["avoidable 0.01927"] == pytest.approx(between, abs=2e-6)
+    assert drawn["a taken for b 0.079237"] == pytest.approx(0.079237, abs=2e-6)
+    assert shown.ax_.get_title(loc="left").endswith("avoidable")
+
+
+def test_with_costs_the_avoidable_part_is_the_cost() -> None:
+    loss = {("a", "b"): 5, ("b", "a"): 1}
+    moved = bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"], boundaries=[22])
+    shown = DecisionDisplay.from_bayes_error(moved)
+    drawn = {label: size for label, size in polygons(shown).items() if label.startswith("avoidable")}
+    assert list(drawn.values()) == pytest.approx([moved.risk - moved.least], abs=1e-5)
+    best = bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"])
+    assert [one.low for one in shown.best[1:]] == pytest.approx(list(best.boundaries))
+
+
+def test_equal_priors_put_the_boundary_in_the_middle() -> None:
+    shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS))
+    assert shown.boundaries == pytest.approx([20.0])
+
+
+def test_values_of_discrete_distributions_are_bars() -> None:
+    counts = [stats.poisson(3), stats.poisson(8)]
+    found = bayes_error(counts, PRIORS, classes=["few", "many"])
+    shown = DecisionDisplay.from_bayes_error(found)
+    assert shown.discrete
+    (edge,) = shown.boundaries
+    assert edge % 1.0 == 0.5
+    assert counts[0].pmf(int(edge)) * 0.75 > counts[1].pmf(int(edge)) * 0.25
+    assert counts[0].pmf(int(edge) + 1) * 0.75 < counts[1].pmf(int(edge) + 1) * 0.25
+    drawn = polygons(shown)
+    wrong = 0.75 * counts[0].sf(int(edge))
+    assert next(size for label, size in drawn.items() if label.startswith("few taken")) == pytest.approx(
+        wrong, abs=1e-7
+    )
+
+
+def letters_model(**options: object) -> BayesClassifier:
+    """A model whose one column is normal with just the means and variances of the letters."""
+    x = np.array([11.0, 19.0] * 300 + [21.0, 29.0] * 100)
+    return BayesClassifier(Gaussian(), tune=None, **options).fit(x[:, None], ["a"] * 600 + ["b"] * 200)
+
+
+def test_a_model_of_one_column_has_the_same_picture() -> None:
+    shown = DecisionDisplay.from_estimator(letters_model())
+    assert shown.boundaries == pytest.approx([21.7578], abs=1e-4)
+    assert [shown.areas[1, 0], shown.areas[0, 1]] == pytest.approx([0.034175, 0.052203], abs=2e-6)
+    x, y = shown.ax_.lines[0].get_data()
+    np.testing.assert_allclose(y, 0.75 * LETTERS[0].pdf(x), rtol=1e-9, atol=1e-300)
+
+
+def test_the_picture_of_a_model_moves_with_priors_losses_and_boundaries() -> None:
+    clf = letters_model()
+    assert DecisionDisplay.from_estimator(clf, priors="uniform").boundaries == pytest.approx([20.0], abs=1e-6)
+    dear = DecisionDisplay.from_estimator(clf, loss={("a", "b"): 3, ("b", "a"): 1})
+    assert dear.boundaries == pytest.approx([20.0], abs=1e-6)
+    moved = DecisionDisplay.from_estimator(clf, boundaries=[20])
+    assert moved.avoidable == pytest.approx(0.019272, abs=3e-6)
+    turned = DecisionDisplay.from_estimator(clf, boundaries=[20], decisions=["b", "a"])
+    assert turned.risk > 0.8
+    with pytest.raises(UsageError, match="2 intervals"):
+        DecisionDisplay.from_estimator(clf, boundaries=[20], decisions=["a"])
+
+
+def test_counts_in_a_model_are_bars() -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.poisson(3, 300), rng.poisson(9, 300)])
+    clf = BayesClassifier({0: Poisson()}, tune=None).fit(x[:, None], [0] * 300 + [1] * 300)
+    shown = DecisionDisplay.from_estimator(clf)
+    assert shown.discrete
+    assert len(shown.boundaries) == 1
+    edge = shown.boundaries[0]
+    assert clf.predict([[np.floor(edge)], [np.ceil(edge)]]).tolist() == [0, 1]
+
+
+def test_two_columns_make_a_map_whose_regions_are_the_predictions() -> None:
+    rng = np.random.default_rng(3)
+    X = np.concatenate([rng.multivariate_normal(m, [[1, 0.6], [0.6, 1]], 150) for m in ([0, 0], [3, 1], [0, 4])])
+    y = np.repeat(["a", "b", "c"], 150)
+    for spread, kind in ((Pooled(), "linear"), (None, "quadratic")):
+        family = JointGaussian() if spread is None else JointGaussian(covariance=spread)
+        clf = BayesClassifier({(0, 1): family}, tune=None).fit(X, y)
+        shown = DecisionDisplay.from_estimator(clf)
+        assert isinstance(shown, DecisionMapDisplay)
+        assert shown.boundary == kind
+        points = np.stack([part.ravel() for part in np.meshgrid(shown.x, shown.y)], axis=1)
+        assert (np.array(["a", "b", "c"])[shown.decisions.ravel()] == clf.predict(points)).all()
+        for c, label in enumerate("abc"):
+            estimated = clf.estimates()["x0+x1"]
+            np.testing.assert_allclose(shown.ellipses[c].mean, X[y == label].mean(axis=0))
+            np.testing.assert_allclose(shown.ellipses[c].covariance, estimated["covariance"][c])
+    drawn = shown.ax_.lines[0].get_xydata() - shown.ellipses[0].mean
+    distance = np.einsum("ni,ij,nj->n", drawn, np.linalg.inv(shown.ellipses[0].covariance), drawn)
+    np.testing.assert_allclose(distance, 1.0)  # one standard deviation
+
+
+def test_two_columns_of_many_are_drawn_with_the_others_missing() -> None:
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 200)
+    X = rng.normal(y[:, None] * [2.0, 1.0, 3.0, 0.0], 1.0)
+    clf = BayesClassifier(tune=None).fit(X, y)
+    shown = DecisionDisplay.from_estimator(clf, ["x0", "x2"])
+    x, z = (part.ravel() for part in np.meshgrid(shown.x, shown.y))
+    nothing = np.full(x.size, np.nan)
+    assert (shown.decisions.ravel() == clf.predict(np.stack([x, nothing, z, nothing], axis=1))).all()
+    with pytest.raises(UsageError, match="4 columns"):
+        DecisionDisplay.from_estimator(clf)
+    with pytest.raises(UsageError, match="boundaries= is for one column"):
+        DecisionDisplay.from_estimator(clf, [0, 1], boundaries=[1.0])
+
+
+def test_known_distributions_of_two_dimensions_make_a_map() -> None:
+    normal = stats.multivariate_normal
+    shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], samples=200))
+    assert isinstance(shown, DecisionMapDisplay)
+    assert shown.boundary == "linear"
+    x = np.broadcast_to(shown.x, shown.decisions.shape)
+    far = np.abs(x - 1.0) > 1e-9
+    assert ((x > 1.0) == (shown.decisions == 1))[far].all()
+    assert set(shown.frame()) == {"x", "y", "0", "1", "decision"}
+
+
+def test_what_has_no_numbers_is_refused() -> None:
+    clf = BayesClassifier({0: Categorical()}, tune=None).fit([["u"], ["v"], ["u"]], [0, 1, 0])
+    with pytest.raises(UsageError, match="holds no numbers"):
+        DecisionDisplay.from_estimator(clf)
+
+
+def test_the_frame_has_curves_and_decisions() -> None:
+    shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, classes=["a", "b"], boundaries=[20]))
+    frame = shown.frame()
+    assert list(frame) == ["x", "a", "b", "decision", "best"]
+    between = frame[(frame.x > 20) & (frame.x < 21.7)]
+    assert set(between.decision) == {"b"}
+    assert set(between.best) == {"a"}

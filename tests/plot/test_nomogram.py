@@ -1,0 +1,94 @@
+"""Rulers: values stand where they are worth what the model says, and their sum is the posterior."""
+
+import numpy as np
+import pytest
+
+from deciban import BayesClassifier, Gaussian, UsageError
+from deciban.datasets import weather
+from deciban.plot import NomogramDisplay
+from deciban.plot.nomogram import MARKED_CHANCES, marks_of
+
+
+@pytest.fixture(scope="module")
+def days() -> BayesClassifier:
+    return BayesClassifier(tune=None).fit(weather(), "play")
+
+
+def worth(shown: NomogramDisplay, row: dict[str, str]) -> float:
+    """The sum of what the values of a row are worth on the rulers."""
+    total = 0.0
+    for values, evidence in zip(shown.columns, shown.evidence, strict=True):
+        total += float(evidence[values.names.index(row[values.name])])
+    return total
+
+
+def test_the_sum_of_the_rulers_is_the_posterior(days: BayesClassifier) -> None:
+    shown = NomogramDisplay.from_estimator(days)
+    for row in weather().to_pylist():
+        row.pop("play")
+        odds = 10.0 ** ((worth(shown, row) + shown.prior) / 10.0)
+        assert odds / (1.0 + odds) == pytest.approx(days.predict_proba([row])[0, 1], rel=1e-12)
+
+
+def test_the_last_ruler_turns_sums_into_probabilities(days: BayesClassifier) -> None:
+    shown = NomogramDisplay.from_estimator(days)
+    marks = {text.get_text(): text.get_position()[0] for text in shown.axes_[1].texts}
+    assert len(marks) == len(MARKED_CHANCES)
+    for chance in (0.01, 0.5, 0.9):
+        assert marks[f"{chance:g}"] == pytest.approx(10.0 * np.log10(chance / (1 - chance)) - 10.0 * np.log10(9 / 5))
+
+
+def test_one_class_against_another_is_exact_among_several() -> None:
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 4, 300)
+    X = rng.normal(y[:, None] * [1.0, 2.0, 0.5], 1.0)
+    clf = BayesClassifier(Gaussian(), tune=None).fit(X, y)
+    shown = NomogramDisplay.from_estimator(clf, label=2, against=0)
+    row = [float(np.median(values.numbers)) for values in sorted(shown.columns, key=lambda one: one.column)]
+    total = shown.prior
+    for values, evidence in zip(shown.columns, shown.evidence, strict=True):
+        total += float(np.interp(row[values.column], values.numbers, evidence))
+    joint = clf.log_joint([row])[0]
+    assert total == pytest.approx(10.0 / np.log(10.0) * (joint[2] - joint[0]), abs=1e-3)
+
+
+def test_the_columns_that_tell_most_come_first_and_others_are_counted() -> None:
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 200)
+    X = rng.normal(y[:, None] * np.linspace(0.0, 3.0, 20), 1.0)
+    clf = BayesClassifier(Gaussian(), tune=None).fit(X, y)
+    shown = NomogramDisplay.from_estimator(clf, most=5)
+    ranges = [evidence.max() - evidence.min() for evidence in shown.evidence]
+    assert len(ranges) == 5
+    assert shown.ax_.get_title(loc="left") == "for 1 against 0 (15 columns not drawn)"
+    assert {values.name for values in shown.columns} <= {f"x{j}" for j in range(8, 20)}
+    chosen = NomogramDisplay.from_estimator(clf, columns=["x3", 1])
+    assert [values.name for values in chosen.columns] == ["x3", "x1"]
+    assert [text.get_text() for text in chosen.ax_.get_yticklabels()] == ["x3", "x1"]
+
+
+def test_marks_of_what_falls_and_rises_are_on_both_sides() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 400)
+    X = rng.normal(0.0, np.where(y == 1, 4.0, 1.0))[:, None]
+    shown = NomogramDisplay.from_estimator(BayesClassifier(Gaussian(), tune=None).fit(X, y))
+    marks = marks_of(shown.columns[0], shown.evidence[0])
+    assert {mark.rises for mark in marks if float(mark.name) < -1} == {False}
+    assert {mark.rises for mark in marks if float(mark.name) > 1} == {True}
+
+
+def test_bad_questions_are_refused(days: BayesClassifier) -> None:
+    with pytest.raises(UsageError, match="the class itself"):
+        NomogramDisplay.from_estimator(days, label="yes", against="yes")
+    with pytest.raises(UsageError, match="none of"):
+        NomogramDisplay.from_estimator(days, label="perhaps")
+    texts = BayesClassifier(tune=None).fit(["some words here", "other words there", "more of them"], [0, 1, 0])
+    with pytest.raises(UsageError, match="no column has values"):
+        NomogramDisplay.from_estimator(texts)
+
+
+def test_the_frame_lists_all_values(days: BayesClassifier) -> None:
+    frame = NomogramDisplay.from_estimator(days).frame()
+    assert list(frame) == ["column", "value", "decibans"]
+    overcast = frame[(frame.column == "outlook") & (frame.value == "overcast")].decibans.item()
+    assert overcast == pytest.approx(10.0 * np.log10((5 / 12) / (1 / 8)))
