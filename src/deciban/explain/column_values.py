@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Flags, Floats
-from deciban.errors import UsageError
+from deciban.errors import BadCell, UsageError
 from deciban.explain.counted import ColumnCounts, counted_column
 from deciban.families import Family, Likelihood
 from deciban.fitted import Fitted
@@ -92,7 +92,10 @@ def values_of(
     counted = counted_column(fitted.counts, column)
     if counted is not None and counted.levels is not None:
         return _of_levels(column, name, counted.levels)
-    drawn = _drawn(likelihood, fitted.classes.size, place, {} if draws is None else draws)
+    try:
+        drawn = _drawn(likelihood, fitted.classes.size, place, {} if draws is None else draws)
+    except BadCell as bad:  # a score has no distribution
+        raise UsageError(f"the column {name!r} cannot be shown: {bad}") from None
     if set(np.unique(drawn).tolist()) <= {0.0, 1.0}:
         flags = pa.array([False, True]) if kind_of(learned) == "BOOLEAN" else pa.array([0, 1])
         return _of_levels(column, name, flags)

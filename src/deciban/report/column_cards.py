@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.arrays import Floats, Integers
 from deciban.explain.column_values import ColumnValues
-from deciban.report.columns import MOST_CATEGORIES_SHOWN, ColumnFigures
+from deciban.report.columns import MANY_LINES, MOST_CATEGORIES_SHOWN, ColumnFigures
 from deciban.report.html import Html, folded, html_table, paragraph, tag
 from deciban.report.svg import bar_chart, line_chart
 
@@ -33,8 +33,10 @@ def column_card(data: dict[str, Any], figures: ColumnFigures, names: Sequence[st
 
 
 def folded_card(data: dict[str, Any], figures: ColumnFigures, names: Sequence[str], colours: Sequence[str]) -> Html:
-    """A column of less importance: a small picture."""
-    picture = Html() if figures.values is None else _evidence_picture(figures, figures.values, names, colours)
+    """A column of less importance: a small picture, of few classes."""
+    picture = Html()
+    if figures.values is not None and len(names) <= MANY_LINES:
+        picture = _evidence_picture(figures, figures.values, names, colours)
     return tag("article", tag("h3", figures.name), _facts(data, short=True), picture, class_="card")
 
 

@@ -5,7 +5,9 @@
   const byId = (id) => document.getElementById(id);
   const read = (id) => JSON.parse(byId(id).textContent);
   const data = read("what-if-data");
-  const scorer = decibanScorer(read("model-json"));
+  const model = read("model-json");
+  const scorer = decibanScorer(model);
+  const flags = new Set(model.columns.filter((column) => column.read_as === "flag").map((column) => column.name));
   const DECIBANS = 10 / Math.LN10;
   const SVG = "http://www.w3.org/2000/svg";
   const MOST_TERMS = 12;
@@ -30,7 +32,8 @@
 
   // An input for a column; its value is "" where the cell is missing.
   function inputOf(column, id) {
-    const levels = column.levels || (column.kind === "yes/no" ? [0, 1] : undefined);
+    const both = flags.has(column.name) ? [false, true] : [0, 1];
+    const levels = column.levels || (column.kind === "yes/no" ? both : undefined);
     if (levels && levels.length <= 200) {
       const select = element("select", { id }, element("option", { value: "" }, "(missing)"));
       levels.forEach((level, k) => select.append(element("option", { value: String(k) }, String(level))));

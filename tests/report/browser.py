@@ -1,0 +1,62 @@
+"""A real browser, without a window: Debian's Chromium, driven by Playwright."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / ".ci" / "node_modules" / "axe-core" / "axe.min.js"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: install Debian's `chromium`")
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core here: npm install --prefix .ci axe-core")
+
+
+@dataclass
+class Opened:
+    """A page in a browser, and what it complained of or asked the network for."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def check_quiet(self) -> None:
+        assert self.complaints == []
+        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
+
+    def posterior(self) -> dict[str, float]:
+        """What the bars say."""
+        bars = self.page.locator("#what-if-posterior li").all()
+        return {bar.get_attribute("data-class"): float(bar.get_attribute("data-probability")) for bar in bars}
+
+    def enter(self, column: str, value: str) -> None:
+        """Type a value into the field of a column, or choose it there."""
+        field = self.page.get_by_label(column, exact=True)
+        if field.evaluate("node => node.tagName") == "SELECT":
+            field.select_option(label=value)
+        else:
+            field.fill(value)
+
+
+@contextmanager
+def opened(path: Path, width: int = 1280, dark: bool = False) -> Iterator[Opened]:
+    """A page, opened from a file."""
+    from playwright.sync_api import sync_playwright
+
+    options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=options)
+        scheme = "dark" if dark else "light"
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        found = Opened(page)
+        page.on("console", lambda message: found.complaints.append(message.text))
+        page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        page.on("request", lambda request: found.requests.append(request.url))
+        page.goto(path.as_uri())
+        yield found
+        browser.close()

@@ -1,0 +1,149 @@
+"""The figures of a report are those of the classifier, from rows or from counts; it says what it cannot know."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deciban import BayesClassifier, Complement, DataError, UsageError
+from tests import textbook
+from tests.report.models import HOSTILE, hostile_table, mixed_model, mixed_table
+
+COSTS = {"yes": {"yes": 0.0, "no": 1.0}, "no": {"yes": 5.0, "no": 0.0}}
+
+
+def test_held_out_rows_give_the_figures_of_evaluate() -> None:
+    clf, new = mixed_model(), mixed_table(200, seed=5)
+    figures = clf.report(data=new, loss=COSTS).figures
+    oracle = clf.evaluate(new, "buys", loss=COSTS)
+    quality = figures["quality"]
+    assert quality["source"] == "rows that were held out"
+    assert quality["accuracy"] == oracle.accuracy
+    assert quality["log_loss"] == oracle.log_loss
+    assert quality["confusion"] == oracle.confusion.tolist()
+    assert figures["decisions"]["mean_cost"] == oracle.mean_cost
+    assert figures["decisions"]["threshold"] == {"class": "yes", "posterior": pytest.approx(1 / 6)}
+    json.dumps(figures, allow_nan=False)
+
+
+def test_rows_that_were_learned_are_left_out() -> None:
+    clf = mixed_model(None)
+    oracle = clf.leave_one_out()
+    for figures in (clf.report().figures, clf.report(data=mixed_table()).figures):
+        assert "left out" in figures["quality"]["source"]
+        assert figures["quality"]["log_loss"] == pytest.approx(oracle.log_loss)
+        assert figures["diagnosis"]["pairs_tested"] > 0
+
+
+def test_a_model_alone_says_what_it_cannot_know(tmp_path: Path) -> None:
+    mixed_model().save(tmp_path / "m.dcb")
+    found = BayesClassifier.load(tmp_path / "m.dcb").report(loss=COSTS)
+    assert found.figures["quality"]["source"] is None
+    assert "No rows were given" in found.figures["quality"]["cannot_know"]
+    assert found.figures["quality"]["tuning"]["rows"] == 400
+    assert "mean_cost" not in found.figures["decisions"]
+    for text in ("No rows were given", "no row of any table is in it", "not known without such rows"):
+        assert text in found.html
+    assert "income = " not in found.html
+
+
+def test_what_a_column_says_is_what_the_model_says_of_it_alone() -> None:
+    clf = mixed_model()
+    columns = {one["column"]: one for one in clf.report().figures["columns"]}
+    nothing = np.diff(clf.predict_log_proba([{"age": None}]))[0, 0]
+    for value, said in zip(columns["town"]["values"], columns["town"]["evidence"]["yes"], strict=True):
+        odds = np.diff(clf.predict_log_proba([{"town": value}]))[0, 0]
+        assert said == pytest.approx(10 / np.log(10) * (odds - nothing), abs=1e-9)
+    assert columns["town"]["least"] == pytest.approx(min(map(min, columns["town"]["evidence"].values())))
+    assert {word for one in columns["note"]["words"] for word, _ in one["words"]} >= {"good", "dear"}
+    importance = clf.importance()
+    for k, name in enumerate(importance.columns):
+        assert columns[name]["decibans"] == pytest.approx(importance.decibans[k])
+    order = [one["decibans"] for one in clf.report().figures["columns"]]
+    assert order == sorted(order, reverse=True)
+
+
+def test_rows_are_shown_unless_none_are_wanted() -> None:
+    clf, new = mixed_model(), mixed_table(200, seed=5)
+    found = clf.report(data=new)
+    assert [one["why"] for one in found.figures["rows"]] == [
+        "the surest of those that are right", "the least sure", "the most mistaken",
+    ]  # fmt: skip
+    wrong = found.figures["rows"][2]
+    assert wrong["truth"] != wrong["predicted"]
+    posterior = clf.predict_proba(new)
+    assert max(found.figures["rows"][1]["posterior"].values()) == pytest.approx(posterior.max(axis=1).min())
+    total = sum(term["decibans"] for term in wrong["terms"])
+    odds = np.log(wrong["posterior"][wrong["predicted"]] / wrong["posterior"][wrong["against"]])
+    assert total == pytest.approx(10 / np.log(10) * odds, abs=1e-9)
+    assert clf.report(data=new, examples=0).figures["rows"] == []
+    assert "no row of any table is in it" in clf.report(data=new, examples=0).html
+
+
+class Outside(HTMLParser):
+    """What a page would load, and the scripts that are in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.scripts = 0
+        self.handlers: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        for name, value in attrs:
+            if name in ("src", "href", "action", "data") and value and not value.startswith(("#", "data:")):
+                self.loads.append(value)
+            if name.startswith("on"):
+                self.handlers.append(name)
+
+
+def test_hostile_names_are_text_and_nothing_is_loaded() -> None:
+    table = hostile_table()
+    found = BayesClassifier().fit(table, "class").report(data=table, title=HOSTILE["script"])
+    page = Outside()
+    page.feed(found.html)
+    assert (page.loads, page.handlers, page.scripts) == ([], [], 3)
+    assert "<img" not in found.html
+    assert "http://" not in found.html.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in found.html
+
+
+@pytest.mark.parametrize("columns", [3, 300])
+@pytest.mark.parametrize("classes", [2, 20])
+def test_pages_stay_small(columns: int, classes: int) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % classes
+    X = rng.normal(y[:, None] * (np.arange(columns) % 3), 3.0, (600, columns))
+    found = BayesClassifier(tune="weights").fit(X, y).report()
+    assert len(found.html.encode()) < 1_000_000
+    assert found.html.count('class="card"') >= columns
+    assert (f"{columns - 30} more columns" in found.html) == (columns > 30)
+
+
+def test_models_that_cannot_be_drawn_from_or_exported_still_have_a_report() -> None:
+    X, y = np.abs(np.random.default_rng(0).normal(size=(60, 3))).round(), np.arange(60) % 2
+    clf = textbook(Complement()).fit(X, y)
+    clf.partial_fit(X, y)
+    assert "What each column says" in clf.report().html
+    from deciban import Text
+
+    texts = textbook({"a": Text(tokenizer=str.split)}).fit({"a": ["x y", "z y"] * 5}, [0, 1] * 5)
+    assert "cannot be tried in a page" in texts.report().html
+
+
+def test_bad_input_has_one_clear_error(tmp_path: Path) -> None:
+    clf = mixed_model(None)
+    with pytest.raises(DataError, match="no row has a label"):
+        clf.report(data=mixed_table().assign(buys=None))
+    with pytest.raises((UsageError, DataError), match="buys"):
+        clf.report(data=mixed_table().drop(columns="buys"))
+    target = tmp_path / "r.html"
+    target.write_text("before")
+    with pytest.raises(DataError):
+        clf.report(target, data=mixed_table().assign(buys=None))
+    assert target.read_text() == "before"
+    clf.report(target)
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
