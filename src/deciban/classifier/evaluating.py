@@ -298,11 +298,9 @@ class Evaluating(FittedState):
         (14, 'rows that the model has learned, each left out in its turn')
         """
         fitted = self._fitted()
-        held_out = training = None
-        if data is not None:
-            held_out = open_examples(fitted, data, fitted.origin.target if y is None else y, None)
-        elif self._training_rows() is not None:
-            training = self._examples(None, None, None)
+        target = fitted.origin.target if y is None else y
+        held_out = None if data is None else open_examples(fitted, data, target, None)
+        training = None if self._training_rows() is None else self._examples(None, None, None)
         told = title or f"Report on {fitted.origin.target or 'a model'}"
         found = Report(report_figures(fitted, told, held_out, training, loss, examples))
         if path is not None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deciban.arrays import Flags, Floats
 from deciban.errors import UsageError
-from deciban.explain.counted import counted_column
+from deciban.explain.counted import ColumnCounts, counted_column
 from deciban.explain.words import top_words_of
 from deciban.families import Family, Likelihood
 from deciban.fitted import Fitted
@@ -100,6 +100,8 @@ def values_of(
     whole = not family.support.contains(np.array([0.5]))[0]
     inside = allowed(fitted.model, column, drawn)
     drawn = np.where(inside, drawn, np.nan) if inside.any(axis=1).all() else drawn
+    if not whole and counted is not None and counted.low is not None:
+        return _of_numbers(column, name, np.linspace(*_counted_reach(counted), points), "continuous", learned)
     numbers = _whole(drawn, points) if whole else _line(drawn, points)
     return _of_numbers(column, name, numbers, "whole" if whole else "continuous", learned)
 
@@ -167,6 +169,18 @@ def _reach(drawn: Floats) -> tuple[float, float]:
     ends = np.nanquantile(drawn, [BEYOND, 1.0 - BEYOND], axis=1)
     low, high = float(np.nanmin(ends[0])), float(np.nanmax(ends[1]))
     return (low, high) if low < high else (low - 0.5, low + 0.5)
+
+
+def _counted_reach(counted: ColumnCounts) -> tuple[float, float]:
+    """The same of cells that were counted in bins."""
+    assert counted.low is not None, "there are bins"
+    assert counted.high is not None, "there are bins"
+    order = np.argsort(counted.low)
+    share = counted.table[:, order] / np.maximum(counted.table.sum(axis=1, keepdims=True), 1e-300)
+    along = np.cumsum(share, axis=1)
+    first = min(int(np.searchsorted(line, BEYOND)) for line in along)
+    last = max(int(np.searchsorted(line, 1.0 - BEYOND)) for line in along)
+    return float(counted.low[order[first]]), float(counted.high[order[min(last, order.size - 1)]])
 
 
 def _line(drawn: Floats, points: int) -> Floats:

@@ -16,8 +16,8 @@ from deciban.arrays import Floats
 # Arrays of so many numbers or fewer are written out.
 SHORT_ARRAY = 12
 
-# Fixed-point numbers have so many bits.
-FIXED_BITS = 48
+# The most bytes of a fixed-point number.
+MOST_FIXED_BYTES = 6
 
 
 def number(value: float) -> float | str:
@@ -66,17 +66,18 @@ def amounts(array: npt.ArrayLike) -> Any:
 
 
 def fixed(array: Floats, error: float) -> Any:
-    """Finite numbers, each as low + step * (a whole number of 48 bits); doubles where one would be off by more than
-    `error` so: half a step is their range divided by 2**49."""
+    """Finite numbers, each as low + step * (a whole number of so few bytes that none is off by more than `error`);
+    doubles where six bytes are not enough."""
     flat = np.asarray(array, dtype=np.float64).ravel()
     low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
-    most = (1 << FIXED_BITS) - 1
-    step = max((high - low) / most, 1e-300)  # numbers that are all but equal are `low`
-    if 0.5 * step > error:
-        return floats(flat)
-    places = np.rint((flat - low) / step).clip(0, most).astype("<u8")
-    parts = np.ascontiguousarray(places).view("<u2").reshape(-1, 4)[:, :3]
-    return {"low": low, "step": step, "places": _bytes(parts.ravel(), "u2")}
+    for size in range(1, MOST_FIXED_BYTES + 1):
+        most = (1 << 8 * size) - 1
+        step = max((high - low) / most, 1e-300)  # numbers that are all but equal are `low`
+        if 0.5 * step <= error:
+            places = np.rint((flat - low) / step).clip(0, most).astype("<u8")
+            parts = np.ascontiguousarray(places).view("u1").reshape(-1, 8)[:, :size]
+            return {"low": low, "step": step, "size": size, "places": _bytes(parts.ravel(), "u1")}
+    return floats(flat)
 
 
 def runs(points: npt.ArrayLike) -> list[int]:

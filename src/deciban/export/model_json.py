@@ -18,26 +18,32 @@ from deciban.tables.labels import LabelArray
 # The name and version of the format; a scorer refuses a version that it does not know.
 JSON_FORMAT, JSON_VERSION = "deciban model", 1
 
-# By how much the sum of all corrections may err, in nats.
+# By how much the sum of all corrections may err, in nats; in a model that is to be small, and by what share of the
+# largest the weights of their cells may, by which they are shared out among columns.
 CORRECTIONS_ERROR = 4e-13
+SMALL_CORRECTIONS_ERROR = 1e-4
+SMALL_ROWS_ERROR = 1e-5
 
 # What labels of classes are, by NumPy's kind of their array; others are texts.
 CLASS_TYPES = {"b": "flag", "i": "integer", "u": "integer", "f": "number", "M": "date"}
 
 
-def model_as_json(fitted: Fitted | Model) -> dict[str, Any]:
+def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]:
     """A model as plain values of strict JSON: what the scorer in JavaScript reads.
 
     Parameters
     ----------
     fitted : Fitted or Model
         What is known, or the model of it.
+    small : bool, default=False
+        Whether corrections are rounded so that they take half the room: their sum is then off by at most 1e-4, as a
+        rule by less than 1e-6.
 
     Returns
     -------
     dict
         Lists, dicts, texts, finite numbers, true and false. Doubles are exact, the sum of all corrections
-        to 4e-13.
+        to 4e-13 unless the model is `small`.
 
     Raises
     ------
@@ -59,7 +65,7 @@ def model_as_json(fitted: Fitted | Model) -> dict[str, Any]:
     model = fitted.model if isinstance(fitted, Fitted) else fitted
     levels = LevelSets()
     groups, kinds = _groups(model, levels)
-    corrections = None if model.corrections is None else _corrections(model.corrections, model.schema, levels)
+    corrections = None if model.corrections is None else _corrections(model.corrections, model.schema, levels, small)
     return {
         "format": JSON_FORMAT,
         "version": JSON_VERSION,
@@ -123,7 +129,7 @@ def _blocks(model: Model) -> list[dict[str, Any]]:
     return found
 
 
-def _corrections(corrections: Corrections, schema: Schema, levels: LevelSets) -> dict[str, Any]:
+def _corrections(corrections: Corrections, schema: Schema, levels: LevelSets, small: bool) -> dict[str, Any]:
     """The tables without cells that they do not have; of their values only how classes differ from the first."""
     depth = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
     used = np.arange(corrections.values.shape[1]) < (1 << depth)[:, None]
@@ -135,12 +141,13 @@ def _corrections(corrections: Corrections, schema: Schema, levels: LevelSets) ->
         else:
             place = levels.place_of(one.levels, schema.column_name(one.column))
             columns.append({"column": one.column, "levels": place})
+    rows, error = corrections.rows[used], SMALL_CORRECTIONS_ERROR if small else CORRECTIONS_ERROR
     return {
         "columns": columns,
         "depth": integers(depth),
         "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
-        "contrasts": fixed(contrasts[used], CORRECTIONS_ERROR / max(len(depth), 1)),
-        "rows": amounts(corrections.rows[used]),
+        "contrasts": fixed(contrasts[used], error / max(len(depth), 1)),
+        "rows": fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
     }
 
 

@@ -18,9 +18,11 @@ from deciban.importance import Importance
 from deciban.model import Model
 from deciban.text_tables import class_name
 
-# Values at which a number is shown, in a picture that is open and in one that is folded.
+# Values at which a number is shown, in a picture that is open and in one that is folded or has many lines; and how
+# many lines are many.
 POINTS_OPEN = 61
 POINTS_FOLDED = 21
+MANY_LINES = 6
 
 # Categories and words that are shown of a column.
 MOST_CATEGORIES_SHOWN = 12
@@ -76,7 +78,8 @@ def column_figures(fitted: Fitted, importance: Importance, opened: int) -> list[
     found: list[ColumnValues | str] = []
     order = importance.order.tolist()
     for rank, column in enumerate(order):
-        points = POINTS_OPEN if rank < opened else POINTS_FOLDED
+        few_lines = fitted.classes.size <= MANY_LINES
+        points = POINTS_OPEN if rank < opened and few_lines else POINTS_FOLDED
         try:
             found.append(values_of(fitted, column, points, draws))
         except UsageError as error:

@@ -56,14 +56,15 @@ def report_figures(
     """The figures of a model: on rows that were held out, or on its training rows, each left out; else from counts."""
     costs = None if loss is None else loss_for(fitted, loss)
     quality, rows, learned = _quality(fitted, held_out, training, costs)
-    importance = _importance(fitted, rows, training if held_out is None else (held_out if learned else None))
+    known = held_out if learned and held_out is not None else training
+    importance = _importance(fitted, rows, known if learned else None)
     columns = column_figures(fitted, importance, OPEN_COLUMNS)
     data = {
         "title": title,
         "deciban": __version__,
         "model": _model(fitted),
         "quality": quality,
-        "diagnosis": _diagnosis(fitted, training if held_out is None else (held_out if learned else None)),
+        "diagnosis": _diagnosis(fitted, known),
         "decisions": _decisions(fitted, costs, quality),
         "columns": _columns(fitted, columns, importance),
         "rows": [] if rows is None or not examples else explained_rows(fitted, *rows, examples),

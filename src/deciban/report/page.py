@@ -18,6 +18,9 @@ from deciban.report.what_if import what_if_section
 # Nothing may be loaded from anywhere: what is in the page is all.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
 
+# Characters of a page, so that it can be sent: a model that takes more is left out.
+MOST_OF_A_PAGE = 980_000
+
 # What is to be known of the figures.
 UNIT = "Evidence is in decibans, ten times the log10 of an odds ratio: +10 makes the odds ten times as high, +3 twice."
 
@@ -25,7 +28,6 @@ UNIT = "Evidence is in decibans, ten times the log10 of an odds ratio: +10 makes
 def report_page(figures: ReportFigures) -> str:
     """The report as HTML."""
     data = figures.data
-    form, scripts = what_if_section(figures)
     sections = [
         ("model", "What the model is", model_section(data)),
         ("quality", "How good it is", quality_section(data)),
@@ -33,8 +35,10 @@ def report_page(figures: ReportFigures) -> str:
         ("diagnosis", "What was found and what was done", diagnosis_section(data)),
         ("decisions", "Decisions", decisions_section(data)),
         ("rows", "A few rows, explained", rows_section(data)),
-        ("what-if", "What if", form),
     ]
+    so_far = sum(len(part) for _, _, inside in sections for part in inside)
+    form, scripts = what_if_section(figures, MOST_OF_A_PAGE - so_far)
+    sections.append(("what-if", "What if", form))
     links = [tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections]
     body = tag(
         "body",

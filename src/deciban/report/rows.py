@@ -49,6 +49,10 @@ def explained_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Code
                 "against": None if reasons["against"] is None else class_name(reasons["against"]),
                 "posterior": reasons["posterior"],
                 "terms": terms,
+                "words": {
+                    text.column: [[word.word, word.decibans] for word in text.words[:MOST_TERMS_TOLD]]
+                    for text in explanation.words(0)
+                },
                 "cells": {
                     term["column"]: term["value"] for term in reasons["evidence"] if term.get("term") == "column"
                 },

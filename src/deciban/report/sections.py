@@ -198,4 +198,6 @@ def _row_card(one: dict[str, Any]) -> Html:
         whole = "; ".join(f"{name} {value:+.1f}" for name, value in told)
         labels, values = [name for name, _ in told], [value for _, value in told]
         inside += [paragraph(title), waterfall(labels, values, f"{title}: {whole}")]
+    for column, words in one["words"].items():
+        inside.append(paragraph(f"{column}: " + ", ".join(f"{word} {decibans:+.1f}" for word, decibans in words)))
     return tag("div", inside, class_="card")

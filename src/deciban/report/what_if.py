@@ -11,9 +11,6 @@ from deciban.report.figures import OPEN_COLUMNS, ReportFigures
 from deciban.report.html import Html, note, paragraph, tag
 from deciban.text_tables import class_name
 
-# A model of more characters of JSON is not put into the page: the report stays small enough to send.
-MOST_MODEL_JSON = 600_000
-
 # Cells of typical rows, one for each class, that are kept.
 MOST_TYPICAL_CELLS = 5_000
 
@@ -21,23 +18,24 @@ FORM_TOLD = (
     "Change what is known of a row, and see what the model makes of it. An empty field is a missing cell. All of it is "
     "computed in this page."
 )
+FORM_ROUNDED = (
+    " (The corrections of this model are many, and rounded here: probabilities may differ in the fifth digit.)"
+)
 
 
-def what_if_section(figures: ReportFigures) -> tuple[list[Html], list[Html]]:
-    """The form, which its script fills, and the scripts; or why there is none."""
+def what_if_section(figures: ReportFigures, room: int) -> tuple[list[Html], list[Html]]:
+    """The form, which its script fills, and the scripts, in so many characters; or why there is none."""
+    script = Html(f"<script>{scorer_source()}\n{(files('deciban.report') / 'page.js').read_text('utf-8')}</script>")
+    data = _data_script("what-if-data", embedded_json(_form_data(figures)))
     try:
-        model = embedded_json(model_as_json(figures.fitted))
+        for small in (False, True):
+            model = _data_script("model-json", embedded_json(model_as_json(figures.fitted, small)))
+            if len(model) + len(data) + len(script) <= room:
+                return _form(small), [model, data, script]
     except UsageError as error:
         return [note(f"This model cannot be tried in a page: {error}")], []
-    if len(model) > MOST_MODEL_JSON:
-        size = f"{len(model) / 1e6:.1f} MB"
-        return [note(f"The model takes {size}, too much for a report; `deciban export --to js` writes it apart.")], []
-    script = (files("deciban.report") / "page.js").read_text("utf-8")
-    return _form(), [
-        _data_script("model-json", model),
-        _data_script("what-if-data", embedded_json(_form_data(figures))),
-        Html(f"<script>{scorer_source()}\n{script}</script>"),
-    ]
+    size = f"{len(model) / 1e6:.1f} MB"
+    return [note(f"The model takes {size}, too much for a report; `deciban export --to js` writes it apart.")], []
 
 
 def _data_script(name: str, json: str) -> Html:
@@ -45,11 +43,11 @@ def _data_script(name: str, json: str) -> Html:
     return Html(f'<script type="application/json" id="{name}">{json}</script>')
 
 
-def _form() -> list[Html]:
+def _form(rounded: bool) -> list[Html]:
     clear = tag("button", "nothing known", type="button", id="what-if-clear")
     evidence = [tag("h3", "Evidence"), tag("p", id="what-if-against"), tag("div", id="what-if-evidence")]
     return [
-        paragraph(FORM_TOLD),
+        paragraph(FORM_TOLD, FORM_ROUNDED if rounded else ""),
         tag("div", clear, class_="buttons", id="what-if-buttons"),
         paragraph(tag("strong", id="what-if-said", role="status", aria_live="polite")),
         tag("p", id="what-if-problem", class_="wrong", role="alert"),
@@ -90,9 +88,9 @@ def _form_data(figures: ReportFigures) -> dict[str, Any]:
 
 def _typical_rows(figures: ReportFigures, names: list[str]) -> list[dict[str, Any]]:
     """For each class a row of its most probable values."""
-    if len(names) * len(figures.columns) > MOST_TYPICAL_CELLS:
-        return []
     shown = [one for one in figures.columns if one.values is not None]
+    if not shown or len(names) * len(shown) > MOST_TYPICAL_CELLS:
+        return []
     return [
         {"name": f"typical of {name}", "values": {one.name: one.typical[c] for one in shown}}
         for c, name in enumerate(names)

@@ -25,14 +25,16 @@ function decodedArray(encoded) {
   return found;
 }
 
-// Fixed-point numbers of 48 bits, or doubles.
+// Fixed-point numbers of a few bytes each, or doubles.
 function decodedFixed(encoded) {
   if (!encoded.places) return decodedArray(encoded);
+  const { low, step, size } = encoded;
   const parts = decodedArray(encoded.places);
-  const found = new Float64Array(parts.length / 3);
+  const found = new Float64Array(parts.length / size);
   for (let i = 0; i < found.length; i++) {
-    const place = parts[3 * i] + 65536 * parts[3 * i + 1] + 4294967296 * parts[3 * i + 2];
-    found[i] = encoded.low + encoded.step * place;
+    let place = 0;
+    for (let k = size - 1; k >= 0; k--) place = 256 * place + parts[size * i + k];
+    found[i] = low + step * place;
   }
   return found;
 }

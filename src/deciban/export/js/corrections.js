@@ -7,7 +7,7 @@ function corrections(encoded, columns, { classes, levels }) {
   const depth = decodedArray(encoded.depth);
   const tests = decodedArray(encoded.tests);
   const contrasts = decodedFixed(encoded.contrasts);
-  const rows = decodedArray(encoded.rows);
+  const rows = decodedFixed(encoded.rows);
   const binned = encoded.columns.map((one) => ({
     column: columns[one.column],
     cuts: one.cuts && decodedArray(one.cuts),
