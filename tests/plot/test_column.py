@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from deciban import BayesClassifier, Binned, Categorical, Gaussian, JointTable, UsageError
+from deciban import BayesClassifier, Binned, Categorical, Gaussian, JointTable, Text, UsageError
 from deciban.datasets import weather
 from deciban.palette import class_colours
 from deciban.plot import ColumnDisplay, PairDisplay
@@ -124,10 +124,22 @@ def test_dates_flags_and_many_categories_have_their_axes() -> None:
     assert len(code.frame()) == 2 * len(code.values.names)
 
 
+def test_words_of_texts_say_what_a_text_of_one_word_says() -> None:
+    texts = ["cheap pills now", "cheap watches now", "meeting at noon", "notes of the meeting"] * 5
+    clf = BayesClassifier(Text(), tune=None).fit(texts, ["spam", "spam", "ham", "ham"] * 5)
+    shown = ColumnDisplay.from_estimator(clf)
+    assert {"cheap", "meeting"} <= set(shown.values.names)
+    posterior = clf.predict_proba(list(shown.values.names))
+    said = 10.0 * np.log10(posterior[:, 1] / posterior[:, 0])
+    assert shown.evidence[:, 1] == pytest.approx(said)
+    names = shown.values.names
+    assert shown.evidence[names.index("cheap"), 1] > 0.0 > shown.evidence[names.index("meeting"), 1]
+
+
 def test_what_cannot_be_shown_is_refused() -> None:
-    texts = BayesClassifier(tune=None).fit(["some words here", "other words there", "more of them"], [0, 1, 0])
+    texts = {"a": ["some words here", "other words there", "more of them"], "b": [1.0, 2.0, 3.0]}
     with pytest.raises(UsageError, match="holds texts"):
-        ColumnDisplay.from_estimator(texts, 0)
+        PairDisplay.from_estimator(BayesClassifier({"a": Text()}, tune=None).fit(texts, [0, 1, 0]), [0, 1])
     clf = BayesClassifier(tune=None).fit(weather(), "play")
     with pytest.raises(UsageError, match="there is no column 'rain'"):
         ColumnDisplay.from_estimator(clf, "rain")

@@ -167,6 +167,20 @@ def test_known_distributions_of_two_dimensions_make_a_map() -> None:
     assert set(shown.frame()) == {"x", "y", "0", "1", "decision"}
 
 
+def test_rejected_rows_are_told_apart_from_mistakes() -> None:
+    from deciban import Loss
+
+    loss = Loss.zero_one(["a", "b"]).with_reject(0.2)
+    shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"]))
+    drawn = polygons(shown)
+    rejected = {label: size for label, size in drawn.items() if " and reject " in label}
+    low, high = shown.boundaries
+    assert list(rejected.values()) == pytest.approx(
+        [p * (d.cdf(high) - d.cdf(low)) for p, d in zip(PRIORS, LETTERS, strict=True)], abs=2e-6
+    )
+    assert 0.75 * LETTERS[0].pdf(low) == pytest.approx(4.0 * 0.25 * LETTERS[1].pdf(low))
+
+
 def test_what_has_no_numbers_is_refused() -> None:
     clf = BayesClassifier({0: Categorical()}, tune=None).fit([["u"], ["v"], ["u"]], [0, 1, 0])
     with pytest.raises(UsageError, match="holds no numbers"):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from deciban.arrays import Flags, Floats
 from deciban.errors import BadCell, UsageError
 from deciban.explain.counted import ColumnCounts, counted_column
+from deciban.explain.words import top_words_of
 from deciban.families import Family, Likelihood
 from deciban.fitted import Fitted
 from deciban.model import Model
@@ -106,6 +107,19 @@ def values_of(
         return _of_numbers(column, name, np.linspace(*_counted_reach(counted), points), "continuous", learned)
     numbers = _whole(drawn, points) if whole else _line(drawn, points)
     return _of_numbers(column, name, numbers, "whole" if whole else "continuous", learned)
+
+
+def words_of(fitted: Fitted, column: int, most: int = MOST_LISTED) -> ColumnValues | None:
+    """The most telling words of a column of texts, each a text by itself: as many of each class; None of others."""
+    found = _home(fitted.plain, column)
+    if found is None or not found[0].holds_texts:
+        return None
+    name, each = fitted.counts.schema.column_name(column), max(most // fitted.classes.size, 2)
+    words: dict[str, None] = {}
+    for label in range(fitted.classes.size):
+        words |= dict.fromkeys(one.word for one in top_words_of(fitted.plain, label, each, name))
+    shown = list(words)[:most]
+    return ColumnValues(column, name, "categories", pa.array(shown, pa.string()), None, tuple(shown))
 
 
 def _home(model: Model, column: int) -> tuple[Family, Likelihood, int] | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from deciban.arrays import Floats, Integers
 from deciban.explain.alone import evidence_alone, log_joint_of
-from deciban.explain.column_values import ColumnValues, column_place, values_of
+from deciban.explain.column_values import ColumnValues, column_place, values_of, words_of
 from deciban.explain.counted import ColumnCounts, counted_column
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
@@ -26,7 +26,8 @@ class ColumnDisplay(Display):
 
     Above is the evidence in decibans for each class against all others together, with all other columns missing; below
     are the densities (of categories: the shares) that plain Bayes has estimated, and behind them what was counted.
-    All of it comes from counts; no row is needed.
+    All of it comes from counts; no row is needed. Of texts, the words that tell most are shown, each as a text of one
+    word.
 
     Parameters
     ----------
@@ -102,7 +103,8 @@ class ColumnDisplay(Display):
         ColumnDisplay
         """
         fitted = fitted_of(estimator)
-        values = values_of(fitted, column_place(fitted, column))
+        place = column_place(fitted, column)
+        values = words_of(fitted, place) or values_of(fitted, place)
         log_density = log_joint_of(fitted.plain, [values]) - log_joint_of(fitted.plain, [])
         unseen = (log_density == 0.0).all(axis=1, keepdims=True)  # which is no evidence
         density = np.where(unseen, 0.0, np.exp(log_density))

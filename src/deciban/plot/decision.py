@@ -229,7 +229,8 @@ class DecisionDisplay(Display):
             for d, decision in enumerate(decisions):
                 if decision == self._classes[c] or not self.areas[d, c] > 0.0:
                     continue
-                said = f"{names[c]} taken for {shown_name(decision)} {self.areas[d, c]:.5g}" if apart else None
+                what = "taken for " if decision in self._classes else "and "
+                said = f"{names[c]} {what}{shown_name(decision)} {self.areas[d, c]:.5g}" if apart else None
                 for one in (one for one in self.rule if one.decision == d):
                     inside = (self.x >= one.low) & (self.x <= one.high)
                     hatched = apart and c % 2 == 1
