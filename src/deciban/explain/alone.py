@@ -45,14 +45,29 @@ def evidence_alone(model: Model, columns: Sequence[ColumnValues], against: int |
 def evidence_of_each(model: Model, columns: Sequence[ColumnValues], against: int | None = None) -> list[Floats]:
     """The same for each column by itself; many of them are scored together."""
     nothing = log_odds(log_joint_of(model, ()), against)
-    found: list[Floats] = []
+    with np.errstate(invalid="ignore"):
+        return [_known(DECIBANS * (log_odds(joint, against) - nothing)) for joint in _log_joint_of_each(model, columns)]
+
+
+def density_of_each(plain: Model, columns: Sequence[ColumnValues]) -> list[Floats]:
+    """P(value | class), or its density, by plain Bayes, for each column by itself; 0 where a value says nothing."""
+    nothing = log_joint_of(plain, ())
+    found = []
+    for joint in _log_joint_of_each(plain, columns):
+        with np.errstate(invalid="ignore", over="ignore"):
+            log_density = _known(joint - nothing)
+            unseen = (log_density == 0.0).all(axis=1, keepdims=True)
+            found.append(np.where(unseen, 0.0, np.exp(log_density)))
+    return found
+
+
+def _log_joint_of_each(model: Model, columns: Sequence[ColumnValues]) -> Iterator[Floats]:
+    """log P(value, class) of each column by itself: in one table the values of each stand below those of the last."""
     for some in _together(columns, max(CELLS_AT_A_TIME // max(model.schema.width, 1), 1)):
         ends = np.cumsum([len(one.cells) for one in some])
         cells = {one.column: _padded(one.cells, int(end), int(ends[-1])) for one, end in zip(some, ends, strict=True)}
-        odds = log_odds(model.log_joint(table_of_columns(model.schema, cells, int(ends[-1]))), against)
-        with np.errstate(invalid="ignore"):
-            found += np.split(_known(DECIBANS * (odds - nothing)), ends[:-1])
-    return found
+        joint = model.log_joint(table_of_columns(model.schema, cells, int(ends[-1])))
+        yield from np.split(joint, ends[:-1])
 
 
 def _together(columns: Sequence[ColumnValues], most: int) -> Iterator[list[ColumnValues]]:

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.arrays import Floats, Integers
-from deciban.explain.alone import evidence_alone, log_joint_of
+from deciban.explain.alone import density_of_each, evidence_alone
 from deciban.explain.column_values import ColumnValues, column_place, values_of, words_of
 from deciban.explain.counted import ColumnCounts, counted_column
 from deciban.plot.display import Display, fitted_of, frame_of
@@ -105,9 +105,7 @@ class ColumnDisplay(Display):
         fitted = fitted_of(estimator)
         place = column_place(fitted, column)
         values = words_of(fitted, place) or values_of(fitted, place)
-        log_density = log_joint_of(fitted.plain, [values]) - log_joint_of(fitted.plain, [])
-        unseen = (log_density == 0.0).all(axis=1, keepdims=True)  # which is no evidence
-        density = np.where(unseen, 0.0, np.exp(log_density))
+        density = density_of_each(fitted.plain, [values])[0]
         counts = counted_column(fitted.counts, values.column)
         evidence = evidence_alone(fitted.model, [values])
         return cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight).plot(ax)

@@ -1,21 +1,18 @@
 """What each column of a model says over its values, from counts: many columns in one pass."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from deciban.arrays import Floats
 from deciban.errors import UsageError
-from deciban.explain.alone import log_odds, table_of_columns
+from deciban.explain.alone import density_of_each, evidence_of_each
 from deciban.explain.cells import plain_cell
 from deciban.explain.column_values import ColumnValues, values_of
-from deciban.explain.words import DECIBANS, top_words_of
+from deciban.explain.words import top_words_of
 from deciban.fitted import Fitted
 from deciban.importance import Importance
-from deciban.model import Model
 from deciban.text_tables import class_name
 
 # Values at which a number is shown, in a picture that is open and in one that is folded or has many lines; and how
@@ -27,9 +24,6 @@ MANY_LINES = 6
 # Categories and words that are shown of a column.
 MOST_CATEGORIES_SHOWN = 12
 MOST_WORDS_SHOWN = 10
-
-# Rows that are scored together.
-ROWS_SCORED_TOGETHER = 2_000
 
 
 @dataclass(frozen=True)
@@ -85,8 +79,8 @@ def column_figures(fitted: Fitted, importance: Importance, opened: int) -> list[
         except UsageError as error:
             found.append(str(error))
     shown = [one for one in found if isinstance(one, ColumnValues)]
-    evidence = dict(zip((one.column for one in shown), _evidence(fitted.model, shown), strict=True))
-    density = dict(zip((one.column for one in shown), _densities(fitted.plain, shown), strict=True))
+    evidence = dict(zip((one.column for one in shown), evidence_of_each(fitted.model, shown), strict=True))
+    density = dict(zip((one.column for one in shown), density_of_each(fitted.plain, shown), strict=True))
     return [
         ColumnFigures(column, fitted.schema.column_name(column), one, evidence[column], density[column])
         if isinstance(one, ColumnValues)
@@ -109,45 +103,3 @@ def _without_values(fitted: Fitted, column: int, note: str) -> ColumnFigures:
     except UsageError:
         return ColumnFigures(column, name, None, nothing, nothing, note)
     return ColumnFigures(column, name, None, nothing, nothing, "", words)
-
-
-def _evidence(model: Model, columns: Sequence[ColumnValues]) -> Iterator[Floats]:
-    """What the values of each column say for each class against all others, in decibans."""
-    nothing = log_odds(model.log_joint(table_of_columns(model.schema, {}, 1)))
-    for joint in _log_joints(model, columns):
-        yield DECIBANS * (log_odds(joint) - nothing)
-
-
-def _densities(plain: Model, columns: Sequence[ColumnValues]) -> Iterator[Floats]:
-    """P(value | class), or its density, by plain Bayes; 0 where a value says nothing."""
-    nothing = plain.log_joint(table_of_columns(plain.schema, {}, 1))
-    for joint in _log_joints(plain, columns):
-        with np.errstate(invalid="ignore", over="ignore"):
-            log_density = np.nan_to_num(joint - nothing, nan=0.0, neginf=-np.inf)
-        unseen = (log_density == 0.0).all(axis=1, keepdims=True)
-        yield np.where(unseen, 0.0, np.exp(log_density))
-
-
-def _log_joints(model: Model, columns: Sequence[ColumnValues]) -> Iterator[Floats]:
-    """The log joint of each column's values, the others missing; many columns are scored together."""
-    some: list[ColumnValues] = []
-    for one in columns:
-        some.append(one)
-        if sum(len(each.cells) for each in some) >= ROWS_SCORED_TOGETHER:
-            yield from _stacked(model, some)
-            some = []
-    yield from _stacked(model, some)
-
-
-def _stacked(model: Model, columns: Sequence[ColumnValues]) -> Iterator[Floats]:
-    """The same by one table: the rows of each column below those of the one before."""
-    if not columns:
-        return
-    ends = np.cumsum([len(one.cells) for one in columns])
-    rows, cells = int(ends[-1]), {}
-    for one, end in zip(columns, ends.tolist(), strict=True):
-        before, after = end - len(one.cells), rows - end
-        kind = one.cells.type
-        cells[one.column] = pa.concat_arrays([pa.nulls(before, kind), one.cells, pa.nulls(after, kind)])
-    joint = model.log_joint(table_of_columns(model.schema, cells, rows))
-    yield from np.split(joint, ends[:-1])
