@@ -64,11 +64,11 @@ class Importance:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> print(BayesClassifier(tune=None).fit(X, y).importance())
     what each column says in 150 rows left out:
-    column             decibans   bits
-    petal width (cm)      37.26   0.13
-    petal length (cm)     36.81   0.06
-    sepal length (cm)      6.10  -0.04
-    sepal width (cm)       5.26  -0.04
+    column             decibans    bits
+    petal width (cm)      37.26   0.132
+    petal length (cm)     36.81   0.056
+    sepal length (cm)      6.10  -0.041
+    sepal width (cm)       5.26  -0.042
     """
 
     columns: tuple[str, ...]
@@ -103,7 +103,7 @@ class Importance:
         order = self.order.tolist()
         lines = [("column", "decibans", "bits")]
         lines += [
-            (self.columns[k], f"{self.decibans[k]:.2f}", f"{self.bits[k]:.2f}") for k in order[:MOST_COLUMNS_PRINTED]
+            (self.columns[k], f"{self.decibans[k]:.2f}", f"{self.bits[k]:.3f}") for k in order[:MOST_COLUMNS_PRINTED]
         ]
         text = f"what each column says in {counted(self.rows, 'row')} {self.source}:\n{aligned(lines, right=[1, 2])}"
         more = len(order) - MOST_COLUMNS_PRINTED

@@ -108,12 +108,6 @@ class Explanation:
         return column_evidence(self.model, self.table, self.evidence)
 
     @cached_property
-    def _counts(self) -> set[int]:
-        """The columns that are one of many counts."""
-        groups = self.model.schema.groups
-        return {column for group in groups if group.family.absorbs for column in group.columns}
-
-    @cached_property
     def _log_posterior(self) -> Floats:
         return self.evidence.log_posterior
 
@@ -333,7 +327,7 @@ class Explanation:
         if self.by == "block":
             return self._block_terms(row)
         best, other = map(int, self._order(row)[:2])
-        return column_terms(self.evidence, self.columns, row, self._cells(row), best, other, self._counts)
+        return column_terms(self.model, self.evidence, self.columns, row, self._cells(row), best, other)
 
     def _block_terms(self, row: int) -> list[Term]:
         best, other = map(int, self._order(row)[:2])

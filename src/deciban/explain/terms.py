@@ -79,19 +79,21 @@ def block_terms(
 
 
 def column_terms(
-    evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int, counts: set[int]
+    model: Model, evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int
 ) -> list[Term]:
-    """What each column says. counts: the columns of counts of words, of which those that are 0 are left out."""
+    """What each column says; without columns that were never filled, and counts of words that are 0."""
     terms = start_terms(evidence, best, other, column=None, value=None)
     with np.errstate(invalid="ignore"):
         parts = [
             (part[row, :, best] - part[row, :, other]).tolist()
             for part in (columns.alone, columns.together, columns.corrections)
         ]
-    for column, name in enumerate(columns.columns):
-        if column in counts and cells[column] == 0:
+    absorbs = {column: group.family.absorbs for group in model.schema.groups for column in group.columns}
+    for column in sorted(absorbs):
+        if absorbs[column] and cells[column] == 0:
             continue
-        what = {"term": "column", "column": name, "value": plain_cell(cells[column])}
+        name, value = columns.columns[column], cells[column]
         own = {part: values[column] for part, values in zip(PARTS, parts, strict=True)}
-        terms.append(Term(f"{name} = {written_cell(cells[column])}", sum(own.values()), what, own))
+        what = {"term": "column", "column": name, "value": plain_cell(value)}
+        terms.append(Term(f"{name} = {written_cell(value)}", sum(own.values()), what, own))
     return sorted_terms(terms)
