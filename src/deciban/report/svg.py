@@ -15,7 +15,7 @@ DASHES = (None, "6 3", "2 2", "8 3 2 3")
 
 # The size of a picture of lines, and its margins: left, right, top, below; the side of a square one.
 WIDE, HIGH, SQUARE = 400, 140, 260
-MARGINS = (44, 14, 12, 22)
+MARGINS = (52, 14, 12, 22)
 
 # The height of a bar with its gap, the room of its label and of its number, and the signs of a label.
 BAR_STEP = 18
