@@ -556,3 +556,13 @@ def test_figures_of_rows_of_before_are_dropped_when_more_are_learned() -> None:
     assert clf.tuning_.accuracy is clf.tuning_.log_loss is None
     clf.retune(MIXED, Y)
     assert clf.tuning_.accuracy == pytest.approx(clf.leave_one_out(MIXED, Y).accuracy)
+
+
+def test_a_rare_class_keeps_its_share_where_a_sample_is_tuned_on() -> None:
+    """Weights and biases are learned on 6,000 of the rows, which may have too few or too many of a rare class."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60_000, 4))
+    y = rng.random(60_000) < 1.0 / (1.0 + np.exp(5.6 - 0.6 * X[:, 0] - 0.4 * X[:, 1]))
+    clf = BayesClassifier(tune="weights").fit(X, y)
+    assert clf.tuning_.rows < 10_000
+    assert clf.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)

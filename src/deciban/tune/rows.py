@@ -30,7 +30,10 @@ CHUNK_ROWS = 500
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to tune on: their table, class and weight."""
+    """Rows to tune on: their table, class and weight; their prior is their own shares of the classes.
+
+    So what is learned from a sample does not make up for a class of which the sample has too few or too many rows.
+    """
 
     table: Table
     labels: Codes
@@ -44,9 +47,9 @@ class Rows:
         """The rows that have a label and a weight, or a random sample of `most` of them."""
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
-        share = np.bincount(labels[usable], every[usable], classes)
         usable = usable[sampled_places(usable.size, most)]
         whole = usable.size == labels.size
+        share = np.bincount(labels[usable], every[usable], classes)
         log_prior = log(share / max(share.sum(), 1e-300))
         return cls(table if whole else table.take(usable), labels[usable], every[usable], log_prior)
 
@@ -55,10 +58,11 @@ class Rows:
         return self.log_prior.size
 
     def among(self, classes: LabelArray, counts: Counts) -> "Rows":
-        """The same rows with the classes of the counts, whose empirical prior they take."""
+        """The same rows with the classes of the counts; one that they do not have is as probable as the counts say."""
         labels = Labels(classes, self.labels).places_among(counts.classes)
-        share = counts.class_weight / max(counts.class_weight.sum(), 1e-300)
-        return replace(self, labels=labels, log_prior=log(share))
+        share = np.bincount(labels, self.weights, counts.classes.size) / max(self.weights.sum(), 1e-300)
+        share = np.where(share > 0.0, share, counts.class_weight / max(counts.class_weight.sum(), 1e-300))
+        return replace(self, labels=labels, log_prior=log(share / share.sum()))
 
     @property
     def total(self) -> float:
