@@ -2,8 +2,8 @@
 
     bench/.venv/bin/python bench/report.py > bench/REPORT.md
 
-The time is that of `clf.report(path)` of a model that was loaded from its file, kernels compiled before; beside it, as a
-measure of the machine, that of scikit-learn's GaussianNB fitting and predicting the same rows.
+The time is that of `clf.report(path)` of a model that was loaded from its file, kernels compiled before; beside it, as
+a measure of the machine, that of scikit-learn's GaussianNB fitting and predicting the same rows.
 """
 
 import tempfile

@@ -19,7 +19,7 @@ from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.fitted import Fitted, Settings
 from deciban.folds import refuse_few_rows, split
 from deciban.learn import fit_examples, places_of
-from deciban.leave_one_out import LeaveOneOut, leave_one_out
+from deciban.leave_one_out import MOST_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.model import Model
 from deciban.parallel import map_in_threads
 from deciban.progress import Advance, progress, stages
@@ -28,6 +28,7 @@ from deciban.store.identity import identity
 from deciban.store.model_file import shards_of
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import UNKNOWN_LABEL
+from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table
 
 
@@ -107,6 +108,16 @@ def learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Tab
     held = rows.sample()[0] if few and isinstance(rows, LabelledStream) else rows.whole()
     weights = np.ones(held.table.rows) if held.weights is None else held.weights
     return fitted.counts.schema.table_as_learned(held.table), places_of(fitted, held.labels, held.weights), weights
+
+
+def sample_left_out(fitted: Fitted, rows: Examples, most: int) -> tuple[Table, LeaveOneOut]:
+    """Some rows that were learned, at most so many, with the columns of the model, and each scored without itself."""
+    table, labels, weights = learned_rows(fitted, rows, few=True)
+    kept = np.flatnonzero((labels >= 0) & (weights > 0.0))
+    size = (1 + len(fitted.model.schema.block_names)) * fitted.classes.size
+    kept = kept[sampled_places(kept.size, min(most, MOST_EVIDENCE // size))]
+    some = table.take(kept)
+    return fitted.model.schema.table_as_learned(some), left_out(fitted, some, labels[kept], weights[kept])
 
 
 def diagnose_rows(fitted: Fitted, rows: Examples) -> Diagnosis:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers
-from deciban.errors import DecibanError, UsageError
-from deciban.evaluate import learned_rows, left_out
+from deciban.errors import DataError, DecibanError, UsageError
+from deciban.evaluate import sample_left_out
 from deciban.evaluation import LEAST_PROBABILITY
 from deciban.explain.columns import ColumnEvidence, column_evidence
 from deciban.explain.words import DECIBANS
 from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
+from deciban.leave_one_out import LeaveOneOut
 from deciban.posterior import log_normalize
 from deciban.scoring import aligned_table
 from deciban.simulate import sample_rows
@@ -24,7 +25,11 @@ from deciban.text_tables import aligned, counted
 # Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
 MOST_NUMBERS_OF_IMPORTANCE = 1 << 22
 
-# Rows at most, and rows that are drawn from the model where none are given.
+# Multiplications by which large joint blocks may be shared out.
+MOST_SHARING_WORK = 10_000_000_000
+
+# Rows at least and at most, and rows that are drawn from the model where none are given.
+FEWEST_ROWS_OF_IMPORTANCE = 30
 MOST_ROWS_OF_IMPORTANCE = 10_000
 ROWS_DRAWN = 1_000
 
@@ -112,20 +117,19 @@ class Importance:
 
 def importance_of_learned(fitted: Fitted, examples: Examples) -> Importance:
     """Of rows that were learned, each scored without itself."""
-    table, labels, weights = learned_rows(fitted, examples, few=True)
-    kept = np.flatnonzero((labels >= 0) & (weights > 0.0))
-    kept = kept[_some_rows(fitted, kept.size)]
-    table, labels, weights = table.take(kept), labels[kept], weights[kept]
-    found = left_out(fitted, table, labels, weights)
-    table = fitted.model.schema.table_as_learned(table)
-    evidence = column_evidence(fitted.model, table, found.evidence)
-    return _importance(evidence, labels, weights, "left out")
+    return importance_left_out(fitted, *sample_left_out(fitted, examples, _most_rows(fitted)))
+
+
+def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
+    """The same, of rows that were left out already; of many, some of them."""
+    kept = sampled_places(table.rows, _most_rows(fitted))
+    evidence = column_evidence(fitted.model, table.take(kept), found.evidence.rows(kept))
+    return _importance(evidence, found.labels[kept], found.weights[kept], "left out")
 
 
 def importance_of_new(fitted: Fitted, X: Any) -> Importance:
     """Of rows that were not learned, whose classes are not known."""
-    table = aligned_table(fitted, X)
-    return _unlabelled(fitted, table.take(_some_rows(fitted, table.rows)), "as they are predicted")
+    return _unlabelled(fitted, aligned_table(fitted, X), "as they are predicted")
 
 
 def importance_of_drawn(fitted: Fitted) -> Importance:
@@ -134,18 +138,25 @@ def importance_of_drawn(fitted: Fitted) -> Importance:
         rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
     except DecibanError as error:
         raise UsageError(f"importance: no rows are known, and none can be drawn ({error}); give X") from None
-    table = aligned_table(fitted, rows)
-    return _unlabelled(fitted, table.take(_some_rows(fitted, table.rows)), "drawn from the model")
+    return _unlabelled(fitted, aligned_table(fitted, rows), "drawn from the model")
 
 
-def _some_rows(fitted: Fitted, rows: int) -> Integers:
-    size = max(fitted.model.schema.width * fitted.classes.size, 1)
-    return sampled_places(rows, min(MOST_ROWS_OF_IMPORTANCE, max(1, MOST_NUMBERS_OF_IMPORTANCE // size)))
+def _most_rows(fitted: Fitted) -> int:
+    """How many rows are looked at: to share out a row of a large joint block takes the cube of its columns."""
+    schema, classes = fitted.model.schema, max(fitted.classes.size, 1)
+    numbers = MOST_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
+    cubes = sum(len(group.columns) ** 3 for group in schema.groups if group.family.joint and not group.family.absorbs)
+    return max(
+        FEWEST_ROWS_OF_IMPORTANCE, min(MOST_ROWS_OF_IMPORTANCE, numbers, MOST_SHARING_WORK // max(cubes * classes, 1))
+    )
 
 
 def _unlabelled(fitted: Fitted, table: Table, source: str) -> Importance:
-    evidence = column_evidence(fitted.model, table, fitted.model.evidence(table))
-    return _importance(evidence, None, np.ones(table.rows), source)
+    if not table.rows:
+        raise DataError("there are no rows; give at least one, or none at all")
+    some = table.take(sampled_places(table.rows, _most_rows(fitted)))
+    evidence = column_evidence(fitted.model, some, fitted.model.evidence(some))
+    return _importance(evidence, None, np.ones(some.rows), source)
 
 
 def _importance(evidence: ColumnEvidence, labels: Codes | None, weights: Floats, source: str) -> Importance:
@@ -156,7 +167,7 @@ def _importance(evidence: ColumnEvidence, labels: Codes | None, weights: Floats,
     best, other = order[:, 0], order[:, min(1, order.shape[1] - 1)]
     with np.errstate(invalid="ignore"):
         size = np.abs(values[rows, :, best] - values[rows, :, other])
-    decibans = DECIBANS * (share @ np.nan_to_num(size, posinf=0.0))
+    decibans = DECIBANS * (share @ np.where(np.isnan(size), 0.0, size))
     bits = np.array([share @ gain for gain in _gains(evidence, values, log_posterior, labels)])
     return Importance(evidence.columns, np.asarray(decibans), bits / np.log(2.0), len(values), source)
 

@@ -321,8 +321,8 @@ class Evidence:
         The evidence weight of each block; 1 in plain Bayes.
     bias : ndarray of shape (n_classes,)
         What is added to the log joint of each class; 0 in plain Bayes.
-    log_prior : ndarray of shape (n_classes,)
-        The log prior of each class.
+    log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
+        The log prior of each class, for all rows or for each.
     capped : ndarray of shape (n_rows, n_blocks), default=None
         Where a block would be worth more than the cap of a tuned model: its values are then relative to that of the
         best class, and none is further below it than the cap. None: there is no cap.
@@ -367,6 +367,36 @@ class Evidence:
         """weight * value of each row, block and class; 0 where the weight is 0."""
         weights = self.weights[None, :, None]
         return np.multiply(weights, self.values, out=np.zeros_like(self.values), where=weights > 0.0)
+
+    def rows(self, places: Integers) -> "Evidence":
+        """The evidence of some of the rows.
+
+        Parameters
+        ----------
+        places : ndarray of int
+            Their numbers, from 0.
+
+        Returns
+        -------
+        Evidence
+        """
+        capped = None if self.capped is None else self.capped[places]
+        prior = self.log_prior if self.log_prior.ndim == 1 else self.log_prior[places]
+        return replace(self, values=self.values[places], log_prior=prior, capped=capped)
+
+    def log_prior_of(self, row: int) -> Floats:
+        """The log prior of each class for a row: that of all rows, or, where rows were left out, its own.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+        """
+        return self.log_prior if self.log_prior.ndim == 1 else self.log_prior[row]
 
     @property
     def log_joint(self) -> Floats:

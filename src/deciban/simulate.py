@@ -33,7 +33,7 @@ def sample_rows(
         raise UsageError(f"sample(length={length!r}): no column is Text(), which alone has words; leave it out")
     place = None if label is None else fitted.place_of(label)
     columns, labels = model.sample(int(rows), generator(random_state), place, length)
-    names = [model.schema.column_name(column) for column in range(model.schema.width)]
+    names = model.schema.column_names
     types = model.schema.types or ("",) * len(names)
     if model.schema.names is None and all(isinstance(column, np.ndarray) for column in columns):
         matrix = np.stack(columns, axis=1)

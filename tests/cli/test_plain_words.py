@@ -103,8 +103,8 @@ def test_whole_numbers_stay_whole_in_json(model: str, deciban: Deciban) -> None:
     assert sum(classes.values()) == 200
     Path("row.csv").write_text("age,town\n41,Bern\n")
     evidence = json.loads(deciban("explain", model, "row.csv", "--json").out)[0]["evidence"]
-    (age,) = (block["values"] for block in evidence if block["columns"] == ["age"])
-    assert repr(age) == "[41]"
+    (age,) = (term["value"] for term in evidence if term["column"] == "age")
+    assert repr(age) == "41"
 
 
 def test_a_parameter_that_a_family_has_not_is_named(model: str, deciban: Deciban) -> None:

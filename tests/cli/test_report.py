@@ -27,6 +27,7 @@ def test_a_page_and_its_figures(deciban: Deciban, model: str) -> None:
 
 def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str) -> None:
     Path("new.csv").write_text("age,town\n30,Ulm\n")
+    Path("costs.csv").write_text("decision,no,yes\nno,0,9\nyes,1,0\n")
     for arguments, code, text in (
         ((model,), 2, "give --output"),
         ((model, "new.csv", "-o", "r.html"), 3, "there is no column"),
@@ -34,6 +35,7 @@ def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str)
         ((model, "-o", "no/folder/r.html"), 5, "there is no folder"),
         ((model, "base.csv", "--costs", "none.csv", "-o", "r.html"), 5, "none.csv"),
         ((model, "-o", model), 2, model),
+        ((model, "base.csv", "--costs", "costs.csv", "-o", "costs.csv"), 2, "costs.csv"),
     ):
         answer = deciban("report", *arguments)
         assert (answer.code, answer.err.count("\n")) == (code, 1)

@@ -9,6 +9,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled, UsageError
+from deciban.explain.columns import column_evidence
+from deciban.explain.explanation import Explanation
+from deciban.scoring import aligned_table
 from tests import textbook
 from tests.laws.cases import CASES, Case, rows_of
 
@@ -110,3 +113,52 @@ def test_evidence_is_told_by_column_or_by_block() -> None:
     for call in (clf.explain, clf.evidence):
         with pytest.raises(UsageError, match="by='rows': choose 'column', or 'block'"):
             call([[1.0]], by="rows")
+
+
+@pytest.mark.parametrize("columns", [
+    {(0, 1, 2): JointGaussian()}, {(0, 1, 2): JointTable(alpha=0)}, {(0, 1): JointTable(alpha=0.5)}, None,
+], ids=str)  # fmt: skip
+def test_columns_add_up_where_each_row_is_left_out(columns: Any) -> None:
+    """Also where a row was the only one of its kind, so that without it it cannot be."""
+    rng = np.random.default_rng(12)
+    y = np.arange(60) % 2
+    X = (rng.normal(y[:, None], 1.0, (60, 3)) * 1.5).round()
+    clf = BayesClassifier(columns, tune=None if columns else "auto").fit(X, y)
+    found = clf.leave_one_out()
+    table = aligned_table(clf.fitted_, X)
+    said = column_evidence(clf.model_, table, found.evidence)
+    np.testing.assert_array_equal(np.isfinite(said.log_joint), np.isfinite(found.log_joint))
+    here = np.isfinite(found.log_joint)
+    np.testing.assert_allclose(said.log_joint[here], found.log_joint[here], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.exp(said.log_posterior), found.posterior, atol=1e-12)
+    told = Explanation(found.evidence, clf.model_, table)
+    row = int(np.flatnonzero(here.all(axis=1))[0])
+    odds = np.sort(found.log_joint[row])[::-1]
+    assert told.reasons(row)["sum"] == pytest.approx(10 / np.log(10) * (odds[0] - odds[1]), abs=1e-9)
+    assert told.steps(row)["prior"] == pytest.approx(
+        dict(zip("01", np.exp(found.evidence.log_prior[row]), strict=True))
+    )
+
+
+def test_shares_of_left_out_rows_do_not_depend_on_units() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 30)
+    X = rng.normal(size=(30, 4))
+    X[:, 0] += 1.5 * y
+    X[:, 2] += X[:, 1]
+    found = [
+        BayesClassifier({(0, 1, 2, 3): JointGaussian()}, tune=None).fit(X * scale, y).importance()
+        for scale in (1.0, [1.0, 1e6, 1.0, 1e-9])
+    ]
+    np.testing.assert_allclose(found[0].decibans, found[1].decibans, rtol=1e-6)
+    np.testing.assert_allclose(found[0].bits, found[1].bits, rtol=1e-6, atol=1e-9)
+
+
+def test_an_explanation_of_nothing_has_its_columns_and_rows_that_are_not_there_are_named() -> None:
+    one = textbook().fit([[1.0], [2.0]], ["only", "only"])
+    assert one.explain([[1.0]]).terms(0) == []
+    assert list(one.explain([[1.0]]).frame())[:5] == ["row", "predicted", "against", "term", "column"]
+    assert list(one.explain([[1.0]], by="block").frame())[3] == "block"
+    for row in (1, -1):
+        with pytest.raises(UsageError, match=f"row={row}: the table has 1 row, counted from 0"):
+            one.explain([[1.0]]).reasons(row)

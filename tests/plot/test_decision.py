@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 from scipy import integrate, stats
+from sklearn.datasets import load_breast_cancer
 
 from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, Poisson, Pooled, UsageError, bayes_error
 from deciban.plot import DecisionDisplay, DecisionMapDisplay
@@ -164,7 +165,7 @@ def test_known_distributions_of_two_dimensions_make_a_map() -> None:
     x = np.broadcast_to(shown.x, shown.decisions.shape)
     far = np.abs(x - 1.0) > 1e-9
     assert ((x > 1.0) == (shown.decisions == 1))[far].all()
-    assert set(shown.frame()) == {"x", "y", "0", "1", "decision"}
+    assert set(shown.frame()) == {"x", "y", "joint of 0", "joint of 1", "decision"}
 
 
 def test_rejected_rows_are_told_apart_from_mistakes() -> None:
@@ -190,7 +191,16 @@ def test_what_has_no_numbers_is_refused() -> None:
 def test_the_frame_has_curves_and_decisions() -> None:
     shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, classes=["a", "b"], boundaries=[20]))
     frame = shown.frame()
-    assert list(frame) == ["x", "a", "b", "decision", "best"]
+    assert list(frame) == ["x", "joint of a", "joint of b", "decision", "best"]
     between = frame[(frame.x > 20) & (frame.x < 21.7)]
     assert set(between.decision) == {"b"}
     assert set(between.best) == {"a"}
+
+
+def test_one_column_of_a_tuned_model_is_drawn_by_plain_bayes() -> None:
+    """Weights and biases are tuned for rows in which all columns are there: curves are prior times density."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    shown = DecisionDisplay.from_estimator(BayesClassifier().fit(X, y), "mean radius")
+    areas = np.trapezoid(shown.joint, shown.x, axis=0)
+    np.testing.assert_allclose(areas, np.bincount(y) / len(y), atol=1e-3)
+    assert shown.risk == pytest.approx(0.116, abs=0.002)

@@ -2,7 +2,6 @@
 
 import builtins
 import io
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +50,7 @@ DISPLAYS: dict[str, Draw] = {
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
-@pytest.mark.parametrize(("classes", "columns"), [(2, 3), (20, 3), (2, 300)])
+@pytest.mark.parametrize(("classes", "columns"), [(2, 3), (20, 3), (2, 300), (20, 300)])
 def test_no_text_runs_into_another_or_over_the_edge(name: str, classes: int, columns: int) -> None:
     X, y = drawn_rows(classes, columns)
     shown = DISPLAYS[name](fitted(classes, columns), X, y)
@@ -200,4 +199,26 @@ def test_a_model_of_one_class_is_drawn() -> None:
 def test_all_displays_are_exported() -> None:
     exported = {name for name in plot.__all__ if name.endswith("Display")}
     assert {type(DISPLAYS[name](fitted(2, 3), *drawn_rows(2, 3))).__name__ for name in DISPLAYS} == exported
-    assert "matplotlib.pyplot" in sys.modules
+
+
+def test_what_is_impossible_can_be_drawn() -> None:
+    """Without smoothing, a value that a class never had is infinite evidence."""
+    table = {"a": list("uuuvvvw"), "b": list("pqpqpqp")}
+    clf = BayesClassifier(alpha=0, tune=None).fit(table, list("kkklllk"))
+    shown = EvidenceDisplay.from_estimator(clf, table)
+    assert shown.frame().set_index("term")["decibans"][["a = u", "sum"]].tolist() == [np.inf, np.inf]
+    assert "+∞" in {text.get_text() for text in shown.ax_.texts}
+    ruler = NomogramDisplay.from_estimator(clf)
+    assert len(ruler.columns) == 2
+    column = ColumnDisplay.from_estimator(clf, "a")
+    heights = [bar.get_height() for bar in column.ax_.patches]
+    assert max(heights) > column.ax_.get_ylim()[1]
+    assert PairDisplay.from_estimator(clf, ["a", "b"]).figure_ is not None
+
+
+def test_costs_and_boundaries_that_cannot_be_are_refused() -> None:
+    X, y = drawn_rows(2, 3)
+    with pytest.raises(UsageError, match="reject=-1: give what it costs"):
+        CoverageDisplay.from_estimator(fitted(2, 3), X, y, reject=-1)
+    with pytest.raises(UsageError, match="give finite numbers"):
+        DecisionDisplay.from_estimator(fitted(2, 3), 0, boundaries=[float("nan")])

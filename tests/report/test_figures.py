@@ -1,13 +1,16 @@
 """The figures of a report are those of the classifier, from rows or from counts; it says what it cannot know."""
 
 import json
+from datetime import time
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
-from deciban import BayesClassifier, Complement, DataError, UsageError
+from deciban import BayesClassifier, Complement, DataError, Multinomial, UsageError
 from tests import textbook
 from tests.report.models import HOSTILE, hostile_table, mixed_model, mixed_table
 
@@ -19,7 +22,7 @@ def test_held_out_rows_give_the_figures_of_evaluate() -> None:
     figures = clf.report(data=new, loss=COSTS).figures
     oracle = clf.evaluate(new, "buys", loss=COSTS)
     quality = figures["quality"]
-    assert quality["source"] == "rows that were held out"
+    assert quality["source"] == "the rows that were given, taken as new ones"
     assert quality["accuracy"] == oracle.accuracy
     assert quality["log_loss"] == oracle.log_loss
     assert quality["confusion"] == oracle.confusion.tolist()
@@ -147,3 +150,56 @@ def test_bad_input_has_one_clear_error(tmp_path: Path) -> None:
     assert target.read_text() == "before"
     clf.report(target)
     assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_dates_times_and_whole_numbers_are_in_a_report_with_rows() -> None:
+    y = np.arange(60) % 2
+    table = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60) + 20 * y, "D"),
+            "at": [time(8 + label, k % 60) for k, label in enumerate(y)],
+            "id": np.arange(60) % 7,
+            "always": 3.0,
+        }
+    )
+    clf = BayesClassifier().fit(table, y)
+    found = clf.report(data=table, y=y)
+    assert "What if" in found.html
+    json.dumps(found.figures, allow_nan=False)
+    assert found.figures["rows"][0]["cells"]["day"].startswith("2024-")
+    typical = {one.name: one.typical for one in found.found.columns if one.values is not None}
+    assert typical.get("always", [3, 3]) == [3, 3]
+    assert all(len(value) == len("2024-01-01") for value in typical["day"])
+
+
+def test_what_is_impossible_is_told_as_infinite() -> None:
+    table = pd.DataFrame({"a": list("uuuvvv"), "b": list("pqpqpq")})
+    y = ["k", "k", "k", "l", "l", "l"]
+    clf = textbook(alpha=0).fit(table, y)
+    found = clf.report(data=table.assign(y=["k", "k", "k", "l", "l", "l"]).iloc[[0, 1, 4]], y="y")
+    json.dumps(found.figures, allow_nan=False)
+    assert found.figures["rows"][0]["terms"][1]["decibans"] is None
+    html = found.html
+    assert "a = u +∞" in html
+    assert "sum" in html
+    assert "from −∞ to +∞ decibans" not in html
+    columns = {one["column"]: one for one in found.figures["columns"]}
+    assert columns["a"]["evidence"]["k"] == [None, None]
+
+
+def test_what_the_given_rows_lack_is_told() -> None:
+    clf = mixed_model(None)
+    some = mixed_table(60, seed=3)
+    some.loc[:9, "buys"] = "perhaps"
+    page = clf.report(data=some.drop(columns=["age", "town"])).html
+    assert "Of a class that was not learned, and so always wrong: 10 rows." in page
+    assert "taken as missing: &#x27;age&#x27;, &#x27;town&#x27;" in page or "taken as missing: 'age', 'town'" in page
+    with pytest.raises(DataError, match="no row is of one of the model's classes"):
+        clf.report(data=some.assign(buys="perhaps"))
+
+
+def test_very_many_columns_are_not_all_shown() -> None:
+    counts = sparse.csr_array(np.random.default_rng(0).poisson(0.05, (80, 2_000)).astype(float))
+    found = textbook(Multinomial()).fit(counts, np.arange(80) % 3).report()
+    assert len(found.html.encode()) < 1_000_000
+    assert "1,500 columns of less importance are not shown." in found.html

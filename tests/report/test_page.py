@@ -53,7 +53,8 @@ def test_the_evidence_is_that_of_explain(report: tuple[BayesClassifier, Path]) -
     frame = pd.DataFrame([{"age": 61.5, "town": "Ulm", "income": None, "member": None, "visits": None, "note": None}])
     terms = clf.explain(frame.astype({"income": float})).reasons(0)
     told = {
-        part.rsplit(" ", 1)[0].strip(): float(part.rsplit(" ", 1)[1]) for part in label.split(": ", 1)[1].split(",")
+        part.rsplit(" ", 1)[0].strip(): float(part.rsplit(" ", 1)[1].replace("−", "-"))
+        for part in label.split(": ", 1)[1].split(",")
     }
     assert told["sum"] == pytest.approx(terms["sum"], abs=0.06)
     for term in terms["evidence"]:
@@ -141,4 +142,35 @@ def test_many_columns_are_folded_and_can_be_changed(tmp_path: Path) -> None:
         row = pd.DataFrame([dict.fromkeys(X.columns, np.nan)])
         row[last] = 3.0
         assert it.posterior() == pytest.approx(dict(zip("01", clf.predict_proba(row)[0], strict=True)), abs=1e-9)
+        it.check_quiet()
+
+
+def test_columns_called_as_what_every_object_has(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    y = np.arange(200) % 2
+    X = pd.DataFrame(rng.normal(y[:, None], 1.0, (200, 4)), columns=["constructor", "__proto__", "valueOf", "prior"])
+    clf = BayesClassifier(tune=None).fit(X, y)
+    clf.report(tmp_path / "report.html")
+    with opened(tmp_path / "report.html") as it:
+        it.page.get_by_role("button", name="nothing known").click()
+        assert [field.input_value() for field in it.page.locator("#what-if-form input").all()] == [""] * 4
+        for name in X.columns:
+            it.enter(name, "0.5")
+        row = pd.DataFrame([dict.fromkeys(X.columns, 0.5)])
+        assert it.posterior() == pytest.approx(dict(zip("01", clf.predict_proba(row)[0], strict=True)), abs=1e-9)
+        it.enter("valueOf", "1,234")
+        assert '"1,234" is not a number' in it.page.locator("#what-if-problem").text_content()
+        it.check_quiet()
+
+
+def test_what_is_impossible_is_drawn_as_infinite(tmp_path: Path) -> None:
+    table = pd.DataFrame({"a": list("uuuvvv"), "b": list("pqpqpq")})
+    clf = BayesClassifier(alpha=0, tune=None).fit(table, list("kkklll"))
+    clf.report(tmp_path / "report.html")
+    with opened(tmp_path / "report.html") as it:
+        it.enter("a", "u")
+        assert it.posterior() == {"k": 1.0, "l": 0.0}
+        label = it.page.locator("#what-if-evidence svg").get_attribute("aria-label")
+        assert "a +∞" in label
+        assert label.endswith("sum +∞")
         it.check_quiet()

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
+from deciban.plain_json import plain_json
 from deciban.text_tables import aligned, class_name, counted, shortened, width_of
 
 if TYPE_CHECKING:
@@ -68,20 +69,7 @@ def flush() -> None:
 
 def say_json(result: Any) -> None:
     """Print for programs: one line of JSON, in which numbers that JSON does not have are null."""
-    click.echo(clean(json.dumps(plain(result), ensure_ascii=False, allow_nan=False)))
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if isinstance(value, dict):
-        return {class_name(plain(key)): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):  # of NumPy
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None  # NaN is not below either
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    click.echo(clean(json.dumps(plain_json(result), ensure_ascii=False, allow_nan=False)))
 
 
 def common(command: Command) -> Command:

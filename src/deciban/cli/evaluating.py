@@ -237,7 +237,7 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
     from deciban.version import __version__
 
     counts, tuning = fitted.counts, fitted.tuning
-    names = [counts.schema.column_name(column) for column in range(counts.schema.width)]
+    names = counts.schema.column_names
     types = dict(zip(names, counts.schema.types or (), strict=False))
     weights = None if tuning is None else dict(zip(tuning.schema.block_names, tuning.weights.tolist(), strict=True))
     return {

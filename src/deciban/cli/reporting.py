@@ -46,7 +46,7 @@ def report(
     """Write what a model is, how good it is and what each column says as one HTML page, with a form to try values."""
     if output is None and not as_json:
         raise click.UsageError("give --output, the page to write, or --json for the figures")
-    check_output(output, (model,))
+    check_output(output, [model, *([options["costs"]] if options["costs"] else [])])
     from deciban.report.figures import report_figures
     from deciban.report.report import Report
 

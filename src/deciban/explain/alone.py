@@ -19,9 +19,10 @@ CELLS_AT_A_TIME = 1 << 22
 
 def table_of_columns(schema: Schema, cells: Mapping[int, pa.Array], rows: int) -> Table:
     """Rows in which only these columns, known by their places, are there."""
-    names = [schema.column_name(column) for column in range(schema.width)]
     columns = [cells.get(column, pa.nulls(rows)) for column in range(schema.width)]
-    return schema.table_as_learned(Frame(pa.Table.from_arrays(columns, names=names), schema.names is not None))
+    return schema.table_as_learned(
+        Frame(pa.Table.from_arrays(columns, names=list(schema.column_names)), schema.names is not None)
+    )
 
 
 def log_joint_of(model: Model, columns: Sequence[ColumnValues]) -> Floats:
@@ -73,11 +74,13 @@ def _log_joint_of_each(model: Model, columns: Sequence[ColumnValues]) -> Iterato
 def _together(columns: Sequence[ColumnValues], most: int) -> Iterator[list[ColumnValues]]:
     """The columns, some at a time, which have no more than so many values in all, unless one alone has."""
     some: list[ColumnValues] = []
+    values = 0
     for one in columns:
-        if some and sum(len(other.cells) for other in some) + len(one.cells) > most:
+        if some and values + len(one.cells) > most:
             yield some
-            some = []
+            some, values = [], 0
         some.append(one)
+        values += len(one.cells)
     if some:
         yield some
 

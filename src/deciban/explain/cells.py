@@ -44,3 +44,9 @@ def written_cell(value: Any) -> str:
     if value is None:
         return "missing"
     return as_written(value) if isinstance(value, float) else shortened(str(value).replace("\n", "\\n"), MOST_CELL)
+
+
+def form_cell(value: Any) -> Any:
+    """A cell as it would be entered in a form: a number, a text, true or false, or nothing; dates are text."""
+    plain = plain_cell(value)
+    return plain if plain is None or isinstance(plain, bool | int | float | str) else str(plain)

@@ -55,7 +55,7 @@ class ColumnValues:
 def column_place(fitted: Fitted, column: Any) -> int:
     """The place of a column, given by its name or its place; a UsageError where there is none."""
     schema = fitted.counts.schema
-    names = [schema.column_name(place) for place in range(schema.width)]
+    names = schema.column_names
     if isinstance(column, str) and column in names:
         return names.index(column)
     if isinstance(column, int | np.integer) and not isinstance(column, bool) and -schema.width <= column < schema.width:

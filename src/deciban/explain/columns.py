@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -112,9 +111,8 @@ def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvi
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
         corrections[:, places] = _corrections(model.corrections, table, evidence.values[:, blocks:])
-    names = tuple(model.schema.column_name(column) for column in range(model.schema.width))
     return ColumnEvidence(
-        names, model.classes, alone, together, corrections, evidence.log_prior, evidence.bias, rules
+        model.schema.column_names, model.classes, alone, together, corrections, evidence.log_prior, evidence.bias, rules
     )  # fmt: skip
 
 
@@ -150,13 +148,3 @@ def _corrections(corrections: Corrections, table: Table, given: Floats) -> Float
         return given
     shares = corrections.shares(corrections.read(table))
     return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))
-
-
-def column_table(evidence: ColumnEvidence, row: int, best: int, other: int, scale: float) -> dict[str, Any]:
-    """What each column of a row says for one class against another, in units of 1/scale nats: arrays by part."""
-    with np.errstate(invalid="ignore"):
-        alone, together, corrections = (
-            scale * (part[row, :, best] - part[row, :, other])
-            for part in (evidence.alone, evidence.together, evidence.corrections)
-        )
-        return {"sum": alone + together + corrections, "alone": alone, "together": together, "corrections": corrections}

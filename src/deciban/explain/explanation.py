@@ -1,6 +1,5 @@
 """Why rows are classified as they are: evidence by column or by block, as text, as a table and for programs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
@@ -9,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Flags, Floats, Integers
-from deciban.explain.blocks import Block, cut_label, labels_of
+from deciban.errors import UsageError
+from deciban.explain.blocks import Block, labels_of
 from deciban.explain.calculation import calculation_table
 from deciban.explain.cells import values_of_row
 from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
-from deciban.explain.terms import PARTS, Term, block_terms, column_terms
-from deciban.explain.words import DECIBANS, TextEvidence, TokenizedText, tokenized_texts
+from deciban.explain.sum_table import sum_table
+from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS, Term, block_terms, column_terms
+from deciban.explain.words import TextEvidence, TokenizedText, tokenized_texts
 from deciban.model import Evidence, Model
 from deciban.tables.table import Table
-from deciban.text_tables import aligned, class_name, counted, digits, width_of
+from deciban.text_tables import class_name, counted, digits
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MOST_CLASSES_BESIDE = 4
@@ -27,9 +28,6 @@ WIDTH = 100
 
 # What is to be said of a row that cannot be.
 NO_CLASS_CAN_BE = "every class gives this row probability 0: the posterior is the prior"
-
-# Terms that are shown in a summary; all others are added up.
-MOST_TERMS = 40
 
 
 @dataclass(frozen=True)
@@ -125,10 +123,12 @@ class Explanation:
 
     def _cells(self, row: int) -> list[Any]:
         """The values of a row, None where one is missing."""
-        if row not in self._read:
-            self._read.clear()
-            self._read[row] = values_of_row(self.table.slice(row, row + 1))
-        return self._read[row]
+        found = self._read.get(row)
+        if found is None:
+            found = values_of_row(self.table.slice(row, row + 1))
+            self._read.clear()  # one row at a time is kept
+            self._read[row] = found
+        return found
 
     @cached_property
     def _tokenized(self) -> dict[int, dict[int, TokenizedText]]:
@@ -136,14 +136,17 @@ class Explanation:
 
     def _texts(self, row: int) -> dict[int, TokenizedText]:
         """The texts of a row by their blocks; each is cut into words once, whatever is asked of it."""
-        if row not in self._tokenized:
+        found = self._tokenized.get(row)
+        if found is None:
+            found = {text.block: text for text in tokenized_texts(self.model, self.table.slice(row, row + 1))}
             self._tokenized.clear()
-            texts = tokenized_texts(self.model, self.table.slice(row, row + 1))
-            self._tokenized[row] = {text.block: text for text in texts}
-        return self._tokenized[row]
+            self._tokenized[row] = found
+        return found
 
     def _order(self, row: int) -> Integers:
-        """The classes, the most probable first."""
+        """The classes, the most probable first; a UsageError where there is no such row."""
+        if not 0 <= row < self.table.rows:
+            raise UsageError(f"row={row}: the table has {counted(self.table.rows, 'row')}, counted from 0")
         return np.argsort(-self._log_posterior[row], kind="stable")
 
     def calculation(self, row: int, width: int = WIDTH) -> str:
@@ -212,7 +215,7 @@ class Explanation:
                 }
             )
         return {
-            "prior": by_class(np.exp(evidence.log_prior)),
+            "prior": by_class(np.exp(evidence.log_prior_of(row))),
             "blocks": blocks,
             "log_bias": by_class(evidence.bias),
             "log_correction": by_class(evidence.values[row, len(self._blocks) :].sum(axis=0)),
@@ -261,7 +264,7 @@ class Explanation:
             which each joint block is shared out.
         """
         evidence = self.evidence
-        posterior, order = self._log_posterior[row], self._order(row)
+        order, posterior = self._order(row), self._log_posterior[row]
         labels = evidence.classes.tolist()
         chances = {class_name(label): float(np.exp(posterior[c])) for c, label in enumerate(labels)}
         found: dict[str, Any] = {"predicted": labels[order[0]], "posterior": chances, "against": None, "evidence": []}
@@ -290,7 +293,8 @@ class Explanation:
             found = self.reasons(row)
             whose = {"row": row, "predicted": found["predicted"], "against": found["against"]}
             lines += [{**whose, **term} for term in found["evidence"]]
-        return pd.DataFrame(lines)
+        names = ("row", "predicted", "against", *(COLUMN_KEYS if self.by == "column" else BLOCK_KEYS))
+        return pd.DataFrame(lines, columns=list(names))
 
     def words(self, row: int = 0) -> list[TextEvidence]:
         """What the texts of a row say for the best class against the next, word by word.
@@ -323,7 +327,10 @@ class Explanation:
         Returns
         -------
         list of Term
+            Empty where there is one class.
         """
+        if self.evidence.classes.size == 1:
+            return []
         if self.by == "block":
             return self._block_terms(row)
         best, other = map(int, self._order(row)[:2])
@@ -341,31 +348,3 @@ class Explanation:
             rules = ", ".join(sorted(set(self.columns.rules.values())))
             text += "\n" + "\n".join(wrap(f"(with others: the share of joint blocks, by {rules})", width))
         return "\n".join([text, *map(str, self.words(row))])
-
-
-def sum_table(terms: Sequence[Term], width: int, short: bool) -> str:
-    """Terms and their sum as a table, with the parts of each where columns say more than their own."""
-    is_shown = [not short or term.is_start or (term.nats != 0.0 and k < MOST_TERMS) for k, term in enumerate(terms)]
-    if is_shown.count(False) == 1:
-        is_shown = [True] * len(terms)  # the line that would count it can as well show it
-    shown = [term for term, here in zip(terms, is_shown, strict=True) if here]
-    others = [term.decibans for term, here in zip(terms, is_shown, strict=True) if not here]
-    parts = [part for part in PARTS if any(term.parts.get(part) for term in shown)]
-    if not set(parts) - {"alone"}:
-        parts = []  # the sum says the same
-    numbers = [[f"{term.decibans:+.2f}", *_parts(term, parts)] for term in shown]
-    blank = [""] * len(parts)
-    if others:
-        numbers.append([f"{sum(others):+.2f}", *blank])
-    numbers.append([f"{sum(term.decibans for term in terms):+.2f}", *blank])
-    head = ["in all", *(part.replace("_", " ") for part in parts)] if parts else []
-    rest = [max(map(width_of, column)) for column in zip(*numbers, *([head] if head else []), strict=True)]
-    room = max(width - sum(2 + each for each in rest), 12)
-    labels = [cut_label(term.label, room) for term in shown]
-    labels += [counted(len(others), "other")] if others else []
-    lines = [(label, *line) for label, line in zip([*labels, "sum"], numbers, strict=True)]
-    return aligned([("", *head), *lines] if head else lines, right=range(1, len(rest) + 1))
-
-
-def _parts(term: Term, parts: Sequence[str]) -> list[str]:
-    return [f"{DECIBANS * term.parts[part]:+.2f}" if part in term.parts else "" for part in parts]

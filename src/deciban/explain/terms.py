@@ -13,9 +13,14 @@ from deciban.explain.cells import plain_cell, written_cell
 from deciban.explain.columns import ColumnEvidence
 from deciban.explain.words import DECIBANS
 from deciban.model import Evidence, Model
+from deciban.text_tables import counted
 
 # The parts of what a column says: by its own blocks, by its share of joint blocks, and by corrections.
 PARTS = ("alone", "with_others", "correction")
+
+# What programs are told of a term that is a column, and of one that is a block.
+COLUMN_KEYS = ("term", "column", "value", "decibans", "nats", *PARTS)
+BLOCK_KEYS = ("block", "columns", "values", "weight", "decibans", "nats")
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,9 @@ def sorted_terms(terms: Sequence[Term]) -> list[Term]:
     return sorted(terms, key=lambda term: 0.0 if math.isnan(term.nats) else -abs(term.nats))
 
 
-def start_terms(evidence: Evidence, best: int, other: int, **no_cells: Any) -> list[Term]:
+def start_terms(evidence: Evidence, row: int, best: int, other: int, **no_cells: Any) -> list[Term]:
     """The prior, and the bias where there is one."""
-    alone: list[tuple[str, Floats]] = [("prior", evidence.log_prior)]
+    alone: list[tuple[str, Floats]] = [("prior", evidence.log_prior_of(row))]
     if evidence.bias.any():
         alone.append(("bias", evidence.bias))
     with np.errstate(invalid="ignore"):
@@ -65,7 +70,7 @@ def block_terms(
     values, weights = evidence.values[row], evidence.weights
     with np.errstate(invalid="ignore"):
         each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0)
-    terms = start_terms(evidence, best, other, columns=[], values=[], weight=1.0)
+    terms = start_terms(evidence, row, best, other, columns=[], values=[], weight=1.0)
     for b, (block, label) in enumerate(zip(blocks, labels_of(blocks, cells), strict=True)):
         what = {**block.as_dict(cells), "weight": float(evidence.weights[b])}
         terms.append(Term(label, float(each[b]), what))
@@ -82,7 +87,7 @@ def column_terms(
     model: Model, evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int
 ) -> list[Term]:
     """What each column says; without columns that were never filled, and counts of words that are 0."""
-    terms = start_terms(evidence, best, other, column=None, value=None)
+    terms = start_terms(evidence, row, best, other, column=None, value=None)
     with np.errstate(invalid="ignore"):
         parts = [
             (part[row, :, best] - part[row, :, other]).tolist()
@@ -97,3 +102,35 @@ def column_terms(
         what = {"term": "column", "column": name, "value": plain_cell(value)}
         terms.append(Term(f"{name} = {written_cell(value)}", sum(own.values()), what, own))
     return sorted_terms(terms)
+
+
+def rolled_up(terms: Sequence[Term], most: int) -> list[tuple[str, float]]:
+    """The label of each term and what it says in decibans: prior and bias, the most telling of the others, and what is
+    left of them together."""
+    start, telling = [term for term in terms if term.is_start], [term for term in terms if not term.is_start]
+    telling = [term for term in telling if term.nats != 0.0]
+    shown = telling if len(telling) == most + 1 else telling[:most]  # one more can as well be shown
+    found = [(term.label, term.decibans) for term in (*start, *shown)]
+    rest = [term.decibans for term in telling[len(shown) :]]
+    return [*found, (counted(len(rest), "other"), sum(rest))] if rest else found
+
+
+def cut_endless(values: Sequence[float]) -> list[float]:
+    """Evidence that can be drawn: what is infinite is cut off where it is longer than all else together.
+
+    >>> cut_endless([1.0, -2.0, float("-inf")])
+    [1.0, -2.0, -13.0]
+    """
+    longest = 10.0 + sum(abs(value) for value in values if math.isfinite(value))
+    return [min(max(value, -longest), longest) if not math.isnan(value) else 0.0 for value in values]
+
+
+def signed(decibans: float, digits: int = 1) -> str:
+    """Evidence as people write it.
+
+    >>> signed(1.25), signed(float("-inf"))
+    ('+1.2', '−∞')
+    """
+    if math.isinf(decibans):
+        return "+∞" if decibans > 0.0 else "−∞"
+    return f"{decibans:+.{digits}f}"

@@ -118,18 +118,26 @@ def settled(shares: Floats, evidence: Floats, limited: Flags) -> Floats:
     """The shares (row by column by class) as shares of the evidence (row by class) that a block has in the end.
 
     In `limited` rows a cap made the evidence smaller, and relative to the best class: so are the shares. What is left
-    over, by rounding or because a row was left out, goes to the columns by the size of their shares.
+    over, by rounding or because a row was left out, goes to the columns by how much their shares differ between
+    classes, which does not depend on units of measurement.
     """
     result = shares.copy()
     if limited.any():
         result[limited] = _relative(shares[limited], evidence[limited])
     result = _even_where_unknown(result, shares, evidence)
-    size = np.where(np.isfinite(evidence)[:, None], np.abs(result), 0.0)
-    total = size.sum(axis=1, keepdims=True)
-    part = np.divide(size, total, out=np.zeros_like(size), where=total > 0.0)
+    finite = np.where(np.isfinite(evidence)[:, None], result, 0.0)
+    size = np.abs(finite - finite.mean(axis=2, keepdims=True)).sum(axis=2)
+    size = np.where(size.any(axis=1, keepdims=True), size, _present(shares))
+    part = size / np.maximum(size.sum(axis=1, keepdims=True), 1e-300)
     with np.errstate(invalid="ignore"):
         rest = np.where(np.isfinite(evidence), evidence - result.sum(axis=1), 0.0)
-    return np.asarray(result + part * rest[:, None])
+    return np.asarray(result + part[:, :, None] * rest[:, None])
+
+
+def _present(shares: Floats) -> Flags:
+    """Which columns have a share, row by column; all of them where none has."""
+    present = np.asarray((shares != 0.0).any(axis=2))
+    return present | ~present.any(axis=1, keepdims=True)
 
 
 def _relative(shares: Floats, evidence: Floats) -> Floats:
@@ -143,11 +151,14 @@ def _relative(shares: Floats, evidence: Floats) -> Floats:
 
 
 def _even_where_unknown(result: Floats, shares: Floats, evidence: Floats) -> Floats:
-    """The result; where it is beyond all numbers, or not a number, the columns that are present share evenly."""
-    unknown = np.isnan(result).any(axis=1) | (np.isinf(result).any(axis=1) & np.isfinite(evidence))
+    """The result; where it cannot be made the evidence, because one of them is beyond all numbers or all shares are 0,
+    the columns that are present share evenly."""
+    finite, whole = np.isfinite(evidence), np.isfinite(result).all(axis=1)
+    lost = (result == 0.0).all(axis=1) & (evidence != 0.0)
+    unknown = np.isnan(result).any(axis=1) | (finite != whole) | lost
     if not unknown.any():
         return result
-    present = (shares != 0.0).any(axis=2)
+    present = _present(shares)
     even = 1.0 / np.maximum(present.sum(axis=1), 1)
     spread = np.where(present[:, :, None], (even[:, None] * evidence)[:, None], 0.0)
     return np.where(unknown[:, None], spread, result)

@@ -20,6 +20,9 @@ MOST_BARS = 60
 MOST_BAR_CLASSES = 6
 BARS_WIDTH = 0.8
 
+# Where infinite evidence is drawn to, in decibans: the axis ends before.
+BEYOND_ALL_AXES = 1e4
+
 
 class ColumnDisplay(Display):
     """What a column says for each class over its values, above how it is distributed within the classes.
@@ -147,7 +150,7 @@ class ColumnDisplay(Display):
         x = drawn_positions(self.values, places)
         zero_line(ax)
         for c, style in enumerate(class_styles(self.classes)):
-            y = np.where(np.isfinite(self.evidence[places, c]), self.evidence[places, c], np.nan)
+            y = np.nan_to_num(self.evidence[places, c], posinf=BEYOND_ALL_AXES, neginf=-BEYOND_ALL_AXES)
             options: dict[str, Any] = {"color": style.colour, "label": self._label(c)}
             if self.values.kind == "categories":
                 self._draw_side_by_side(ax, x, y, c, options)

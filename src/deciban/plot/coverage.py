@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, incurred, least_risk_decisions
+from deciban.errors import UsageError
 from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
@@ -129,6 +130,8 @@ class CoverageDisplay(Display):
 
     @classmethod
     def _of(cls, rows: Judged, loss: Any, reject: float | None) -> Self:
+        if reject is not None and not reject >= 0.0:
+            raise UsageError(f"reject={reject}: give what it costs to reject a row, at least 0")
         labels = rows.classes.tolist()
         costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
         decisions = least_risk_decisions(rows.posterior, costs)

@@ -148,8 +148,8 @@ class DecisionDisplay(Display):
     ) -> "DecisionDisplay | DecisionMapDisplay":
         """Draw a fitted classifier along one column, or over two, where all others are missing.
 
-        The curves are the posterior of each class times the density of the column in plain Bayes; without tuning that
-        is prior times density.
+        The curves are prior times density, of plain Bayes where the classifier has other columns too; of a tuned
+        classifier that has just these, its posterior times the density of plain Bayes.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class DecisionDisplay(Display):
         """
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": self.x}
-        columns |= {str(label): self.joint[:, c] for c, label in enumerate(self._classes)}
+        columns |= {f"joint of {label}": self.joint[:, c] for c, label in enumerate(self._classes)}
         for name, rule in (("decision", self.rule), ("best", self.best)):
             columns[name] = [decisions[place] for place in decision_at(rule, self.x)]
         return frame_of(columns)

@@ -80,13 +80,15 @@ def curves_of_column(
 
 
 def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats) -> Floats:
-    """Posterior of each class times the density of these columns in plain Bayes, at points (point by column).
+    """Prior times density of each class, at points (point by column).
 
-    Without tuning that is prior times density.
+    Of a tuned model that has just these columns, it is its posterior times the density of plain Bayes. Where it has
+    others, plain Bayes is drawn: weights and biases are tuned for rows in which all columns are there.
     """
     cells = {one.column: pa.array(points[:, k]) for k, one in enumerate(columns)}
-    table = table_of_columns(fitted.model.schema, cells, len(points))
-    posterior, _ = log_normalize(fitted.model.log_joint(table), fitted.model.log_prior)
+    model = fitted.model if fitted.model.schema.width == len(columns) else fitted.plain
+    table = table_of_columns(model.schema, cells, len(points))
+    posterior, _ = log_normalize(model.log_joint(table), model.log_prior)
     _, log_density = log_normalize(fitted.plain.log_joint(table), fitted.plain.log_prior)
     unseen = np.zeros(len(points), dtype=np.bool_) if len(columns) > 1 else log_density == 0.0
     return posterior * np.where(unseen, 0.0, np.exp(log_density))[:, None]

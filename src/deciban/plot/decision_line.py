@@ -53,6 +53,8 @@ def given_intervals(
 ) -> list[Interval]:
     """The intervals between boundaries that are given; without decisions, each takes that of least risk in it."""
     edges = sorted(float(edge) for edge in boundaries)
+    if not np.isfinite(edges).all():
+        raise UsageError(f"boundaries={list(boundaries)}: give finite numbers")
     if decisions is not None and len(decisions) != len(edges) + 1:
         raise UsageError(f"{len(edges)} boundaries make {len(edges) + 1} intervals; give as many decisions")
     if decisions is not None:

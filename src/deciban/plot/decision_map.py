@@ -219,7 +219,7 @@ class DecisionMapDisplay(Display):
         x, y = (part.ravel() for part in np.meshgrid(self.x, self.y))
         decisions = list(self.loss.decisions or ())
         columns: dict[str, Any] = {"x": x, "y": y}
-        columns |= {str(label): self.joint[:, :, c].ravel() for c, label in enumerate(self.loss.classes or ())}
+        columns |= {f"joint of {label}": self.joint[:, :, c].ravel() for c, label in enumerate(self.loss.classes or ())}
         return frame_of({**columns, "decision": [decisions[place] for place in self.decisions.ravel()]})
 
 

@@ -1,13 +1,14 @@
 """`DependenceDisplay`: which columns depend on each other within the classes."""
 
 from collections.abc import Sequence
+from math import comb
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from deciban.arrays import Floats
 from deciban.errors import UsageError
-from deciban.explain.diagnose import Dependence, Diagnosis
+from deciban.explain.diagnose import MOST_COMPARED, Dependence, Diagnosis
 from deciban.palette import FOR_COLOUR
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
@@ -155,7 +156,8 @@ class DependenceDisplay(Display):
     def _draw_nothing(self, ax: Axes | None) -> Axes:
         ax = axes_for(ax, (6.0, 1.6))
         ax.set_axis_off()
-        tested = f" ({counted(self.pairs_tested, 'pair')} tested)" if self.pairs_tested else ""
+        some = f" of {MOST_COMPARED} columns" if self.pairs_tested == comb(MOST_COMPARED, 2) else ""
+        tested = f" ({counted(self.pairs_tested, 'pair')}{some} tested)" if self.pairs_tested else ""
         ax.text(0.0, 0.5, f"no dependence between columns within the classes{tested}", fontsize=TEXT_SIZE)
         return ax
 

@@ -9,6 +9,7 @@ from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.explain.cells import values_of_row, written_cell
 from deciban.explain.columns import column_evidence
+from deciban.explain.terms import cut_endless, signed
 from deciban.explain.words import DECIBANS
 from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.plot.display import Display, fitted_of, frame_of
@@ -146,22 +147,26 @@ class EvidenceDisplay(Display):
         ]
         labels = fitted.classes.tolist()
         chance = float(np.exp(found.log_posterior[0, best]))
-        said = np.nan_to_num(said)  # what no class can say is said by none
+        said = np.where(np.isnan(said), 0.0, said)  # what no class can say is said by none
         return cls(names, said, prior, labels[best], labels[other], chance, bias, most).plot(ax)
 
     @property
-    def bars(self) -> list[tuple[str, float, float]]:
-        """The name of each bar, where it starts, and where it ends: prior, bias, columns, others, sum."""
+    def steps(self) -> list[tuple[str, float]]:
+        """The name and the decibans of each bar but the sum: prior, bias, columns, others."""
         order = np.argsort(-np.abs(self.decibans), kind="stable")
         telling = [k for k in order if self.decibans[k] != 0.0]
         kept = telling if len(telling) == self.most + 1 else telling[: self.most]  # one other can as well be shown
         start = [("prior", self.prior), *([("bias", self.bias)] if self.bias else [])]
         steps = [*start, *((self.names[k], float(self.decibans[k])) for k in kept)]
-        others = len(self.names) - len(kept)
-        if len(telling) > len(kept):
-            steps.append((counted(others, "other"), float(self.decibans.sum() - self.decibans[kept].sum())))
-        found, total = [], 0.0
-        for name, step in steps:
+        if rest := telling[len(kept) :]:
+            steps.append((counted(len(self.names) - len(kept), "other"), float(self.decibans[rest].sum())))
+        return steps
+
+    @property
+    def bars(self) -> list[tuple[str, float, float]]:
+        """The name of each bar, where it starts, and where it ends; what is infinite is cut off."""
+        steps, found, total = self.steps, [], 0.0
+        for (name, _), step in zip(steps, cut_endless([step for _, step in steps]), strict=True):
             found.append((name, total, total + step))
             total += step
         return [*found, ("sum", 0.0, total)]
@@ -178,7 +183,7 @@ class EvidenceDisplay(Display):
         -------
         EvidenceDisplay
         """
-        bars = self.bars
+        bars, said = self.bars, self._said
         ax = axes_for(ax, (7.5, 0.32 * len(bars) + 1.4))
         zero_line(ax, vertical=True)
         for row, (_, start, end) in enumerate(bars):
@@ -188,7 +193,7 @@ class EvidenceDisplay(Display):
             if row + 1 < len(bars):
                 ax.plot([end, end], [row - 0.35, row + 1.35], color=LINE_COLOUR, linewidth=0.8, zorder=0)  # to the next
             side = 1.0 if end >= start else -1.0
-            ax.annotate(f"{end - start:+.1f}", (end, row), (3.0 * side, 0.0), textcoords="offset points", va="center",
+            ax.annotate(signed(said[row]), (end, row), (3.0 * side, 0.0), textcoords="offset points", va="center",
                         ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
         ends = [end for _, *both in bars for end in both]
         room = max(0.11 * (max(ends) - min(ends)), 0.5)
@@ -201,6 +206,12 @@ class EvidenceDisplay(Display):
         self._mark_chances(ax)
         self._drawn(ax)
         return self
+
+    @property
+    def _said(self) -> list[float]:
+        """The decibans of each bar, the sum last."""
+        each = [decibans for _, decibans in self.steps]
+        return [*each, sum(each)]
 
     def _mark_chances(self, ax: Axes) -> None:
         """The probability of the one class among the two, along the upper edge."""
@@ -231,7 +242,7 @@ class EvidenceDisplay(Display):
         return frame_of(
             {
                 "term": [name for name, _, _ in bars],
-                "decibans": [end - start for _, start, end in bars],
+                "decibans": self._said,
                 "start": [start for _, start, _ in bars],
                 "end": ends,
                 "probability": 1.0 / (1.0 + np.exp(-ends / DECIBANS)),

@@ -138,6 +138,8 @@ class NomogramDisplay(Display):
         NomogramDisplay
         """
         fitted = fitted_of(estimator)
+        if fitted.classes.size == 1:
+            raise UsageError("the model has one class, for which nothing speaks; a nomogram needs two")
         place = fitted.classes.size - 1 if label is None else fitted.place_of(label)
         if against is None and fitted.classes.size == 2:
             against = fitted.classes.tolist()[1 - place]
@@ -179,9 +181,10 @@ class NomogramDisplay(Display):
         ax.set_ylim(len(self.columns) - 0.35, -0.75)
         room = LETTER_WIDTH * (high - low) / (0.72 * RULER_WIDTH)
         for row, (values, worth) in enumerate(zip(self.columns, self.evidence, strict=True)):
-            inside = np.clip(worth[np.isfinite(worth)], low, high)
+            inside = np.clip(worth, low, high)
             ax.plot([inside.min(), inside.max()], [row, row], color="black", linewidth=1.0, solid_capstyle="butt")
-            _draw_marks(ax, row, [mark for mark in marks_of(values, worth) if low <= mark.decibans <= high], room)
+            drawn = np.where(np.isinf(worth), inside, worth)  # what is infinite stands at the edge
+            _draw_marks(ax, row, [mark for mark in marks_of(values, drawn) if low <= mark.decibans <= high], room)
         names = [shown_name(values.name) for values in self.columns]
         against = "all others" if self.against is None else shown_name(self.against)
         rest = f" ({counted(self.left_out, 'column')} not drawn)" if self.left_out else ""

@@ -7,6 +7,7 @@ import numpy as np
 
 from deciban.arrays import Floats, Integers
 from deciban.explain.column_values import ColumnValues
+from deciban.explain.terms import signed
 from deciban.report.columns import MANY_LINES, MOST_CATEGORIES_SHOWN, ColumnFigures
 from deciban.report.html import Html, folded, html_table, paragraph, tag
 from deciban.report.svg import bar_chart, line_chart
@@ -44,13 +45,17 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
     """How much the column matters, how it is modelled and how it weighs."""
     if data["note"]:
         return paragraph(data["note"])
-    matters = f"on average {data['decibans']:.1f} decibans, {data['bits']:+.3f} bits"
-    reach = f"; from {data['least']:+.1f} to {data['most']:+.1f} decibans" if "values" in data else ""
+    known = f"on average {data['decibans']:.1f} decibans, {data['bits']:+.3f} bits" if "decibans" in data else ""
+    reach = f"from {signed(data['least'])} to {signed(data['most'])} decibans" if "values" in data else ""
     weights = "; ".join(
         f"{_together(one['columns'])} as {one['family'].split('(')[0]}, weight {one['weight']:.2g}"
         for one in data["blocks"]
     )
-    return tag("div", paragraph(matters + reach, class_="quiet"), [] if short else paragraph(weights, class_="quiet"))
+    return tag(
+        "div",
+        paragraph("; ".join(filter(None, (known, reach))), class_="quiet"),
+        [] if short else paragraph(weights, class_="quiet"),
+    )
 
 
 def _together(columns: int) -> str:
@@ -66,10 +71,12 @@ def _evidence_picture(
     title = f"evidence of {figures.name} for {', '.join(names[shown][:CLASSES_NAMED])}, in decibans"
     if values.kind == "categories":
         places = _telling(evidence)
-        told = [f"{values.names[k]} {evidence[k, 0]:+.1f}" for k in places] if evidence.shape[1] == 1 else []
+        told = [f"{values.names[k]} {signed(evidence[k, 0])}" for k in places] if evidence.shape[1] == 1 else []
         return bar_chart([values.names[k] for k in places], evidence[places], colours[shown], "; ".join([title, *told]))
     ends = _ends(values)
     title = f"{title}, from {ends[0]} to {ends[1]}"
+    if np.abs(np.nan_to_num(evidence)).max(initial=0.0) > MOST_EVIDENCE_DRAWN:
+        title += f", cut off at {MOST_EVIDENCE_DRAWN:.0f}"
     return line_chart(values.positions, evidence, colours[shown], _limits(evidence), ends, title)
 
 
@@ -109,18 +116,16 @@ def _table_behind(figures: ColumnFigures, values: ColumnValues, names: Sequence[
     places = _telling(figures.evidence)
     if values.kind != "categories":
         places = np.unique(np.linspace(0, len(values.cells) - 1, LINES_BEHIND).astype(np.int64))
-    lines = [(values.names[k], *map(_said, figures.evidence[k, :CLASSES_BEHIND].tolist())) for k in places]
+    lines = [
+        (values.names[k], *(signed(said, 2) for said in figures.evidence[k, :CLASSES_BEHIND].tolist())) for k in places
+    ]
     caption = f"what {figures.name} says for each class, in decibans"
     return html_table(("value", *names[:CLASSES_BEHIND]), lines, caption)
-
-
-def _said(value: float) -> str:
-    return f"{value:+.2f}" if np.isfinite(value) else "∞" if value > 0.0 else "−∞"
 
 
 def _words(figures: ColumnFigures) -> list[Html]:
     """The words of a text that are typical of each class."""
     return [
-        paragraph(tag("strong", label), ": ", ", ".join(f"{word} {decibans:+.1f}" for word, decibans in words))
+        paragraph(tag("strong", label), ": ", ", ".join(f"{word} {signed(decibans)}" for word, decibans in words))
         for label, words in figures.words
     ]

@@ -1,6 +1,7 @@
 """What each column of a model says over its values, from counts: many columns in one pass."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.explain.alone import density_of_each, evidence_of_each
-from deciban.explain.cells import plain_cell
+from deciban.explain.cells import form_cell
 from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.words import top_words_of
 from deciban.fitted import Fitted
@@ -54,23 +55,23 @@ class ColumnFigures:
         """Of each class the value of highest density, for programs; None where there is none."""
         if self.values is None:
             return []
-        best = np.where(np.isfinite(self.density), self.density, -1.0).argmax(axis=0)
-        cells = self.values.cells
-        return [_entered(cells[int(place)].as_py()) for place in best]
+        density = np.where(np.isfinite(self.density), self.density, -1.0)
+        best = np.where(density.any(axis=0), density.argmax(axis=0), len(density) // 2)
+        return [_typed(self.values.cells[int(place)].as_py()) for place in best]
 
 
-def _entered(value: Any) -> Any:
-    """A value as it would be entered in a form."""
+def _typed(value: Any) -> Any:
+    """A value as somebody would type it: a number in four digits, a date without the time."""
     if isinstance(value, float):
-        return plain_cell(float(f"{value:.4g}"))
-    return value if isinstance(value, bool | int | str) or value is None else str(value)
+        return form_cell(float(f"{value:.4g}"))
+    return form_cell(value.date() if isinstance(value, datetime) else value)
 
 
-def column_figures(fitted: Fitted, importance: Importance, opened: int) -> list[ColumnFigures]:
-    """The figures of all columns, the most important first; more points for the first `opened` of them."""
+def column_figures(fitted: Fitted, importance: Importance, opened: int, most: int) -> list[ColumnFigures]:
+    """The figures of at most so many columns, the most important first; more points for the first `opened` of them."""
     draws: dict[int, list[Any]] = {}
     found: list[ColumnValues | str] = []
-    order = importance.order.tolist()
+    order = importance.order[:most].tolist()
     for rank, column in enumerate(order):
         few_lines = fitted.classes.size <= MANY_LINES
         points = POINTS_OPEN if rank < opened and few_lines else POINTS_FOLDED

@@ -8,31 +8,37 @@ import numpy as np
 from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.ratio import Threshold
-from deciban.errors import UsageError
-from deciban.evaluate import diagnose_rows, evaluate_and_recognise, evaluate_left_out, learned_rows, left_out
+from deciban.errors import DataError, UsageError
+from deciban.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
 from deciban.evaluation import Evaluation
 from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
-from deciban.importance import Importance, importance_of_drawn, importance_of_learned, importance_of_new
+from deciban.importance import (
+    Importance,
+    importance_left_out,
+    importance_of_drawn,
+    importance_of_learned,
+    importance_of_new,
+)
 from deciban.report.columns import ColumnFigures, column_figures
+from deciban.report.diagnosis import diagnosis_figures
 from deciban.report.rows import explained_rows
 from deciban.scoring import loss_for, predict_posteriors
 from deciban.store.model_file import shards_of
-from deciban.tables.labelled import LabelledTable
-from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table
 from deciban.text_tables import class_name, whole
 from deciban.version import __version__
 
-# Columns whose pictures are open; those of the others are folded.
+# Columns whose pictures are open, and all that are shown: those between are folded.
 OPEN_COLUMNS = 30
+MOST_COLUMNS_SHOWN = 500
 
 # Rows of the fit that are left out in turn, and given rows that telling ones are chosen from.
 MOST_ROWS_LEFT_OUT = 10_000
 MOST_ROWS_CHOSEN_FROM = 2_000
 
-# Columns that the diagnosis compares with each other in a report, where there are more than this it is left out.
-MOST_COLUMNS_DIAGNOSED = 60
+# What rows are called that were learned.
+LEFT_OUT = "rows that the model has learned, each left out in its turn"
 
 
 @dataclass(frozen=True)
@@ -55,43 +61,51 @@ def report_figures(
 ) -> ReportFigures:
     """The figures of a model: on rows that were held out, or on its training rows, each left out; else from counts."""
     costs = None if loss is None else loss_for(fitted, loss)
-    quality, rows, learned = _quality(fitted, held_out, training, costs)
-    known = held_out if learned and held_out is not None else training
-    importance = _importance(fitted, rows, known if learned else None)
-    columns = column_figures(fitted, importance, OPEN_COLUMNS)
+    judged = _judged(fitted, held_out, training, costs)
+    columns = column_figures(fitted, judged.importance, OPEN_COLUMNS, MOST_COLUMNS_SHOWN)
+    shown = [] if judged.rows is None or not examples else explained_rows(fitted, *judged.rows, examples)
     data = {
         "title": title,
         "deciban": __version__,
         "model": _model(fitted),
-        "quality": quality,
-        "diagnosis": _diagnosis(fitted, known),
-        "decisions": _decisions(fitted, costs, quality),
-        "columns": _columns(fitted, columns, importance),
-        "rows": [] if rows is None or not examples else explained_rows(fitted, *rows, examples),
+        "quality": judged.quality,
+        "importance": {"rows": judged.importance.rows, "source": judged.importance.source},
+        "columns": _columns(fitted, columns, judged.importance),
+        "diagnosis": diagnosis_figures(fitted, judged.learned),
+        "decisions": _decisions(fitted, costs, judged.quality),
+        "rows": shown,
+        "rows_learned": held_out is not None and judged.learned is held_out,
     }
     return ReportFigures(fitted, costs, data, columns)
 
 
-Scored = tuple[Table, Floats, Codes]
+@dataclass(frozen=True)
+class _Judged:
+    """How good a model is, how much its columns matter, rows to choose examples from (with posteriors and classes), and
+    the rows that it has learned, as far as these are known."""
+
+    quality: dict[str, Any]
+    importance: Importance
+    rows: tuple[Table, Floats, Codes] | None
+    learned: Examples | None
 
 
-def _quality(
-    fitted: Fitted, held_out: Examples | None, training: Examples | None, loss: Loss | None
-) -> tuple[dict[str, Any], Scored | None, bool]:
-    """How good the model is, some rows with their posteriors and classes, and whether they were learned."""
+def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None, loss: Loss | None) -> _Judged:
+    """What rows tell of a model: those that were held out, else those of its fit, left out in turn, else none."""
     if held_out is not None:
         found, learned = evaluate_and_recognise(fitted, held_out, loss, lambda table: None)
+        some = _some_rows(fitted, held_out)
+        absent = [name for name in fitted.schema.names or () if name not in (held_out.names or ())]
         if learned:
-            found = evaluate_left_out(fitted, held_out, loss)
-        source = "rows that the model has learned, each left out in its turn" if learned else "rows that were held out"
-        return _evaluated(found, source), _some_rows(fitted, held_out), learned
+            quality = _evaluated(evaluate_left_out(fitted, held_out, loss), LEFT_OUT)
+            return _Judged(quality, importance_of_learned(fitted, held_out), some, held_out)
+        quality = _evaluated(found, "the rows that were given, taken as new ones") | {"absent": absent}
+        return _Judged(quality, importance_of_new(fitted, some[0]), some, training)
     if training is not None:
-        table, labels, weights = learned_rows(fitted, training, few=True)
-        kept = np.flatnonzero((labels >= 0) & (weights > 0.0))
-        kept = kept[sampled_places(kept.size, MOST_ROWS_LEFT_OUT)]
-        found = left_out(fitted, table.take(kept), labels[kept], weights[kept]).evaluation(loss)
-        return _evaluated(found, "rows that the model has learned, each left out in its turn"), None, True
-    return _unknown(fitted), None, False
+        table, left = sample_left_out(fitted, training, MOST_ROWS_LEFT_OUT)
+        importance = importance_left_out(fitted, table, left)
+        return _Judged(_evaluated(left.evaluation(loss), LEFT_OUT), importance, None, training)
+    return _Judged(_unknown(fitted), _importance_of_counts(fitted), None, None)
 
 
 def _evaluated(found: Evaluation, source: str) -> dict[str, Any]:
@@ -116,31 +130,26 @@ def _unknown(fitted: Fitted) -> dict[str, Any]:
     return found
 
 
-def _some_rows(fitted: Fitted, rows: Examples) -> Scored | None:
-    """Rows that examples are chosen from: the first ones that have a known class."""
-    piece: LabelledTable = next(iter(rows.pieces()))
-    labels = piece.labels.places_among(fitted.classes)
-    kept = np.flatnonzero(labels >= 0)[:MOST_ROWS_CHOSEN_FROM]
-    if not kept.size:
-        return None
-    table = fitted.model.schema.table_as_learned(
-        fitted.model.schema.cells_as_learned(piece.table.take(kept), piece.first_row)
-    )
-    return table, predict_posteriors(fitted, piece.table.take(kept)), labels[kept]
+def _some_rows(fitted: Fitted, rows: Examples) -> tuple[Table, Floats, Codes]:
+    """Rows that examples are chosen from, with their posteriors and classes: the first ones of a known class."""
+    schema = fitted.model.schema
+    for piece in rows.pieces():
+        labels = piece.labels.places_among(fitted.classes)
+        kept = np.flatnonzero(labels >= 0)[:MOST_ROWS_CHOSEN_FROM]
+        if kept.size:
+            some = piece.table.take(kept)
+            table = schema.table_as_learned(schema.cells_as_learned(some, piece.first_row))
+            return table, predict_posteriors(fitted, some), labels[kept]
+    raise DataError(f"no row is of one of the model's classes {fitted.classes.tolist()}; give at least one")
 
 
-def _importance(fitted: Fitted, rows: Scored | None, learned: Examples | None) -> Importance:
-    """How much each column matters: on learned rows left out, on given rows, or on rows drawn from the model."""
-    if learned is not None:
-        return importance_of_learned(fitted, learned)
-    if rows is not None:
-        return importance_of_new(fitted, rows[0])
+def _importance_of_counts(fitted: Fitted) -> Importance:
+    """How much each column matters in rows drawn from the model; of none where they cannot be drawn."""
     try:
         return importance_of_drawn(fitted)
-    except UsageError:  # a score cannot be drawn from
+    except UsageError:  # a score is no distribution
         width = fitted.model.schema.width
-        names = tuple(fitted.schema.column_name(column) for column in range(width))
-        return Importance(names, np.zeros(width), np.zeros(width), 0, "not known")
+        return Importance(fitted.schema.column_names, np.zeros(width), np.zeros(width), 0, "not known")
 
 
 def _model(fitted: Fitted) -> dict[str, Any]:
@@ -157,7 +166,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
             for label, weight, share in zip(counts.classes.tolist(), counts.class_weight.tolist(), prior, strict=True)
         ],
         "columns": counts.schema.width,
-        "tuning": "plain Bayes: every column by itself, weight 1" if tuning is None else tuning.summary,
+        "tuning": "plain Bayes: the evidence of every block has weight 1" if tuning is None else tuning.summary,
         "stale": tuning is not None and tuning.stale,
     }
 
@@ -180,8 +189,7 @@ def _columns(fitted: Fitted, columns: list[ColumnFigures], importance: Importanc
                 "family": families[0][0] if families else None,
                 "why": families[0][1] if families else None,
                 "blocks": blocks.get(one.column, []),
-                "decibans": float(importance.decibans[one.column]),
-                "bits": float(importance.bits[one.column]),
+                **_matters(importance, one.column),
                 "least": low,
                 "most": high,
                 "note": one.note,
@@ -191,15 +199,20 @@ def _columns(fitted: Fitted, columns: list[ColumnFigures], importance: Importanc
     return found
 
 
+def _matters(importance: Importance, column: int) -> dict[str, float]:
+    if not importance.rows:
+        return {}
+    return {"decibans": float(importance.decibans[column]), "bits": float(importance.bits[column])}
+
+
 def _values(fitted: Fitted, one: ColumnFigures) -> dict[str, Any]:
     if one.values is None:
         return {"words": [{"class": label, "words": [list(word) for word in words]} for label, words in one.words]}
     names = [class_name(label) for label in fitted.classes]
-    finite = np.nan_to_num(one.evidence, posinf=1e300, neginf=-1e300)
     return {
         "kind": one.values.kind,
         "values": list(one.values.names),
-        "evidence": dict(zip(names, finite.T.tolist(), strict=True)),
+        "evidence": dict(zip(names, one.evidence.T.tolist(), strict=True)),
         "density": dict(zip(names, np.nan_to_num(one.density).T.tolist(), strict=True)),
     }
 
@@ -216,62 +229,6 @@ def _blocks_of(fitted: Fitted) -> dict[int, list[dict[str, Any]]]:
                 {"family": str(group.family), "columns": len(group.columns) if joint else 1, "weight": weight}
             )
     return found
-
-
-def _diagnosis(fitted: Fitted, learned: Examples | None) -> dict[str, Any]:
-    """What is wrong with the assumptions of plain Bayes, where learned rows are known; and what tuning has done."""
-    found: dict[str, Any] = {"done": _done(fitted), "dependences": None, "misfits": None}
-    if learned is None:
-        found["cannot_know"] = (
-            "Which columns depend on each other is found on the rows that were learned; none are given."
-        )
-    elif fitted.model.schema.width > MOST_COLUMNS_DIAGNOSED:
-        found["cannot_know"] = f"A report compares up to {MOST_COLUMNS_DIAGNOSED} columns; diagnose() compares more."
-    else:
-        diagnosis = diagnose_rows(fitted, learned)
-        found["saved_bits"] = diagnosis.saved_bits
-        found["pairs_tested"] = diagnosis.pairs_tested
-        found["dependences"] = [
-            {"columns": list(one.columns), "bits": one.bits, "cost": one.cost, "redundant": one.redundant}
-            for one in diagnosis.dependences
-        ]
-        found["misfits"] = [
-            {"column": one.column, "class": class_name(one.label), "family": one.family, "distance": one.distance}
-            for one in diagnosis.misfits
-        ]
-        found["small_classes"] = [
-            {"class": class_name(label), "rows": whole(rows)} for label, rows in diagnosis.small_classes
-        ]
-    return found
-
-
-def _done(fitted: Fitted) -> list[str]:
-    """What tuning has done, a sentence each."""
-    tuning = fitted.tuning
-    if tuning is None or not tuning.rows:
-        return [tuning.note if tuning is not None and tuning.note else "Nothing: this is plain Bayes."]
-    schema, weights = tuning.schema, tuning.weights
-    alone = np.concatenate(
-        [weights[slot] for slot, group in zip(schema.block_slots, schema.groups, strict=True) if not group.auxiliary]
-    )
-    idle, used = int((alone == 0.0).sum()), alone[alone > 0.0]
-    done = [
-        "The evidence of each block has a weight, so that what several columns say alike counts once: "
-        f"{idle} of {alone.size} columns weigh nothing by themselves, the others {used.min(initial=1.0):.2g} to "
-        f"{used.max(initial=0.0):.2g}."
-    ]
-    done += [
-        f"{len(group.columns)} columns are modelled together too, as {group.family}, weight {weights[slot[0]]:.2g}."
-        for slot, group in zip(schema.block_slots, schema.groups, strict=True)
-        if group.auxiliary
-    ]
-    if tuning.corrections is not None:
-        done.append(
-            f"{len(tuning.corrections.tests)} small tables correct the sum where it was wrong on rows left out."
-        )
-    if np.isfinite(tuning.cap):
-        done.append(f"No block is worth more than {10.0 / np.log(10.0) * tuning.cap:.0f} decibans.")
-    return done
 
 
 def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> dict[str, Any]:

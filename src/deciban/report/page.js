@@ -10,7 +10,6 @@
   const flags = new Set(model.columns.filter((column) => column.read_as === "flag").map((column) => column.name));
   const DECIBANS = 10 / Math.LN10;
   const SVG = "http://www.w3.org/2000/svg";
-  const MOST_TERMS = 12;
   const MOST_CLASSES = 12;
   const inputs = new Map();
 
@@ -29,6 +28,10 @@
   }
 
   const shortened = (text, most) => ([...text].length <= most ? text : [...text].slice(0, most - 1).join("") + "…");
+
+  function signed(value) {
+    return `${value >= 0 ? "+" : "−"}${Number.isFinite(value) ? Math.abs(value).toFixed(1) : "∞"}`;
+  }
 
   // An input for a column; its value is "" where the cell is missing.
   function inputOf(column, id) {
@@ -51,7 +54,7 @@
       if (node.value.trim() === "" && column.kind !== "text") return null;
       if (node.value === "") return null;
       if (!numeric) return node.value;
-      const value = Number(node.value.trim().replace(",", "."));
+      const value = Number(node.value.trim());
       if (Number.isNaN(value)) throw new Error(`${column.name}: "${node.value}" is not a number; enter one, or nothing`);
       return value;
     }, set(value) { node.value = value === null || value === undefined ? "" : String(value); } };
@@ -81,7 +84,7 @@
   }
 
   function fill(values) {
-    for (const [name, input] of inputs) input.set(values[name]);
+    for (const [name, input] of inputs) input.set(Object.hasOwn(values, name) ? values[name] : null);
     update();
   }
 
@@ -111,24 +114,27 @@
     const sorted = found.filter(([, value]) => value !== 0).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
     const told = [["prior", difference(scorer.logPrior)]];
     if (scorer.bias.some((value) => value !== 0)) told.push(["bias", difference(scorer.bias)]);
-    told.push(...sorted.slice(0, MOST_TERMS));
-    const rest = sorted.slice(MOST_TERMS);
+    told.push(...sorted.slice(0, data.terms));
+    const rest = sorted.slice(data.terms);
     if (rest.length) told.push([`${rest.length} others`, rest.reduce((sum, [, value]) => sum + value, 0)]);
     return told;
   }
 
   function showWaterfall(terms, best, other) {
-    const [label, number, wide, step] = [178, 56, 400, 18];
+    const { label, number, wide, step } = data.chart;
     const ends = [0];
-    for (const [, value] of terms) ends.push(ends[ends.length - 1] + (Number.isFinite(value) ? value : 0));
+    const longest = 10 + terms.reduce((sum, [, value]) => sum + (Number.isFinite(value) ? Math.abs(value) : 0), 0);
+    const cut = (value) => Math.min(Math.max(value, -longest), longest); // what is infinite can be drawn
+    for (const [, value] of terms) ends.push(ends[ends.length - 1] + cut(value));
+    const total = terms.reduce((sum, [, value]) => sum + value, 0);
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
     const along = (value) => label + ((wide - label - number) * (value - low)) / (high - low || 1);
     const rows = [...terms.map(([name, value], k) => [name, ends[k], ends[k + 1], value]),
-      ["sum", 0, ends[ends.length - 1], ends[ends.length - 1]]];
+      ["sum", 0, ends[ends.length - 1], total]];
     const tall = step * rows.length + 6;
     const said = `evidence for ${data.classes[best]} against ${data.classes[other]}, in decibans`;
     const svg = drawn("svg", { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, role: "img",
-      "aria-label": `${said}: ${rows.map(([name, , , value]) => `${name} ${value.toFixed(1)}`).join(", ")}` });
+      "aria-label": `${said}: ${rows.map(([name, , , value]) => `${name} ${signed(value)}`).join(", ")}` });
     svg.append(drawn("line", { class: "zero", x1: along(0), x2: along(0), y1: 0, y2: tall }));
     rows.forEach(([name, start, end, value], k) => {
       const middle = step * k + 11;
@@ -136,7 +142,7 @@
       svg.append(drawn("rect", { x: Math.min(along(start), along(end)), y: middle - 6, height: 12,
         width: Math.max(Math.abs(along(end) - along(start)), 0.6), fill: value >= 0 ? data.for : data.against }));
       svg.append(drawn("text", { class: "end", x: wide - 4, y: middle + 4 },
-        `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(1)}`));
+        signed(value)));
     });
     byId("what-if-evidence").replaceChildren(svg);
     byId("what-if-against").textContent = said;

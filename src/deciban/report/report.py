@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deciban.files.write import replacing
+from deciban.plain_json import plain_json
 from deciban.report.figures import ReportFigures
 from deciban.report.page import report_page
 
@@ -37,7 +38,7 @@ class Report:
     @property
     def figures(self) -> dict[str, Any]:
         """All figures, as JSON has them."""
-        return self.found.data
+        return plain_json(self.found.data)  # type: ignore[no-any-return]  # a dict stays one
 
     @property
     def html(self) -> str:

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from deciban.arrays import Codes, Floats, Integers
+from deciban.explain.cells import form_cell, values_of_row
 from deciban.explain.explanation import Explanation
-from deciban.explain.terms import Term
+from deciban.explain.terms import rolled_up
 from deciban.fitted import Fitted
 from deciban.tables.table import Table
 from deciban.text_tables import class_name
 
-# Terms of a row that are told one by one.
+# Terms and words of a row that are told one by one.
 MOST_TERMS_TOLD = 12
 
 
@@ -32,35 +33,27 @@ def telling_rows(posterior: Floats, labels: Codes, most: int) -> list[tuple[int,
 
 
 def explained_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Codes, most: int) -> list[dict[str, Any]]:
-    """A few rows as data: why each was chosen, its cells, its true class, and the terms of its evidence."""
-    found = []
-    for place, why in telling_rows(posterior, labels, most):
-        explanation = Explanation.of(fitted.model, table.slice(place, place + 1))
-        reasons = explanation.reasons(0)
-        terms = [
-            {"label": term.label, **{key: term.as_dict[key] for key in ("decibans", "nats")}}
-            for term in (_prior_first(explanation.terms(0)) if reasons["against"] is not None else [])
-        ]
-        found.append(
-            {
-                "why": why,
-                "truth": class_name(fitted.classes.tolist()[labels[place]]),
-                "predicted": class_name(reasons["predicted"]),
-                "against": None if reasons["against"] is None else class_name(reasons["against"]),
-                "posterior": reasons["posterior"],
-                "terms": terms,
-                "words": {
-                    text.column: [[word.word, word.decibans] for word in text.words[:MOST_TERMS_TOLD]]
-                    for text in explanation.words(0)
-                },
-                "cells": {
-                    term["column"]: term["value"] for term in reasons["evidence"] if term.get("term") == "column"
-                },
-            }
-        )
-    return found
+    """A few rows as data: why each was chosen, its true class, the terms of its evidence, and its cells."""
+    chosen = telling_rows(posterior, labels, most)
+    return [_explained(fitted, table.slice(place, place + 1), int(labels[place]), why) for place, why in chosen]
 
 
-def _prior_first(terms: list[Term]) -> list[Term]:
-    """The terms in the order of a sum that begins with the prior."""
-    return sorted(terms, key=lambda term: not term.is_start)
+def _explained(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, Any]:
+    explanation = Explanation.of(fitted.model, row)
+    reasons = explanation.reasons(0)
+    against = reasons["against"]
+    terms = [] if against is None else rolled_up(explanation.terms(0), MOST_TERMS_TOLD)
+    words = {
+        text.column: [[word.word, word.decibans] for word in text.words[:MOST_TERMS_TOLD]]
+        for text in explanation.words(0)
+    }
+    return {
+        "why": why,
+        "truth": class_name(fitted.classes.tolist()[label]),
+        "predicted": class_name(reasons["predicted"]),
+        "against": None if against is None else class_name(against),
+        "posterior": reasons["posterior"],
+        "terms": [{"label": name, "decibans": decibans} for name, decibans in terms],
+        "words": words,
+        "cells": dict(zip(fitted.model.schema.column_names, map(form_cell, values_of_row(row)), strict=True)),
+    }

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from deciban.explain.terms import signed
 from deciban.palette import class_colours
 from deciban.report.column_cards import column_card, folded_card
 from deciban.report.figures import OPEN_COLUMNS, ReportFigures
 from deciban.report.html import Html, folded, html_table, note, paragraph, tag, tiles
-from deciban.report.rows import MOST_TERMS_TOLD
 from deciban.report.svg import reliability, waterfall
-from deciban.text_tables import amount, class_name, digits
+from deciban.text_tables import amount, class_name, counted, digits, listed
 
 # Classes, and findings of the diagnosis, that have a line in a table.
 MOST_CLASSES_TABLED = 20
@@ -54,9 +54,21 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         paragraph(
             f"Always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, log-loss {baseline['log_loss']:.4f}."
         ),
+        *_not_there(quality),
         *_calibration(quality["calibration"]),
         *_confusions(quality),
     ]
+
+
+def _not_there(quality: dict[str, Any]) -> list[Html]:
+    """What the rows that were given lack."""
+    found = []
+    if quality["rows_of_unknown_classes"]:
+        rows = counted(quality["rows_of_unknown_classes"], "row")
+        found.append(note(f"Of a class that was not learned, and so always wrong: {rows}."))
+    if absent := quality.get("absent"):
+        found.append(note(f"Not in the table that was given, and taken as missing: {listed(absent)}."))
+    return found
 
 
 def _unknown_quality(quality: dict[str, Any]) -> list[Html]:
@@ -105,8 +117,8 @@ def columns_section(figures: ReportFigures) -> list[Html]:
     names = [class_name(label) for label in figures.fitted.classes]
     colours = class_colours(names)
     intro = (
-        "The most important first. A picture shows what the values of a column say for a class against all others, if "
-        "no other column is known; below it, how the column is distributed within each class."
+        "A picture shows what the values of a column say for a class against all others, if no other column is known; "
+        "below it, how the column is distributed within each class."
     )
     key = [
         tag("li", tag("span", class_="dot", style=f"background:{colour}"), name)
@@ -117,12 +129,22 @@ def columns_section(figures: ReportFigures) -> list[Html]:
         for rank, (one, figure) in enumerate(zip(figures.data["columns"], figures.columns, strict=True))
     ]
     found = [
-        paragraph(intro),
+        paragraph(_matters(figures.data["importance"]), " ", intro),
         tag("ul", key, class_="key", aria_label="Colours of the classes"),
         tag("div", cards[:OPEN_COLUMNS], class_="cards"),
     ]
-    rest = cards[OPEN_COLUMNS:]
-    return [*found, folded(f"{len(rest)} more columns", tag("div", rest, class_="cards"))] if rest else found
+    if rest := cards[OPEN_COLUMNS:]:
+        found.append(folded(f"{len(rest)} more columns", tag("div", rest, class_="cards")))
+    left = figures.data["model"]["columns"] - len(cards)
+    return [*found, paragraph(f"{counted(left, 'column')} of less importance are not shown.")] if left else found
+
+
+def _matters(importance: dict[str, Any]) -> str:
+    """Which rows tell how much columns matter."""
+    if not importance["rows"]:
+        return "How much each column matters is not known."
+    rows = f"{amount(importance['rows'])} rows {importance['source']}"
+    return f"The most important first: on average over {rows}, the size of what a column says and what it adds."
 
 
 def diagnosis_section(data: dict[str, Any]) -> list[Html]:
@@ -180,7 +202,8 @@ def rows_section(data: dict[str, Any]) -> list[Html]:
     """A few rows with the evidence for what is predicted."""
     if not data["rows"]:
         return [paragraph("No rows are shown.")]
-    return [tag("div", (_row_card(one) for one in data["rows"]), class_="cards")]
+    learned = "These rows were learned, and are explained by the model that knows them." if data["rows_learned"] else ""
+    return [paragraph(learned), tag("div", (_row_card(one) for one in data["rows"]), class_="cards")]
 
 
 def _row_card(one: dict[str, Any]) -> Html:
@@ -189,15 +212,11 @@ def _row_card(one: dict[str, Any]) -> Html:
         tag("h3", one["why"]),
         paragraph(f"predicted {one['predicted']} with probability {chance}; true: {one['truth']}"),
     ]
-    terms = [(term["label"], term["decibans"]) for term in one["terms"] if np.isfinite(term["decibans"])]
-    if terms:
-        told, rest = terms[:MOST_TERMS_TOLD], terms[MOST_TERMS_TOLD:]
-        if rest:
-            told.append((f"{len(rest)} others", sum(value for _, value in rest)))
+    if one["terms"]:
         title = f"evidence for {one['predicted']} against {one['against']}, in decibans"
-        whole = "; ".join(f"{name} {value:+.1f}" for name, value in told)
-        labels, values = [name for name, _ in told], [value for _, value in told]
-        inside += [paragraph(title), waterfall(labels, values, f"{title}: {whole}")]
+        labels, values = ([term[key] for term in one["terms"]] for key in ("label", "decibans"))
+        told = "; ".join(f"{name} {signed(value)}" for name, value in zip(labels, values, strict=True))
+        inside += [paragraph(title), waterfall(labels, values, f"{title}: {told}")]
     for column, words in one["words"].items():
-        inside.append(paragraph(f"{column}: " + ", ".join(f"{word} {decibans:+.1f}" for word, decibans in words)))
+        inside.append(paragraph(f"{column}: " + ", ".join(f"{word} {signed(decibans)}" for word, decibans in words)))
     return tag("div", inside, class_="card")

@@ -6,6 +6,7 @@ from itertools import accumulate
 import numpy as np
 
 from deciban.arrays import Floats
+from deciban.explain.terms import cut_endless, signed
 from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.report.html import Html, tag
 from deciban.text_tables import shortened
@@ -46,12 +47,14 @@ def bar_chart(labels: Sequence[str], values: Floats, colours: Sequence[str], tit
     size = max(float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max(initial=0.0)), 1e-9)
     along = _scale(-size, size, LABEL_ROOM, WIDE - NUMBER_ROOM)
     parts = [_zero(along(0.0), along(0.0), 0, high)]
+    if len(colours) > 1:
+        parts.append(_text(WIDE - 4, 15, f"±{size:.1f}", end=True))  # the scale
     for row, label in enumerate(labels):
         middle = BAR_STEP * row + 11
         parts.append(_label(middle, label))
         each = np.clip(np.nan_to_num(values[row], posinf=size, neginf=-size), -size, size).tolist()
         if len(each) == 1:
-            parts += [_bar(along(0.0), along(each[0]), middle), _number(middle, each[0])]
+            parts += [_bar(along(0.0), along(each[0]), middle), _number(middle, float(values[row, 0]))]
         else:
             marks = zip(each, colours, strict=True)
             parts += [tag("circle", cx=along(one), cy=middle, r=4, fill=colour) for one, colour in marks]
@@ -60,13 +63,14 @@ def bar_chart(labels: Sequence[str], values: Floats, colours: Sequence[str], tit
 
 def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Html:
     """Terms of a sum, each from where the one before ended; last the sum."""
-    ends = list(accumulate(values, initial=0.0))
+    ends = list(accumulate(cut_endless(values), initial=0.0))
     along = _scale(min(ends), max(ends), LABEL_ROOM, WIDE - NUMBER_ROOM)
     high = BAR_STEP * (len(labels) + 1) + 6
     parts = [_zero(along(0.0), along(0.0), 0, high)]
-    for row, (label, start, end) in enumerate([*zip(labels, ends, ends[1:], strict=False), ("sum", 0.0, ends[-1])]):
-        middle = BAR_STEP * row + 11
-        parts += [_label(middle, label), _bar(along(start), along(end), middle), _number(middle, end - start)]
+    starts, said = [*ends[:-1], 0.0], [*values, sum(values)]
+    for row, label in enumerate([*labels, "sum"]):
+        middle, end = BAR_STEP * row + 11, ends[min(row + 1, len(labels))]
+        parts += [_label(middle, label), _bar(along(starts[row]), along(end), middle), _number(middle, said[row])]
     return _picture(WIDE, high, title, parts)
 
 
@@ -79,9 +83,10 @@ def reliability(claimed: Floats, right: Floats, weight: Floats, title: str) -> H
     for said, true, rows in zip(claimed.tolist(), right.tolist(), weight.tolist(), strict=True):
         radius = round(2.0 + 8.0 * (rows / float(weight.max())) ** 0.5, 1)
         parts.append(tag("circle", cx=across(said), cy=up(true), r=radius, fill=FOR_COLOUR, opacity=0.7))
-    for value in (low, 1.0):
-        parts.append(_text(left - 4, up(value) + 4, f"{value:.2g}", end=True))
-        parts.append(_text(across(value) + 8, SQUARE - 6, f"{value:.2g}", end=True))
+    for value, name in ((low, ""), (1.0, "right")):
+        parts.append(_text(left - 4, up(value) + 4, f"{name} {value:.2g}", end=True))
+    parts.append(_text(across(low), SQUARE - 6, f"{low:.2g}"))
+    parts.append(_text(across(1.0) + 8, SQUARE - 6, "claimed 1", end=True))
     return _picture(SQUARE, SQUARE, title, parts)
 
 
@@ -104,7 +109,7 @@ def _label(middle: float, text: str) -> Html:
 
 
 def _number(middle: float, value: float) -> Html:
-    return _text(WIDE - 4, middle + 4, f"{value:+.1f}", end=True)
+    return _text(WIDE - 4, middle + 4, signed(value), end=True)
 
 
 def _bar(start: float, end: float, middle: float) -> Html:

@@ -1,5 +1,7 @@
 """The form of a report in which values are tried: the model itself, a scorer and a script, all in the page."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -9,6 +11,8 @@ from deciban.export.model_json import model_as_json
 from deciban.palette import AGAINST_COLOUR, FOR_COLOUR, class_colours
 from deciban.report.figures import OPEN_COLUMNS, ReportFigures
 from deciban.report.html import Html, note, paragraph, tag
+from deciban.report.rows import MOST_TERMS_TOLD
+from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
 from deciban.text_tables import class_name
 
 # Cells of typical rows, one for each class, that are kept.
@@ -23,19 +27,33 @@ FORM_ROUNDED = (
 )
 
 
-def what_if_section(figures: ReportFigures, room: int) -> tuple[list[Html], list[Html]]:
-    """The form, which its script fills, and the scripts, in so many characters; or why there is none."""
-    script = Html(f"<script>{scorer_source()}\n{(files('deciban.report') / 'page.js').read_text('utf-8')}</script>")
+@dataclass(frozen=True)
+class WhatIf:
+    """The form, which its script fills, data that the script reads, and the script; or why there is no form."""
+
+    form: list[Html]
+    data: list[Html] = field(default_factory=list)
+    script: str = ""
+
+
+def what_if(figures: ReportFigures, room: int) -> WhatIf:
+    """The form in a page that has so many bytes left for it."""
+    script = f"{scorer_source()}\n{(files('deciban.report') / 'page.js').read_text('utf-8')}"
     data = _data_script("what-if-data", embedded_json(_form_data(figures)))
     try:
         for small in (False, True):
             model = _data_script("model-json", embedded_json(model_as_json(figures.fitted, small)))
-            if len(model) + len(data) + len(script) <= room:
-                return _form(small), [model, data, script]
+            if bytes_of([model, data, script]) <= room:
+                return WhatIf(_form(small), [model, data], script)
     except UsageError as error:
-        return [note(f"This model cannot be tried in a page: {error}")], []
+        return WhatIf([note(f"This model cannot be tried in a page: {error}")])
     size = f"{len(model) / 1e6:.1f} MB"
-    return [note(f"The model takes {size}, too much for a report; `deciban export --to js` writes it apart.")], []
+    return WhatIf([note(f"The model takes {size}, too much for a report; deciban export --to js writes it apart.")])
+
+
+def bytes_of(parts: Iterable[str]) -> int:
+    """How many bytes texts take."""
+    return sum(len(part.encode()) for part in parts)
 
 
 def _data_script(name: str, json: str) -> Html:
@@ -80,6 +98,8 @@ def _form_data(figures: ReportFigures) -> dict[str, Any]:
         "for": FOR_COLOUR,
         "against": AGAINST_COLOUR,
         "open": OPEN_COLUMNS,
+        "terms": MOST_TERMS_TOLD,
+        "chart": {"label": LABEL_ROOM, "number": NUMBER_ROOM, "wide": WIDE, "step": BAR_STEP},
         "loss": _losses(figures, names),
         "rows": rows,
         "start": rows[0]["values"] if rows else {},

@@ -123,6 +123,11 @@ class Schema:
         """The name of a column; x0, x1, … where columns have only positions."""
         return self.names[column] if self.names is not None else f"x{column}"
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of all columns, in their order."""
+        return tuple(self.column_name(column) for column in range(self.width))
+
     @cached_property
     def _block_columns(self) -> list[tuple[int, int, tuple[int, ...]]]:
         """(group, block within the group, columns) of each block, in the order of their first columns."""

@@ -52,7 +52,7 @@ def test_texts_without_words_say_nothing(family: Text, texts: Any) -> None:
         clf = BayesClassifier(family, tune=tune).fit(texts, ["a", "b", "b", "b"] * 10)
         assert_allclose(clf.predict_proba(["ab", "x", "", None]), [[0.25, 0.75]] * 4)
         assert clf.leave_one_out().posterior.shape == (40, 2)
-        assert "decision: b" in str(clf.explain(["ab x"]))
+        assert "decision: b" in str(clf.explain(["ab x"], by="block"))
         assert clf.top_words("a") == []
         if family.kind in ("multinomial", "bernoulli"):
             assert clf.sample(3, 0, length=4)[0].num_rows == 3
@@ -109,7 +109,7 @@ def test_what_a_classifier_tells_of_texts(family: Text, tune: Any) -> None:
     with pytest.raises(UsageError, match=r"text: Text\(.*has no linear or quadratic form"):
         clf.quadratic_form()
     rows = rows_of(TABLE, slice(0, 3))
-    decisions = re.findall(r"^decision: (\d)$", str(clf.explain(rows)), re.MULTILINE)
+    decisions = re.findall(r"^decision: (\d)$", str(clf.explain(rows, by="block")), re.MULTILINE)
     assert decisions == [str(label) for label in clf.predict(rows)]
 
 
