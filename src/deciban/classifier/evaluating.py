@@ -258,6 +258,7 @@ class Evaluating(FittedState):
         path: str | os.PathLike[str] | None = None,
         data: Any = None,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         loss: Any = None,
         title: str | None = None,
@@ -276,6 +277,8 @@ class Evaluating(FittedState):
             Rows that were held out, as for `fit`.
         y : array-like or str, default=None
             Their classes, or the name of the column that holds them; None is the column that `fit` was told.
+        sample_weight : array-like or str, default=None
+            Their weights, or the name of the column that holds them.
         loss : Loss, matrix, mapping, table or path, default=None
             What decisions cost, as for `decide`.
         title : str, default=None
@@ -299,7 +302,7 @@ class Evaluating(FittedState):
         """
         fitted = self._fitted()
         target = fitted.origin.target if y is None else y
-        held_out = None if data is None else open_examples(fitted, data, target, None)
+        held_out = None if data is None else open_examples(fitted, data, target, sample_weight)
         training = None if self._training_rows() is None else self._examples(None, None, None)
         told = title or f"Report on {fitted.origin.target or 'a model'}"
         found = Report(report_figures(fitted, told, held_out, training, loss, examples))

@@ -9,6 +9,7 @@ from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.estimates import Estimates
 from deciban.explain.parameters import ParameterCount
 from deciban.explain.words import TopWords, top_words_of
+from deciban.export.javascript import to_javascript
 from deciban.forms import Form, form_of
 from deciban.model import Evidence
 from deciban.posterior import log_normalize
@@ -205,3 +206,31 @@ class Inspecting(FittedState):
         """
         fitted = self._fitted()
         return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)
+
+    def to_javascript(self) -> str:
+        """The model as a JavaScript module that needs nothing else, for browsers and for Node.
+
+        Returns
+        -------
+        str
+            The source of an ES module, which exports `predict`, `proba`, `logProba`, `evidence` and `columnEvidence`
+            of a row, `columns` and `classes`. Its log probabilities are those of `predict_log_proba` to 1e-12.
+
+        Raises
+        ------
+        UsageError
+            If JavaScript cannot score a column; it is named.
+
+        See Also
+        --------
+        report : A page that has the same scorer in it.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> module = BayesClassifier(tune=None).fit(weather(), "play").to_javascript()
+        >>> "export const" in module
+        True
+        """
+        return to_javascript(self._fitted())

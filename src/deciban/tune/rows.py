@@ -62,7 +62,7 @@ class Rows:
         labels = Labels(classes, self.labels).places_among(counts.classes)
         share = np.bincount(labels, self.weights, counts.classes.size) / max(self.weights.sum(), 1e-300)
         share = np.where(share > 0.0, share, counts.class_weight / max(counts.class_weight.sum(), 1e-300))
-        return replace(self, labels=labels, log_prior=log(share / share.sum()))
+        return replace(self, labels=labels, log_prior=log(share / max(share.sum(), 1e-300)))
 
     @property
     def total(self) -> float:
@@ -88,7 +88,7 @@ class Rows:
         if present.size == self.classes:
             return self
         share = np.exp(self.log_prior[present])
-        return replace(self, labels=labels.astype(np.int32), log_prior=log(share / share.sum()))
+        return replace(self, labels=labels.astype(np.int32), log_prior=log(share / max(share.sum(), 1e-300)))
 
     def losses(self, evidence: Floats) -> Floats:
         """The log-loss of each block alone, to twelve places: digits of rounding are not to choose between equals."""
