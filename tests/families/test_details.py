@@ -6,6 +6,7 @@ from scipy import stats
 
 import deciban as dc
 from deciban.families import FAMILIES
+from deciban.families.bases import BlockFamily, ColumnFamily
 from deciban.statistics import Bins
 from deciban.statistics.bins import MOST_BINS
 from tests import textbook
@@ -129,7 +130,7 @@ def test_fractional_weights_can_be_forgotten() -> None:
         (dc.Categorical(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0)]),
         (dc.JointTable(alpha=0), lambda s: [s.mean(axis=0), s.std(axis=0), np.corrcoef(s.T)[0, 1:]]),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, BlockFamily | ColumnFamily) else "moments",
 )
 def test_samples_have_the_moments_of_the_data(family, parameters) -> None:
     table = np.ceil(X)
