@@ -50,3 +50,13 @@ def test_shares_that_rows_cannot_tell_are_not_claimed() -> None:
     for rows, level in (({"w": []}, 0.95), ({"w": ["p"]}, 2.0)):
         with pytest.raises(ValueError, match=r"no rows|level"):
             clf.estimate_prior(rows, level)
+
+
+def test_a_class_that_does_not_show_is_rare_and_not_impossible() -> None:
+    rng = np.random.default_rng(4)
+    y = np.repeat([0, 1, 2], 100)
+    X = rng.normal(20.0 * y[:, None], 1.0, (300, 2))
+    clf = BayesClassifier(tune=None).fit(X, y)
+    found = clf.estimate_prior(X[:200])
+    assert 0.0 < found.prior[2] < 0.01
+    assert clf.with_prior(found).predict(X[200:]).tolist() == [2] * 100

@@ -55,7 +55,8 @@ def estimate_shares(
 ) -> EstimatedPrior:
     """The shares under which the rows are most probable, by expectation and maximisation.
 
-    `posterior` is under the prior `before`: P(x | c) is proportional to their quotient.
+    `posterior` is under the prior `before`: P(x | c) is proportional to their quotient. One row of the shares `before` is
+    added, so that no class that there was is said to be impossible.
     """
     if calibration_error is None or calibration_error > 0.05:
         how = "of plain Bayes" if calibration_error is None else f"off by {calibration_error:.3f} on average"
@@ -74,7 +75,7 @@ def estimate_shares(
     while steps < MOST_STEPS:
         steps += 1
         weighted = ratio * share
-        new = (weighted / weighted.sum(axis=1, keepdims=True)).mean(axis=0)
+        new = ((weighted / weighted.sum(axis=1, keepdims=True)).sum(axis=0) + before) / (len(ratio) + 1.0)
         moved = float(np.abs(new - share).max())
         share = new
         if moved < 1e-10:
