@@ -94,8 +94,8 @@ class Updating(FittedState):
         y : array-like or str
             Their labels, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
-            Their weights, or the name of the column that holds them; of rows that have faded by `decay`, what is left of
-            their weight.
+            Their weights, or the name of the column that holds them; of rows that have faded by `decay`, what is left
+            of it.
         learned : bool, default=True
             Whether the classifier has learned these rows, so that each is scored without itself.
 
