@@ -55,8 +55,8 @@ def estimate_shares(
 ) -> EstimatedPrior:
     """The shares under which the rows are most probable, by expectation and maximisation.
 
-    `posterior` is under the prior `before`: P(x | c) is proportional to their quotient. One row of the shares `before` is
-    added, so that no class that there was is said to be impossible.
+    `posterior` is under the prior `before`: P(x | c) is proportional to their quotient. One row of the shares `before`
+    is added, so that no class that there was is said to be impossible.
     """
     if calibration_error is None or calibration_error > 0.05:
         how = "of plain Bayes" if calibration_error is None else f"off by {calibration_error:.3f} on average"
