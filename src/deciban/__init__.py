@@ -6,7 +6,12 @@ TYPE_CHECKING = False  # what type checkers take for true: typing takes its time
 if TYPE_CHECKING:
     from typing import Any
 
-    from deciban.classifier import BayesClassifier as BayesClassifier, load as load, merge as merge
+    from deciban.classifier import (
+        BayesClassifier as BayesClassifier,
+        count_batches as count_batches,
+        load as load,
+        merge as merge,
+    )
     from deciban.counts import Counts as Counts
     from deciban.decisions.bayes_error import bayes_error as bayes_error
     from deciban.decisions.decide import decide as decide
@@ -51,12 +56,13 @@ if TYPE_CHECKING:
         mean_cost as mean_cost,
     )
     from deciban.model import Evidence as Evidence, Model as Model
+    from deciban.plan import Plan as Plan
     from deciban.selection import EvidenceSelector as EvidenceSelector
 
 # Where each public name lives. It is imported on first use: scikit-learn and Arrow take a second that not every program
 # needs.
 _NAMES = {
-    "classifier": ("BayesClassifier", "load", "merge"),
+    "classifier": ("BayesClassifier", "count_batches", "load", "merge"),
     "counts": ("Counts",),
     "decisions.bayes_error": ("bayes_error",),
     "decisions.decide": ("decide",),
@@ -77,6 +83,7 @@ _NAMES = {
     "explain.explanation": ("Explanation",),
     "leave_one_out": ("LeaveOneOut",),
     "model": ("Evidence", "Model"),
+    "plan": ("Plan",),
     "selection": ("EvidenceSelector",),
 }
 _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}

@@ -5,34 +5,41 @@ Every function returns a new `Fitted` and changes nothing: where one fails, what
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from deciban.arrays import Codes, Floats
-from deciban.counting import batches, count_batches
 from deciban.counts import Counts
-from deciban.decisions.priors import check_prior, prior_of
+from deciban.decisions.priors import prior_of
 from deciban.errors import DataError, ForgetError, SchemaError, UsageError
 from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.locate import scan
 from deciban.files.open import open_rows
 from deciban.files.stream import Source, Stream
-from deciban.fitted import Fitted, Origin, Settings
-from deciban.schema.infer import Defaults, check_columns, extended, infer_schema
+from deciban.fitted import Fitted, Settings
+from deciban.plan import (
+    Plan,
+    conclude,
+    corrected,
+    count_examples,
+    declared_classes,
+    defaults_of,
+    plan_examples,
+    refuse_nothing_learned,
+)
+from deciban.schema.infer import extended
 from deciban.schema.schema import Schema
+from deciban.store import model_file
 from deciban.store.identity import identity
 from deciban.store.model_file import shards_of
-from deciban.tables.label_warnings import cut_off, spellings, too_many
+from deciban.tables.label_warnings import cut_off, spellings
 from deciban.tables.labelled import LabelledTable
-from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, LabelArray, Labels, encode_labels
-from deciban.tables.table import Table
+from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.text_tables import listed
-from deciban.tune.correct import correct, may_correct, rows_to_correct, with_cap
-from deciban.tune.propose import propose, relearn_weights, reweigh
-from deciban.tune.rows import Rows
+from deciban.tune.propose import relearn_weights
 from deciban.tune.tuning import Tuning
 
 # What labels in a file look like, if they are not dates: these are taken as they are written.
@@ -70,37 +77,37 @@ def fit(
     return replace(fitted, origin=replace(fitted.origin, target=target, weight=weight))
 
 
+def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
+    """How rows like these, with labels and weights in columns of these names, are to be counted."""
+    settings.check()
+    examples = open_examples(None, X, y, sample_weight)
+    with examples.naming():
+        found = plan_examples(settings, examples)
+    target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
+    return replace(found, origin=replace(found.origin, target=target, weight=weight))
+
+
+def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitted:
+    """What is known from what was counted by a plan elsewhere; the same rows twice are refused, unless `force`."""
+    parts = [model_file.from_content(shard, f"shard {k + 1}") for k, shard in enumerate(shards)]
+    counted = replace(merge(parts, [f"shard {k + 1}" for k in range(len(parts))], force), settings=plan.settings)
+    refuse_nothing_learned(counted.counts)
+    found = conclude(plan, plan.start + counted.counts)
+    return replace(found, origin=found.origin.with_shards(shards_of(counted)))
+
+
 def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False) -> Fitted:
     """What is known after these rows: the schema is inferred, structure chosen, all rows counted, weights learned.
 
     classes: all the labels there may be; without, those of the settings. partial: these are the first rows of more;
     they may lack columns that the settings name, and may weigh nothing.
     """
-    declared = settings.classes if classes is None else classes
-    _check_before_reading(settings, examples, declared, partial)
-    sample, everything = _sampled(settings, examples)
-    notes = everything.notes or examples.notes
-    defaults, rows = _defaults(settings), everything.expected
-    schema = infer_schema(sample.table, settings.columns, defaults, partial, sample.weights, rows).with_notes(notes)
-    if not partial and (warning := too_many(sample.labels)):
-        warnings.warn(warning, stacklevel=4)
-    proposal = None
-    if settings.tune is not None:
-        proposal = propose(
-            schema.table_as_learned(sample.table), sample.labels, sample.weights, schema, settings.threads
-        )
-        schema = proposal.schema
-    start = Counts.empty(schema)
-    start = start if declared is None else start.declaring(_declared(declared))
-    counts = start + count_examples(schema, everything, settings.threads)
+    plan = plan_examples(settings, examples, classes=classes, partial=partial)
+    assert plan.everything is not None, "it was made here"
+    counts = plan.start + count_examples(plan.schema, plan.everything, settings.threads)
     refuse_nothing_learned(counts, partial)
     _warn_of_labels(examples, counts, stacklevel=5)
-    tuning = None if proposal is None else reweigh(proposal, counts)
-    if tuning is not None and settings.tune == "auto":
-        tuning = _corrected(tuning, counts, everything, settings)
-    tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(notes))
-    origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
-    return Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
+    return conclude(plan, counts)
 
 
 def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Fitted:
@@ -118,7 +125,7 @@ def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classe
     with examples.naming():
         schema, everything = _extended(fitted, examples)
         known = known.extended_to(schema)
-        known = known if declared is None else known.declaring(_declared(declared))
+        known = known if declared is None else known.declaring(declared_classes(declared))
         counted = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counted, known)
         _warn_of_labels(examples, counted, fitted.counts)
@@ -152,20 +159,8 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned
     tuning = replace(tuning, corrections=None, cap=np.inf)
     tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
     if fitted.settings.tune == "auto":
-        tuning = _corrected(tuning, fitted.counts, everything, fitted.settings, learned)
+        tuning = corrected(tuning, fitted.counts, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
-
-
-def _corrected(tuning: Tuning, counts: Counts, examples: Examples, settings: Settings, learned: bool = True) -> Tuning:
-    """The tuning with corrections learned from these rows, as many of them as time allows."""
-    classes, tuning = counts.classes.size, with_cap(tuning, counts)
-    if not may_correct(tuning, classes):
-        return tuning
-    drawn, _ = examples.sample(rows_to_correct(counts.schema.width, classes))
-    table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
-    codes = drawn.labels.places_among(counts.classes)
-    rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
-    return correct(tuning, counts, replace(rows, threads=settings.threads), learned)
 
 
 def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
@@ -241,11 +236,6 @@ def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
     return Fitted(counts, prior_of(fitted.settings.prior, counts), tuning, origin, fitted.settings)
 
 
-def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
-    """The counts of all rows under a schema."""
-    return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
-
-
 def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:
     """The places of labels among the model's classes, -1 where one is missing; a DataError where one is no class.
 
@@ -261,48 +251,6 @@ def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> 
     return np.where(unknown, np.int32(MISSING_LABEL), places)
 
 
-def refuse_empty(table: Table) -> None:
-    """A DataError where a table to learn from has no rows or no columns."""
-    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
-        if count == 0:
-            raise DataError(
-                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
-                f"there is nothing to learn from"
-            )
-
-
-def refuse_nothing_learned(counts: Counts, partial: bool = False) -> None:
-    """A DataError where no row has a label and a weight; as a part of more, rows of no weight at all add nothing."""
-    if counts.class_weight.any() or (partial and not counts.unlabelled):
-        return
-    raise DataError(
-        "no row is left to learn from: every label is missing or every weight is zero; "
-        "give at least one row with a label and a weight"
-    )
-
-
-def _defaults(settings: Settings) -> Defaults:
-    return Defaults(settings.alpha, settings.unseen)
-
-
-def _check_before_reading(settings: Settings, examples: Examples, declared: Any, partial: bool) -> None:
-    """Refuse settings that cannot fit these rows, before many of them are read."""
-    if examples.names is not None:
-        check_columns(examples.names, settings.columns, partial)
-    if isinstance(examples, LabelledStream) and declared is None:
-        check_prior(settings.prior, examples.first_classes() if isinstance(settings.prior, Mapping) else None)
-
-
-def _sampled(settings: Settings, examples: Examples) -> tuple[LabelledTable, Examples]:
-    """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
-    given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
-    sample, everything = examples.peek() if given else examples.sample()
-    if isinstance(examples, LabelledStream) and not sample.table.rows:
-        raise DataError("the table has no rows; there is nothing to learn from")
-    refuse_empty(sample.table)
-    return sample.weighing(), everything
-
-
 def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
     """The schema with the columns of these rows that it does not know yet, and the rows to be counted by it."""
     schema, settings = fitted.counts.schema, fitted.settings
@@ -310,16 +258,7 @@ def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
         return schema, examples
     sample, everything = examples.sample()
     sample = sample.weighing()
-    return extended(schema, sample.table, settings.columns, _defaults(settings), sample.weights), everything
-
-
-def _declared(classes: Any) -> LabelArray:
-    """The declared classes as an array, none of them missing."""
-    labels = sorted(classes) if isinstance(classes, set | frozenset) else classes
-    found = encode_labels(labels, len(labels))
-    if (found.codes < 0).any():
-        raise UsageError(f"classes={classes!r}: a missing value is no class")
-    return found.classes
+    return extended(schema, sample.table, settings.columns, defaults_of(settings), sample.weights), everything
 
 
 def _warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = None, stacklevel: int = 4) -> None:

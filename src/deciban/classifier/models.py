@@ -1,13 +1,14 @@
 """Model files, and models that were trained apart."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from deciban import learn
 from deciban.classifier.estimator import BayesClassifier
 from deciban.errors import UsageError
 from deciban.fitted import Fitted
+from deciban.plan import Plan
 from deciban.store import model_file
 
 
@@ -53,7 +54,7 @@ def load(path: str | os.PathLike[str]) -> BayesClassifier:
 
 
 def merge(
-    models: Sequence[BayesClassifier | str | os.PathLike[str]],
+    models: Sequence[BayesClassifier | bytes | str | os.PathLike[str]],
     *,
     force: bool = False,
     names: Sequence[str] | None = None,
@@ -64,8 +65,8 @@ def merge(
 
     Parameters
     ----------
-    models : sequence of BayesClassifier, str or path-like
-        Fitted classifiers, or the names of model files.
+    models : sequence of BayesClassifier, bytes, str or path-like
+        Fitted classifiers, the names of model files, or what `count_batches` returns.
     force : bool, default=False
         Whether to accept models that have learned the same rows, which then count twice.
     names : sequence of str, default=None
@@ -105,12 +106,50 @@ def merge(
     if len(called) != len(models):
         raise UsageError(f"names= has {len(called)} names for {len(models)} models; give one for each")
     kind = type(models[0]) if isinstance(models[0], BayesClassifier) else BayesClassifier
-    return kind.from_fitted(learn.merge([_fitted(model) for model in models], called, force))
+    parts = [_fitted(model, name) for model, name in zip(models, called, strict=True)]
+    return kind.from_fitted(learn.merge(parts, called, force))
 
 
-def _fitted(model: BayesClassifier | str | os.PathLike[str]) -> Fitted:
+def count_batches(batches: Iterable[Any], plan: Plan) -> bytes:
+    """Count rows by a plan, wherever they are: in another process, on another machine.
+
+    Parameters
+    ----------
+    batches : iterable of table
+        Rows with their labels, piece by piece: Arrow record batches, data frames, dicts of columns. One is held at a
+        time.
+    plan : Plan
+        What is to be counted, as `BayesClassifier.plan` has settled it; it can be pickled.
+
+    Returns
+    -------
+    bytes
+        What was counted, a shard: small, whatever the number of rows. `BayesClassifier.fit_shards` takes shards, and so
+        does `merge`; written to a file, it is a model file.
+
+    See Also
+    --------
+    BayesClassifier.plan : Settle what is counted on a sample.
+    BayesClassifier.fit_shards : Learn from shards.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier, count_batches
+    >>> from deciban.datasets import weather
+    >>> clf = BayesClassifier(tune=None)
+    >>> plan = clf.plan(weather(), "play")
+    >>> shards = [count_batches([part], plan) for part in (weather().slice(0, 7), weather().slice(7))]
+    >>> clf.fit_shards(shards, plan).counts_.rows
+    14
+    """
+    return plan.count(batches)
+
+
+def _fitted(model: BayesClassifier | bytes | str | os.PathLike[str], name: str) -> Fitted:
+    if isinstance(model, bytes):
+        return model_file.from_content(model, name)
     return model._fitted() if isinstance(model, BayesClassifier) else model_file.load(model)
 
 
 def _name_of(model: Any, place: int) -> str:
-    return f"model {place + 1}" if isinstance(model, BayesClassifier) else str(model)
+    return f"model {place + 1}" if isinstance(model, BayesClassifier | bytes) else str(model)

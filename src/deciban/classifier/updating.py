@@ -1,11 +1,14 @@
 """Learning more, forgetting, adding: what changes a fitted classifier."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any, Self
 
 from deciban import learn
 from deciban.classifier.state import FittedState
+from deciban.errors import UsageError
 from deciban.fitted import Fitted
+from deciban.plan import Plan
 
 
 class Updating(FittedState):
@@ -68,6 +71,58 @@ class Updating(FittedState):
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
         return self._become(learn.forget(self._fitted(), X, y, sample_weight))
+
+    def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
+        """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
+
+        Parameters
+        ----------
+        X : table
+            A sample of the rows, as for `fit`, with their labels. Of more than 20,000 rows or so some are looked at.
+        y : str
+            The name of the column that holds the labels.
+        sample_weight : str, default=None
+            The name of the column that holds the weights.
+
+        Returns
+        -------
+        Plan
+            `deciban.count_batches` counts rows by it. It can be pickled; the sample then stays behind.
+
+        See Also
+        --------
+        fit_shards : Learn from what was counted.
+        """
+        return learn.plan(self._settings(), X, y, sample_weight)
+
+    def fit_shards(self, shards: Sequence[bytes], plan: Plan, *, force: bool = False) -> Self:
+        """Learn from rows that were counted elsewhere, by a plan: as `fit` of all of them.
+
+        Weights and corrections of a tuned classifier are learned on the sample that the plan was made of.
+
+        Parameters
+        ----------
+        shards : sequence of bytes
+            What `deciban.count_batches` has returned of each part of the rows.
+        plan : Plan
+            The plan that they were counted by, as `plan` has returned it.
+        force : bool, default=False
+            Whether to accept two shards of the same rows, which then count twice.
+
+        Returns
+        -------
+        self : BayesClassifier
+
+        Raises
+        ------
+        DataError
+            If two shards are of the same rows, or no row has a label and a weight.
+        ModelFileError
+            If a shard is damaged.
+        """
+        if not shards:
+            raise UsageError("give the shards that are to be learned in a list")
+        return self._become(learn.fit_shards(plan, list(shards), force))
 
     def decay(self, factor: float) -> Self:
         """Let all that was learned so far weigh `factor` times as much.

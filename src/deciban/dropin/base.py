@@ -20,8 +20,8 @@ from deciban.dropin.covariance import Within, own_normals
 from deciban.errors import DataError, UsageError
 from deciban.families import Family
 from deciban.fitted import Fitted, refuse_no_weight
-from deciban.learn import refuse_empty, refuse_nothing_learned
 from deciban.model import Model, estimate
+from deciban.plan import refuse_empty, refuse_nothing_learned
 from deciban.posterior import log_normalize, most_probable, posteriors
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema

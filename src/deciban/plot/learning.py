@@ -11,7 +11,8 @@ from deciban.errors import UsageError
 from deciban.evaluate import evaluate_rows
 from deciban.fitted import Fitted
 from deciban.folds import split
-from deciban.learn import count_examples, open_examples, with_counts
+from deciban.learn import open_examples, with_counts
+from deciban.plan import count_examples
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.style import curve_styles, legend, printed, quiet

@@ -65,31 +65,35 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, memoryview]:
-    """The header and the bytes of the arrays of a model file; a ModelFileError for a damaged or any other file.
-
-    No more is read than a model with this header has, and nothing is kept unless the checksum is right.
-    """
+    """The header and the bytes of the arrays of a model file; a ModelFileError for a damaged or any other file."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise ModelFileError(f"{path}: this is a pipe or a device, and no model file; give the name of a file")
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = file.read(16 + len(HEADER_START))
-        if not start.startswith(MAGIC):
-            raise ModelFileError(f"{path}: this is not a model file; one is written by `deciban fit` or clf.save()")
-        length = int.from_bytes(start[8:16], "little")
-        fits = length <= LONGEST_HEADER and 16 + length + CHECKSUM_BYTES <= size
-        if start[16:] != HEADER_START or length % 8 or not fits:  # before much is read
-            raise _damaged(path, f"{size} bytes do not hold the header it begins with")
-        header = _header(path, _text(path, file, length))
-        held = bytes_of_arrays(header)
-        if 16 + length + held + CHECKSUM_BYTES != size:
-            raise _damaged(path, f"a model with its header has {16 + length + held + CHECKSUM_BYTES} bytes, not {size}")
-        if _checksum(file, size - CHECKSUM_BYTES) != file.read(CHECKSUM_BYTES):
-            raise _damaged(path, "its checksum is not that of its content")
-        content = bytearray(held)
-        file.seek(16 + length)
-        if file.readinto(content) != held:
-            raise ModelFileError(f"{path}: the file became shorter while it was read; try again")
+        return read_from(file, os.fstat(file.fileno()).st_size, path)
+
+
+def read_from(file: BinaryIO, size: int, path: Any) -> tuple[Any, memoryview]:
+    """The same of a file that is open and has so many bytes; `path` is what messages call it.
+
+    No more is read than a model with this header has, and nothing is kept unless the checksum is right.
+    """
+    start = file.read(16 + len(HEADER_START))
+    if not start.startswith(MAGIC):
+        raise ModelFileError(f"{path}: this is not a model file; one is written by `deciban fit` or clf.save()")
+    length = int.from_bytes(start[8:16], "little")
+    fits = length <= LONGEST_HEADER and 16 + length + CHECKSUM_BYTES <= size
+    if start[16:] != HEADER_START or length % 8 or not fits:  # before much is read
+        raise _damaged(path, f"{size} bytes do not hold the header it begins with")
+    header = _header(path, _text(path, file, length))
+    held = bytes_of_arrays(header)
+    if 16 + length + held + CHECKSUM_BYTES != size:
+        raise _damaged(path, f"a model with its header has {16 + length + held + CHECKSUM_BYTES} bytes, not {size}")
+    if _checksum(file, size - CHECKSUM_BYTES) != file.read(CHECKSUM_BYTES):
+        raise _damaged(path, "its checksum is not that of its content")
+    content = bytearray(held)
+    file.seek(16 + length)
+    if file.readinto(content) != held:  # type: ignore[attr-defined]  # files and BytesIO have it
+        raise ModelFileError(f"{path}: the file became shorter while it was read; try again")
     return header, memoryview(content)
 
 

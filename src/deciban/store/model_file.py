@@ -1,6 +1,7 @@
 """Saving and loading classifiers."""
 
 import os
+from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
@@ -52,7 +53,15 @@ def content(fitted: Fitted) -> bytes:
 
 def load(path: str | os.PathLike[str]) -> Fitted:
     """What a classifier knows; a ModelFileError where the file is no model or is damaged."""
-    header, rest = layout.read(path)
+    return _unpacked(path, *layout.read(path))
+
+
+def from_content(data: bytes, name: str) -> Fitted:
+    """The same from the bytes of a model file; `name` is what messages call them."""
+    return _unpacked(name, *layout.read_from(BytesIO(data), len(data), name))
+
+
+def _unpacked(path: Any, header: Any, rest: memoryview) -> Fitted:
     try:
         if not isinstance(header, dict) or tuple(header)[:1] != KEYS[:1]:
             raise ValueError("it has no format")
