@@ -56,6 +56,16 @@ class Plan:
     --------
     count_batches : Count rows by a plan.
     BayesClassifier.fit_shards : Learn from what was counted.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> plan = BayesClassifier(tune=None).plan(weather(), "play")
+    >>> plan.schema.block_names, plan.origin.target
+    (('outlook', 'temperature', 'humidity', 'wind'), 'play')
+    >>> type(plan.count([weather()]))
+    <class 'bytes'>
     """
 
     settings: Settings
