@@ -93,10 +93,11 @@ def to_python(fitted: Fitted | Model) -> str:
     """
     model = model_as_json(fitted)
     del model["characters"]  # Python has tables of them
+    written = json.dumps(model, allow_nan=False, separators=(",", ":"))
     offered = "".join(f"{name} = _scorer.{name}\n" for name in PYTHON_NAMES)
     return (
         f"{OPENING}\n{python_scorer()}\n\n"
-        f"_scorer = DecibanScorer(json.loads({_as_literal(json.dumps(model, allow_nan=False, separators=(',', ':')))}))\n"
+        f"_scorer = DecibanScorer(json.loads({_as_literal(written)}))\n"
         f"__all__ = {list(PYTHON_NAMES)!r}\n{offered}\n"
         f'if __name__ == "__main__":\n    sys.exit(main())\n'
     )
@@ -105,5 +106,5 @@ def to_python(fitted: Fitted | Model) -> str:
 def _as_literal(text: str) -> str:
     """ASCII as one string of Python, on lines that are not too long."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    lines = re.findall(r"(?:\\.|[^\\]){1,%d}" % MODEL_LINE, escaped)
+    lines = re.findall(rf"(?:\\.|[^\\]){{1,{MODEL_LINE}}}", escaped)
     return "'''\\\n" + "\\\n".join(lines) + "'''"

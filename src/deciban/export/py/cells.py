@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import date, datetime, time, timedelta
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from deciban.export.py.arrays import decoded_number
@@ -69,6 +70,8 @@ def unexpected(column: Column, value: Any, expected: str) -> ValueError:
 
 def given_cell(column: Column, raw: Any) -> Any:
     """What was given as a cell of a known kind: None, a number, bool, str or Moment."""
+    if isinstance(raw, Real) and not isinstance(raw, (int, float)):
+        raw = plain_number(raw)
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return None
     if isinstance(raw, str):
@@ -83,6 +86,14 @@ def given_cell(column: Column, raw: Any) -> Any:
         return given_moment(raw)
     problem = f"found a value of type {type(raw).__name__}"
     raise bad_cell(column, problem, "give a number, a text, True, False, None, or a date or time without a time zone")
+
+
+def plain_number(raw: Any) -> float:
+    """A number of another library, such as NumPy, as one of Python."""
+    try:
+        return int(raw) if isinstance(raw, Integral) else float(raw)
+    except OverflowError:
+        return math.inf if raw > 0 else -math.inf
 
 
 def given_moment(raw: date | time) -> Moment:

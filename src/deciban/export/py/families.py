@@ -9,7 +9,7 @@ import math
 from bisect import bisect_right
 from typing import Any, Callable, NamedTuple
 
-from deciban.export.py.arrays import decoded_array, decoded_number, log, zeros
+from deciban.export.py.arrays import decoded_array, decoded_number, zeros
 from deciban.export.py.cells import (
     Column,
     LevelSet,
@@ -70,7 +70,9 @@ def make_impossible(outside: list[bool], weights: list[float], slots: list[int],
             out[slots[j]][:] = [-math.inf] * len(out[slots[j]])
 
 
-def lookup(table: list[float], start: list[int], classes: int, codes_of: Callable[[list[Any]], list[int]]) -> Any:
+def lookup(
+    table: list[float], start: list[int], classes: int, codes_of: Callable[[list[Any]], list[int]]
+) -> GroupScorer:
     """Columns of which each value has a row of a table."""
 
     def score(cells: list[Any], weights: list[float], slots: list[int], out: list[list[float]]) -> None:
@@ -96,7 +98,7 @@ def unseen_code(unseen: str, column: Column, shown_value: str, place: str, size:
 def categorical(group: dict[str, Any], columns: list[Column], context: Context) -> GroupScorer:
     """Values that have a probability each."""
     start = decoded_array(group["start"])
-    sets = [context.levels[place] for place in group["levels"]]
+    sets: list[LevelSet] = [context.levels[place] for place in group["levels"]]
 
     def code_of(j: int, column: Column, raw: Any) -> int:
         code = sets[j].code_in(column, raw)

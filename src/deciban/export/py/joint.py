@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import Any, NamedTuple
 
 from deciban.export.py.arrays import decoded_array, decoded_number, log, zeros
-from deciban.export.py.cells import Column, finite_number_in, number_in, shown
+from deciban.export.py.cells import Column, LevelSet, finite_number_in, number_in, shown
 from deciban.export.py.families import Context, GroupScorer, add_to, unseen_code
 from deciban.export.py.shares import (
     _MOST_ENUMERATED,
@@ -198,7 +198,7 @@ class JointTable:
     def __init__(self, group: dict[str, Any], columns: list[Column], context: Context) -> None:
         self.columns, self.unseen, self.classes = columns, group["unseen"], context.classes
         self.alpha = decoded_number(group["alpha"])
-        self.sets = [context.levels[place] for place in group["levels"]]
+        self.sets: list[LevelSet] = [context.levels[place] for place in group["levels"]]
         self.cuts = [None if some is None else decoded_array(some) for some in group["cuts"]]
         tuples, width = decoded_array(group["tuples"]), len(columns)
         self.tuples = [tuples[start : start + width] for start in range(0, len(tuples), width)]
