@@ -3,6 +3,8 @@
 It is run by a Python that finds nothing but its standard library; run.mjs is the same for Node.
 """
 
+from __future__ import annotations  # older Pythons run it too
+
 import importlib.util
 import json
 import sys
