@@ -8,7 +8,7 @@ import pytest
 
 from deciban import BayesClassifier, Text, load
 from tests.cli.conftest import Deciban
-from tests.export.node import needs_node, run_node
+from tests.export.targets import needs_node, run_node, run_python
 
 
 @needs_node
@@ -16,6 +16,14 @@ def test_the_program_says_what_the_model_says(deciban: Deciban, model: str) -> N
     answer = deciban("export", model, "--to", "js", "--output", "m.mjs")
     assert (answer.code, answer.out) == (0, f"m.mjs: {os.path.getsize('m.mjs'):,} bytes\n")
     found = run_node([(Path("m.mjs").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["proba"])[0].rows[0]
+    expected = load(model).predict_proba([{"age": 44.5, "town": "Ulm"}])[0]
+    assert found["proba"] == pytest.approx(expected.tolist(), abs=1e-14)
+
+
+def test_a_python_file_says_what_the_model_says(deciban: Deciban, model: str) -> None:
+    answer = deciban("export", model, "--to", "python", "--output", "m.py")
+    assert (answer.code, answer.out) == (0, f"m.py: {os.path.getsize('m.py'):,} bytes\n")
+    found = run_python([(Path("m.py").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["proba"])[0].rows[0]
     expected = load(model).predict_proba([{"age": 44.5, "town": "Ulm"}])[0]
     assert found["proba"] == pytest.approx(expected.tolist(), abs=1e-14)
 
@@ -48,7 +56,7 @@ def test_faults_are_told_in_one_line(deciban: Deciban, model: str) -> None:
 
 
 def test_an_old_file_stays_where_nothing_can_be_written_in_its_place(deciban: Deciban, tmp_path: Path) -> None:
-    """A column of durations has values that JavaScript does not have."""
+    """A column of durations has values that no program has."""
     import pyarrow as pa
 
     from deciban import Categorical

@@ -11,7 +11,7 @@ from scipy import sparse
 from deciban import BayesClassifier
 from deciban.corrections import CorrectedColumn, Corrections
 from deciban.model import Model
-from tests.export.node import Row
+from tests.export.targets import Row
 from tests.laws.cases import Case
 
 Rng = np.random.Generator

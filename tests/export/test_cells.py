@@ -9,10 +9,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Bernoulli, Categorical, Gaussian, JointTable
-from deciban.export.javascript import to_javascript
-from tests.export.node import assert_agree, expected_of, needs_node, run_node
-
-pytestmark = needs_node
+from tests.export.agreement import assert_agree, expected_of
+from tests.export.targets import everywhere
 
 RNG = np.random.default_rng(11)
 ROWS = 200
@@ -84,16 +82,18 @@ def test_dates_and_times_are_read_alike(spec: Any) -> None:
 def test_what_is_no_cell_is_refused_with_the_name_of_the_column() -> None:
     model = BayesClassifier(tune=None).fit(VALUES, LABELS).model_
     rows: list[dict[str, Any]] = [{"real": [1, 2]}, {"real": {"a": 1}}, {"nothing": 1}, {}]
-    *bad, none, empty = run_node([(to_javascript(model), rows)])[0].rows
-    assert all("column 'real': found a value of type object" in answer["error"] for answer in bad)
-    assert "none of the model's columns is in the row: it has nothing" in none["error"]
-    assert empty["logProba"] == pytest.approx(model.log_prior.tolist(), abs=1e-15)
+    for answers in everywhere([model], [rows]):
+        *bad, none, empty = answers[0].rows
+        assert all("column 'real': found a value of type" in answer["error"] for answer in bad)
+        assert "none of the model's columns is in the row: it has nothing" in none["error"]
+        assert empty["log_proba"] == pytest.approx(model.log_prior.tolist(), abs=1e-15)
 
 
 def test_a_cell_that_is_not_given_is_a_missing_one() -> None:
     """undefined, null, and a column that is not named."""
     model = BayesClassifier(tune=None).fit(VALUES, LABELS).model_
     rows: list[dict[str, Any]] = [{"half": 0.5, "word": {"undefined": 1}}, {"half": 0.5, "word": None}, {"half": 0.5}]
-    first, second, third = run_node([(to_javascript(model), rows)])[0].rows
-    assert first == second == third
-    assert first["logProba"] != model.log_prior.tolist()
+    for answers in everywhere([model], [rows]):
+        first, second, third = answers[0].rows
+        assert first == second == third
+        assert first["log_proba"] != model.log_prior.tolist()

@@ -1,16 +1,15 @@
-"""Every family says the same in JavaScript as in Python, of any row: plain, weighted, capped, corrected."""
+"""Every family says the same when it is exported, of any row: plain, weighted, capped, corrected."""
 
 import numpy as np
 import pytest
 
 from deciban.export.likelihoods import EXPORTS
 from deciban.families import FAMILIES
+from tests.export.agreement import assert_agree
 from tests.export.models import as_tuned, plain_model, rows_of_case
-from tests.export.node import assert_agree, needs_node
 from tests.laws.cases import CASES, Case
 
 
-@needs_node
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_row_has_the_same_log_probabilities(case: Case) -> None:
     rng = np.random.default_rng(7)

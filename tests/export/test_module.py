@@ -18,7 +18,9 @@ from deciban.export.javascript import SCORER_PARTS, embedded_json, scorer_source
 from deciban.export.level_sets import LevelSets
 from deciban.export.likelihoods import Group, likelihood_as_json
 from deciban.export.model_json import model_as_json
-from tests.export.node import NODE, assert_agree, needs_node, run_node
+from deciban.model import Model
+from tests.export.agreement import assert_agree
+from tests.export.targets import NODE, everywhere, needs_node, run_node
 
 # Names that would break or inject something where they are written without care.
 HOSTILE = ["__proto__", "constructor", "'", '"', "\\", "</script><script>alert(1)</script>", "<!--", "a\nb", "\u2028",
@@ -32,15 +34,14 @@ def hostile_model() -> Any:
     return BayesClassifier(tune=None).fit(pa.table(cells), np.array(HOSTILE)[rng.integers(0, 4, 100)]), cells
 
 
-@needs_node
 def test_hostile_names_and_values_are_names_and_values() -> None:
     clf, cells = hostile_model()
     rows = [{name: str(cells[name][k]) for name in HOSTILE} for k in range(10)]
     assert_agree([clf.model_], [rows])
-    found = run_node([(to_javascript(clf.model_), rows)], ["predict"])[0]
-    assert [column["name"] for column in found.columns] == HOSTILE
-    assert found.classes == clf.classes_.tolist()
-    assert [answer["predict"] for answer in found.rows] == clf.predict(rows).tolist()
+    for (found,) in everywhere([clf.model_], [rows], ["predict"]):
+        assert [column["name"] for column in found.columns] == HOSTILE
+        assert found.classes == clf.classes_.tolist()
+        assert [answer["predict"] for answer in found.rows] == clf.predict(rows).tolist()
 
 
 def test_a_module_cannot_end_the_script_that_it_stands_in() -> None:
@@ -58,7 +59,6 @@ def test_the_json_is_strict_and_survives_being_written() -> None:
     assert (found["format"], found["version"]) == ("deciban model", 1)
 
 
-@needs_node
 @pytest.mark.parametrize(
     "labels",
     [[False, True], [3, 7], [2**60, 2**60 + 1], [1.0, 2.0], ["a", "b"], [-1, 0]],
@@ -66,28 +66,25 @@ def test_the_json_is_strict_and_survives_being_written() -> None:
 )
 def test_labels_keep_their_type(labels: list[Any]) -> None:
     model = BayesClassifier(tune=None).fit({"x": [0.0, 1.0, 5.0, 6.0]}, [labels[0]] * 2 + [labels[1]] * 2).model_
-    found = run_node([(to_javascript(model), [{"x": 0.5}, {"x": 5.5}])], ["predict"])[0]
-    assert found.classes == labels
-    assert [answer["predict"] for answer in found.rows] == labels
-    assert [type(answer["predict"]) for answer in found.rows] in ([type(label) for label in labels], [int, int])
+    for (found,) in everywhere([model], [[{"x": 0.5}, {"x": 5.5}]], ["predict"]):
+        assert found.classes == labels
+        assert [answer["predict"] for answer in found.rows] == labels
+        assert [type(answer["predict"]) for answer in found.rows] in ([type(label) for label in labels], [int, int])
 
 
-@needs_node
 def test_ties_go_to_the_first_class_and_impossible_rows_to_the_prior() -> None:
-    def model(cells: str, labels: str, **options: Any) -> str:
+    def model(cells: str, labels: str, **options: Any) -> Model:
         clf = BayesClassifier({"x": Categorical(alpha=0, unseen="smooth")}, tune=None, **options)
-        return to_javascript(clf.fit({"x": list(cells)}, list(labels)).model_)
+        return clf.fit({"x": list(cells)}, list(labels)).model_
 
-    jobs = [
-        (model("pp", "ba"), [{"x": "p"}]),
-        (model("pqrr", "aabb"), [{"x": "p"}]),
-        (model("pqrr", "aabb", prior=[0.25, 0.75]), [{"x": "?"}]),
-    ]
-    tie, sure, never = (found.rows[0] for found in run_node(jobs, ["predict", "proba", "logProba"]))
-    assert (tie["predict"], tie["proba"]) == ("a", [0.5, 0.5])
-    assert (sure["predict"], sure["proba"], sure["logProba"]) == ("a", [1.0, 0.0], [0.0, -np.inf])
-    assert never["predict"] == "b"
-    assert never["proba"] == pytest.approx([0.25, 0.75], abs=1e-15)
+    models = [model("pp", "ba"), model("pqrr", "aabb"), model("pqrr", "aabb", prior=[0.25, 0.75])]
+    rows = [[{"x": "p"}], [{"x": "p"}], [{"x": "?"}]]
+    for answers in everywhere(models, rows, ["predict", "proba", "log_proba"]):
+        tie, sure, never = (found.rows[0] for found in answers)
+        assert (tie["predict"], tie["proba"]) == ("a", [0.5, 0.5])
+        assert (sure["predict"], sure["proba"], sure["log_proba"]) == ("a", [1.0, 0.0], [0.0, -np.inf])
+        assert never["predict"] == "b"
+        assert never["proba"] == pytest.approx([0.25, 0.75], abs=1e-15)
 
 
 @needs_node
@@ -118,7 +115,7 @@ def test_a_family_that_cannot_be_exported_is_refused_by_name() -> None:
         likelihood_as_json(object(), Group(Gaussian(), ["size"], LevelSets()))  # type: ignore[arg-type]
 
 
-def test_values_that_javascript_does_not_have_are_refused_by_name() -> None:
+def test_values_that_programs_do_not_have_are_refused_by_name() -> None:
     waits = pa.array([1, 2, 1, 2], pa.duration("s"))
     clf = BayesClassifier({"wait": Categorical()}, tune=None).fit(pa.table({"wait": waits}), [0, 1, 0, 1])
     with pytest.raises(UsageError, match=r"column 'wait': its values are duration\[s\]"):

@@ -1,4 +1,4 @@
-"""Random tables of columns of all kinds: what Python says of a row, JavaScript says too."""
+"""Random tables of columns of all kinds: what deciban says of a row, each exported program says too."""
 
 from typing import Any
 
@@ -23,8 +23,9 @@ from deciban import (
     Text,
 )
 from deciban.model import Model
+from tests.export.agreement import assert_agree
 from tests.export.models import HARD_CELLS, as_tuned
-from tests.export.node import Row, assert_agree, needs_node
+from tests.export.targets import Row
 
 Rng = np.random.Generator
 
@@ -83,7 +84,6 @@ def _rows(rng: Rng) -> list[Row]:
     return rows
 
 
-@needs_node
 def test_random_tables_of_all_families_agree() -> None:
     models: list[Model] = []
     rng = np.random.default_rng(3)

@@ -1,12 +1,15 @@
 """Texts are cut into the same words, in any language, by every way of cutting and counting them."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.export.javascript import to_javascript
-from tests.export.node import assert_agree, needs_node, run_node
+from deciban.model import Model
+from tests.export.agreement import assert_agree
+from tests.export.targets import TARGETS, everywhere
 
 # All characters that have a capital or a small form, an accent or a decomposition, and some beyond.
 POINTS = [point for point in [*range(0x32000), *range(0xE0000, 0xE0200), 0x10FFFF] if not 0xD800 <= point < 0xE000]
@@ -32,7 +35,6 @@ FAMILIES_OF_TEXT = [
 ]
 
 
-@needs_node
 @pytest.mark.parametrize("accents", [False, True])
 def test_every_character_is_folded_as_in_python(accents: bool) -> None:
     """A word that were cut or folded otherwise would not be known: each is in one class alone."""
@@ -41,7 +43,6 @@ def test_every_character_is_folded_as_in_python(accents: bool) -> None:
     assert_agree([model], [[{"text": line} for line in LINES]])
 
 
-@needs_node
 def test_all_ways_of_cutting_and_counting_agree() -> None:
     rng, some = np.random.default_rng(5), LINES[:400:4]
     labels = rng.integers(0, 3, len(some))
@@ -52,18 +53,19 @@ def test_all_ways_of_cutting_and_counting_agree() -> None:
     assert_agree(models, [rows] * len(models))
 
 
-@needs_node
 def test_a_text_has_the_evidence_of_all_its_words() -> None:
     """Checked by hand: P(word | class) is (1 + 1)/(3 + 4) and (0 + 1)/(2 + 4)."""
     model = (
         BayesClassifier({"text": Text()}, tune=None).fit({"text": ["win money now", "lunch now"]}, ["a", "b"]).model_
     )
-    answer = run_node([(to_javascript(model), [{"text": "Money, MONEY!"}])], ["evidence"])[0].rows[0]
-    assert answer["evidence"][0]["values"] == pytest.approx([2 * np.log(2 / 7), 2 * np.log(1 / 6)], abs=1e-15)
+    for answers in everywhere([model], [[{"text": "Money, MONEY!"}]], ["evidence"]):
+        values = answers[0].rows[0]["evidence"][0]["values"]
+        assert values == pytest.approx([2 * np.log(2 / 7), 2 * np.log(1 / 6)], abs=1e-15)
 
 
-def test_a_tokenizer_of_the_users_is_refused_by_name() -> None:
+@pytest.mark.parametrize("write", [write for write, _ in TARGETS])
+def test_a_tokenizer_of_the_users_is_refused_by_name(write: Callable[[Model], str]) -> None:
     with pytest.warns(UserWarning, match="runs in Python"):
         clf = BayesClassifier({"mail": Text(tokenizer=str.split)}, tune=None).fit({"mail": ["a b", "c d"]}, [0, 1])
     with pytest.raises(UsageError, match=r"column 'mail': Text\(tokenizer=…\) .* cannot be exported; leave it out"):
-        to_javascript(clf.model_)
+        write(clf.model_)

@@ -8,15 +8,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled
-from deciban.explain.columns import column_evidence
-from deciban.export.javascript import to_javascript
+from deciban.explain.columns import ColumnEvidence, column_evidence
 from deciban.files.open import open_table
-from deciban.model import Model
+from deciban.model import Evidence, Model
+from tests.export.agreement import assert_agree
 from tests.export.models import as_rows, as_tuned, plain_model
-from tests.export.node import Row, assert_agree, needs_node, run_node
+from tests.export.targets import Row, everywhere
 from tests.laws.cases import CASES, Case
-
-pytestmark = needs_node
 
 # A model, and rows to score.
 Known = tuple[Model, list[Row]]
@@ -63,21 +61,26 @@ def test_tuned_models_agree(cancer: Known, mixed: Known) -> None:
 
 def test_the_evidence_of_blocks_is_that_of_python(cancer: Known, mixed: Known) -> None:
     """But for what is the same for every class: names, weights, caps and differences are equal."""
-    for model, rows in (cancer, mixed):
-        found = run_node([(to_javascript(model), rows)], ["evidence", "logJoint"])[0].rows
-        for row, answer in zip(rows, found, strict=True):
-            evidence = model.evidence(aligned(model, row))
-            blocks = answer["evidence"]
-            assert tuple(block["name"] for block in blocks) == evidence.blocks
-            assert [block["weight"] for block in blocks] == evidence.weights.tolist()
-            same_differences(np.array([block["values"] for block in blocks]), evidence.values[0], 1e-11)
-            assert evidence.capped is not None
-            capped = [block["capped"] for block in blocks][: evidence.capped.shape[1]]
-            assert capped == evidence.capped[0].tolist()
-            joint = model.log_prior + model.bias
-            for block in blocks:
-                joint = joint + block["weight"] * np.array(block["values"]) if block["weight"] > 0.0 else joint
-            np.testing.assert_allclose(joint, answer["logJoint"], rtol=0.0, atol=1e-11)
+    models, rows = zip(cancer, mixed, strict=True)
+    known = [[model.evidence(aligned(model, row)) for row in some] for model, some in zip(models, rows, strict=True)]
+    for answers in everywhere(models, rows, ["evidence", "log_joint"]):
+        for model, some, found in zip(models, known, answers, strict=True):
+            assert_same_blocks(model, some, found.rows)
+
+
+def assert_same_blocks(model: Model, expected: list[Evidence], found: list[Row]) -> None:
+    for evidence, answer in zip(expected, found, strict=True):
+        blocks = answer["evidence"]
+        assert tuple(block["name"] for block in blocks) == evidence.blocks
+        assert [block["weight"] for block in blocks] == evidence.weights.tolist()
+        same_differences(np.array([block["values"] for block in blocks]), evidence.values[0], 1e-11)
+        assert evidence.capped is not None
+        capped = [block["capped"] for block in blocks][: evidence.capped.shape[1]]
+        assert capped == evidence.capped[0].tolist()
+        joint = model.log_prior + model.bias
+        for block in blocks:
+            joint = joint + block["weight"] * np.array(block["values"]) if block["weight"] > 0.0 else joint
+        np.testing.assert_allclose(joint, answer["log_joint"], rtol=0.0, atol=1e-11)
 
 
 def aligned(model: Model, row: Row) -> Any:
@@ -99,22 +102,26 @@ def same_differences(found: Any, expected: Any, bound: float) -> None:
 
 def assert_same_columns(model: Model, rows: list[Row], bound: float = 1e-9) -> None:
     """What each column says is what Python says that it does."""
-    found = run_node([(to_javascript(model), rows)], ["columnEvidence", "logProba"])[0].rows
-    for row, answer in zip(rows, found, strict=True):
-        table = aligned(model, row)
-        evidence = column_evidence(model, table, model.evidence(table))
-        columns = answer["columnEvidence"]
-        assert tuple(column["name"] for column in columns) == evidence.columns
-        for name, expected in (
-            ("values", evidence.values),
-            ("alone", evidence.alone),
-            ("together", evidence.together),
-            ("correction", evidence.corrections),
-        ):
-            same_differences(np.array([column[name] for column in columns]), expected[0], bound)
-        joint = np.array([column["values"] for column in columns]).sum(axis=0) + model.log_prior + model.bias
-        posterior = np.array(answer["logProba"])
-        np.testing.assert_allclose(joint - joint.max(), posterior - posterior.max(), rtol=0.0, atol=1e-9)
+    tables = [aligned(model, row) for row in rows]
+    known = [column_evidence(model, table, model.evidence(table)) for table in tables]
+    for answers in everywhere([model], [rows], ["column_evidence", "log_proba"]):
+        for evidence, answer in zip(known, answers[0].rows, strict=True):
+            assert_same_shares(model, evidence, answer, bound)
+
+
+def assert_same_shares(model: Model, evidence: ColumnEvidence, answer: Row, bound: float) -> None:
+    columns = answer["column_evidence"]
+    assert tuple(column["name"] for column in columns) == evidence.columns
+    for name, expected in (
+        ("values", evidence.values),
+        ("alone", evidence.alone),
+        ("together", evidence.together),
+        ("correction", evidence.corrections),
+    ):
+        same_differences(np.array([column[name] for column in columns]), expected[0], bound)
+    joint = np.array([column["values"] for column in columns]).sum(axis=0) + model.log_prior + model.bias
+    posterior = np.array(answer["log_proba"])
+    np.testing.assert_allclose(joint - joint.max(), posterior - posterior.max(), rtol=0.0, atol=1e-9)
 
 
 def test_the_evidence_of_columns_is_that_of_python(cancer: Known, mixed: Known) -> None:

@@ -10,6 +10,7 @@ from deciban.explain.estimates import Estimates
 from deciban.explain.parameters import ParameterCount
 from deciban.explain.words import TopWords, top_words_of
 from deciban.export.javascript import to_javascript
+from deciban.export.python import to_python
 from deciban.forms import Form, form_of
 from deciban.model import Evidence
 from deciban.posterior import log_normalize
@@ -224,6 +225,7 @@ class Inspecting(FittedState):
         See Also
         --------
         report : A page that has the same scorer in it.
+        to_python : The same as a Python file.
 
         Examples
         --------
@@ -234,3 +236,32 @@ class Inspecting(FittedState):
         True
         """
         return to_javascript(self._fitted())
+
+    def to_python(self) -> str:
+        """The model as one Python file that needs nothing but the standard library of Python 3.8 or later.
+
+        Returns
+        -------
+        str
+            The source of a module, which has `predict`, `proba`, `log_proba`, `log_joint`, `evidence` and
+            `column_evidence` of a row (a dict from names of columns to cells), `columns` and `classes`. Its log
+            probabilities are those of `predict_log_proba` to 1e-12. As a program it reads rows as lines of JSON.
+
+        Raises
+        ------
+        UsageError
+            If a column cannot be exported; it is named.
+
+        See Also
+        --------
+        to_javascript : The same for browsers and Node.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> source = BayesClassifier(tune=None).fit(weather(), "play").to_python()
+        >>> source.splitlines()[-1]
+        '    sys.exit(main())'
+        """
+        return to_python(self._fitted())

@@ -1,4 +1,4 @@
-"""export: a model for programs that are not Python."""
+"""export: a model as a program of its own, in JavaScript or Python."""
 
 import sys
 from collections.abc import Callable
@@ -19,23 +19,36 @@ def _javascript(fitted: "Fitted") -> str:
     return to_javascript(fitted)
 
 
+def _python(fitted: "Fitted") -> str:
+    from deciban.export.python import to_python
+
+    return to_python(fitted)
+
+
 # What a model can be written as.
-TARGETS: dict[str, Callable[["Fitted"], str]] = {"js": _javascript}
+TARGETS: dict[str, Callable[["Fitted"], str]] = {"js": _javascript, "python": _python}
 
 
 @click.command(epilog="""\b
 Examples:
   deciban export wine.dcb --to js --output wine.mjs
   node --input-type=module -e "import { proba } from './wine.mjs'; console.log(proba({ alcohol: 13.2 }))"
+  deciban export wine.dcb --to python --output wine.py
+  echo '{"alcohol": 13.2}' | python wine.py
 """)  # fmt: skip
 @MODEL
-@click.option("--to", required=True, type=click.Choice(tuple(TARGETS)), help="js: a module for browsers and Node.")
+@click.option(
+    "--to",
+    required=True,
+    type=click.Choice(tuple(TARGETS)),
+    help="js: a module for browsers and Node (.mjs). python: a file that needs the standard library alone (.py).",
+)
 @click.option(
     "--output",
     "-o",
     metavar="FILE",
     shell_complete=files,
-    help="The file to write, such as wine.mjs; standard output unless given.",
+    help="The file to write, such as wine.mjs or wine.py; standard output unless given.",
 )
 @common
 def export(model: str, to: str, output: str | None, as_json: bool) -> None:

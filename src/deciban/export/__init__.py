@@ -1,1 +1,1 @@
-"""A fitted model for other programs: as JSON, and as JavaScript that reads it."""
+"""A fitted model for other programs: as JSON, and as JavaScript and Python that read it."""

@@ -50,7 +50,7 @@ def _as_json(levels: pa.Array, column_name: str) -> tuple[str, list[Any]]:
     if pa.types.is_time(kind):
         return "time", _microseconds(levels.cast(pa.time64("us"), safe=False))
     raise UsageError(
-        f"column {column_name!r}: its values are {kind}, which JavaScript does not have; "
+        f"column {column_name!r}: its values are {kind}, which cannot be exported; "
         f"turn the column into text or numbers, and fit again"
     )
 

@@ -1,4 +1,4 @@
-"""A model as JSON, for programs that are not Python: the one home of its format."""
+"""A model as JSON, for programs without deciban: the one home of its format."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ CLASS_TYPES = {"b": "flag", "i": "integer", "u": "integer", "f": "number", "M": 
 
 
 def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]:
-    """A model as plain values of strict JSON: what the scorer in JavaScript reads.
+    """A model as plain values of strict JSON: what the scorers in JavaScript and Python read.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]
     Raises
     ------
     UsageError
-        If JavaScript cannot score a column; it is named.
+        If a column cannot be exported; it is named.
 
     See Also
     --------

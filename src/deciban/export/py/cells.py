@@ -1,0 +1,267 @@
+"""Cells of a row, read as the model has learned to read them; None is a missing cell."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, datetime, time, timedelta
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from deciban.export.py.arrays import decoded_number
+
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_INFINITE = re.compile(r"([-+]?)(inf|infinity)", re.IGNORECASE | re.ASCII)
+_NOT_A_NUMBER = re.compile(r"[-+]?nan(\([a-z0-9_]*\))?", re.IGNORECASE | re.ASCII)
+_LONG_INTEGER = re.compile(r"-?[1-9][0-9]{15,17}")
+_CLOCK = r"([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?"
+_TIME = re.compile(_CLOCK)
+_DATE = re.compile(f"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[ T]{_CLOCK})?")
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+_FLAGS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = 86_400_000_000
+
+
+class Moment(NamedTuple):
+    """A day ("date") or a time of day ("time"), in microseconds."""
+
+    kind: str
+    micros: int
+
+
+class Column(NamedTuple):
+    """A column: its place in a row, what it is to people, and how its cells are read."""
+
+    name: str
+    kind: str
+    read_as: str
+    place: int
+    levels: list[Any] | None
+
+
+def shown(value: Any) -> str:
+    """A cell as messages show it, cut where it is long."""
+    text = moment_text(value) if isinstance(value, Moment) else repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def kind_of_cell(value: Any) -> str:
+    """What a cell is: text, number, boolean, date or time."""
+    if isinstance(value, Moment):
+        return value.kind
+    return "text" if isinstance(value, str) else "boolean" if isinstance(value, bool) else "number"
+
+
+def bad_cell(column: Column, problem: str, remedy: str) -> ValueError:
+    """An error that names the column."""
+    return ValueError(f"column {column.name!r}: {problem}; {remedy}")
+
+
+def unexpected(column: Column, value: Any, expected: str) -> ValueError:
+    """An error for a cell that is not what the column holds."""
+    problem = f"found {shown(value)} ({kind_of_cell(value)}), expected {expected}"
+    return bad_cell(column, problem, "correct the cell, or leave it empty")
+
+
+def given_cell(column: Column, raw: Any) -> Any:
+    """What was given as a cell of a known kind: None, a number, bool, str or Moment."""
+    if isinstance(raw, Real) and not isinstance(raw, (int, float)):
+        raw = plain_number(raw)
+    if raw is None or (isinstance(raw, float) and math.isnan(raw)):
+        return None
+    if isinstance(raw, str):
+        return _HALF_CHARACTER.sub("\ufffd", raw)
+    if isinstance(raw, (bool, float)):
+        return raw
+    if isinstance(raw, int):
+        if not -(1 << 63) <= raw < 1 << 63:
+            raise unexpected(column, raw, "a number below 2**63")
+        return raw
+    if isinstance(raw, (date, time)) and getattr(raw, "tzinfo", None) is None:
+        return given_moment(raw)
+    problem = f"found a value of type {type(raw).__name__}"
+    raise bad_cell(column, problem, "give a number, a text, True, False, None, or a date or time without a time zone")
+
+
+def plain_number(raw: Any) -> float:
+    """A number of another library, such as NumPy, as one of Python."""
+    try:
+        return int(raw) if isinstance(raw, Integral) else float(raw)
+    except OverflowError:
+        return math.inf if raw > 0 else -math.inf
+
+
+def given_moment(raw: date | time) -> Moment:
+    """A date, a date with a time, or a time of day."""
+    if isinstance(raw, time):
+        return Moment("time", ((raw.hour * 60 + raw.minute) * 60 + raw.second) * 1_000_000 + raw.microsecond)
+    stamp = raw if isinstance(raw, datetime) else datetime(raw.year, raw.month, raw.day)
+    return Moment("date", (stamp - _EPOCH) // _MICROSECOND)
+
+
+def learned_cell(column: Column, raw: Any) -> Any:
+    """A cell as the column has learned to read it."""
+    cell = given_cell(column, raw)
+    wanted = column.read_as
+    if cell is None or wanted == "as it is":
+        return cell
+    numeric = wanted in ("number", "flag")
+    if isinstance(cell, str):
+        text = cell.strip()
+        return _READERS[wanted](column, text, cell) if text else None
+    if cell.kind == wanted if isinstance(cell, Moment) else numeric:
+        return cell
+    raise unexpected(column, cell, "a number" if numeric else "a time" if wanted == "time" else "a date")
+
+
+def read_number(column: Column, text: str, cell: str) -> float | None:
+    """A number in a text; None where that says NaN."""
+    if _LONG_INTEGER.fullmatch(text):
+        return int(text)
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if _NOT_A_NUMBER.fullmatch(text):
+        return None
+    infinite = _INFINITE.fullmatch(text)
+    if infinite:
+        return -math.inf if infinite.group(1) == "-" else math.inf
+    raise unexpected(column, cell, "a number")
+
+
+def read_flag(column: Column, text: str, cell: str) -> bool:
+    """True or False in a text."""
+    found = _FLAGS.get(text.lower())
+    if found is None:
+        raise unexpected(column, cell, "true or false")
+    return found
+
+
+def read_date(column: Column, text: str, cell: str) -> Moment:
+    """A date in a text, or a date with a time."""
+    found = _DATE.fullmatch(text)
+    try:
+        if found:
+            year, month, day = (int(part) for part in found.groups()[:3])
+            clock = clock_micros(found.groups()[3:])
+            return Moment("date", given_moment(date(year, month, day)).micros + clock)
+    except ValueError:
+        pass  # a day or a time that there is not
+    raise unexpected(column, cell, "a date such as 2024-12-31")
+
+
+def read_time(column: Column, text: str, cell: str) -> Moment:
+    """A time of day in a text."""
+    found = _TIME.fullmatch(text)
+    try:
+        if found:
+            return Moment("time", clock_micros(found.groups()))
+    except ValueError:
+        pass
+    raise unexpected(column, cell, "a time such as 23:59")
+
+
+_READERS: dict[str, Any] = {"number": read_number, "flag": read_flag, "date": read_date, "time": read_time}
+
+
+def clock_micros(parts: tuple[Any, ...]) -> int:
+    """Microseconds of hours, minutes, seconds and their fraction, of which any may be None; else a ValueError."""
+    hours, minutes, seconds = (int(part or 0) for part in parts[:3])
+    return given_moment(time(hours, minutes, seconds, int((parts[3] or "").ljust(6, "0")))).micros
+
+
+def moment_text(moment: Moment) -> str:
+    """A date or a time as people write it."""
+    try:
+        stamp = _EPOCH + moment.micros * _MICROSECOND
+    except OverflowError:  # beyond the years that Python has
+        return str(moment.micros)
+    text = stamp.isoformat(" ")
+    text = text.rstrip("0") if "." in text else text
+    if moment.kind == "time":
+        return text[11:]
+    return text[:10] if moment.micros % _DAY == 0 else text
+
+
+def number_in(column: Column, raw: Any) -> float:
+    """A cell as a double, NaN where it is missing."""
+    cell = learned_cell(column, raw)
+    if cell is None:
+        return math.nan
+    if isinstance(cell, str):
+        raise unexpected(column, cell, "a number")
+    if isinstance(cell, Moment):
+        return float(cell.micros) / (1e6 if cell.kind == "time" else 86400e6)
+    return float(cell)
+
+
+def finite_number_in(column: Column, raw: Any) -> float:
+    """A cell as a double that is not infinite."""
+    number = number_in(column, raw)
+    if math.isinf(number):
+        raise unexpected(column, number, "a finite number (not infinity)")
+    return number
+
+
+def text_in(column: Column, raw: Any) -> str | None:
+    """A cell as a text, None where it is missing."""
+    cell = learned_cell(column, raw)
+    if cell is not None and not isinstance(cell, str):
+        raise unexpected(column, cell, "text")
+    return cell
+
+
+class LevelSet:
+    """Levels as they are written in the model, and from a cell to its code: -1 missing, -2 none of the levels."""
+
+    def __init__(self, encoded: dict[str, Any]) -> None:
+        self.kind: str = encoded["type"]
+        self.values = [shown_level(self.kind, value) for value in encoded["values"]]
+        self.wanted = "number" if self.kind in ("integer", "flag") else self.kind
+        self.places: dict[Any, int] = {}
+        self.exact: dict[int, int] = {}
+        for code, value in enumerate(encoded["values"]):
+            self.places.setdefault(level_key(self.kind, value), code)
+            if self.kind == "integer":
+                self.exact[int(value)] = code
+
+    def code_in(self, column: Column, raw: Any) -> int:
+        """The code of a cell."""
+        cell = learned_cell(column, raw)
+        if cell is None:
+            return -1
+        if self.kind == "none":
+            return -2
+        kind = "number" if isinstance(cell, (bool, int, float)) else kind_of_cell(cell)
+        if kind != self.wanted:
+            raise bad_cell(column, f"it holds {kind}, but {self.wanted} before", "use one type for this column")
+        if self.kind == "integer" and isinstance(cell, int):
+            return self.exact.get(cell, -2)
+        return self.places.get(cell_key(cell), -2)
+
+
+def level_key(kind: str, value: Any) -> Any:
+    """What a level is looked up by."""
+    if kind == "text":
+        return value
+    return int(value) if kind in ("date", "time") else float(value)
+
+
+def cell_key(cell: Any) -> Any:
+    """What the level of a cell is looked up by."""
+    if isinstance(cell, str):
+        return cell
+    return cell.micros if isinstance(cell, Moment) else float(cell)
+
+
+def shown_level(kind: str, value: Any) -> Any:
+    """A level as people see it."""
+    if kind in ("date", "time"):
+        return moment_text(Moment(kind, int(value)))
+    if kind == "integer":
+        return int(value)
+    return decoded_number(value) if kind == "number" else value
