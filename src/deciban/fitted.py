@@ -100,8 +100,7 @@ class Fitted:
 
     def column_types(self, target: str | None = None) -> dict[str, str]:
         """The Arrow type that each named column was learned with; with `target`, that of the labels too."""
-        schema = self.counts.schema
-        types = dict(zip(schema.names or (), schema.types or (), strict=False))
+        types = self.counts.schema.column_types
         return {**types, target: label_type(self.classes)} if target is not None else types
 
     def place_of(self, label: Any) -> int:

@@ -19,7 +19,7 @@ from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.locate import scan
 from deciban.files.open import open_rows
 from deciban.files.stream import Source, Stream
-from deciban.fitted import Fitted, Settings
+from deciban.fitted import Fitted, Origin, Settings
 from deciban.plan import (
     Plan,
     conclude,
@@ -71,10 +71,15 @@ def fit(
     """What is known after these rows alone; see `fit_examples`."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight)
-    target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
     with examples.naming():
         fitted = fit_examples(settings, examples, classes=classes, partial=partial)
-    return replace(fitted, origin=replace(fitted.origin, target=target, weight=weight))
+    return replace(fitted, origin=_named(fitted.origin, y, sample_weight))
+
+
+def _named(origin: Origin, y: Any, sample_weight: Any) -> Origin:
+    """Where rows came from, with the columns of their labels and weights, where these were given by name."""
+    target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
+    return replace(origin, target=target, weight=weight)
 
 
 def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
@@ -83,14 +88,14 @@ def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
     examples = open_examples(None, X, y, sample_weight)
     with examples.naming():
         found = plan_examples(settings, examples)
-    target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
-    return replace(found, origin=replace(found.origin, target=target, weight=weight))
+    return replace(found, origin=_named(found.origin, y, sample_weight))
 
 
 def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitted:
     """What is known from what was counted by a plan elsewhere; the same rows twice are refused, unless `force`."""
-    parts = [model_file.from_content(shard, f"shard {k + 1}") for k, shard in enumerate(shards)]
-    counted = replace(merge(parts, [f"shard {k + 1}" for k in range(len(parts))], force), settings=plan.settings)
+    names = [f"shard {k + 1}" for k in range(len(shards))]
+    parts = [model_file.from_content(shard, name) for shard, name in zip(shards, names, strict=True)]
+    counted = merge(parts, names, force)
     refuse_nothing_learned(counted.counts)
     found = conclude(plan, plan.start + counted.counts)
     return replace(found, origin=found.origin.with_shards(shards_of(counted)))
@@ -102,7 +107,7 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
     classes: all the labels there may be; without, those of the settings. partial: these are the first rows of more;
     they may lack columns that the settings name, and may weigh nothing.
     """
-    plan = plan_examples(settings, examples, classes=classes, partial=partial)
+    plan = plan_examples(settings, examples, classes=classes, partial=partial, stacklevel=5)
     assert plan.everything is not None, "it was made here"
     counts = plan.start + count_examples(plan.schema, plan.everything, settings.threads)
     refuse_nothing_learned(counts, partial)

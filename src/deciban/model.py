@@ -130,19 +130,16 @@ class Model:
         -------
         ndarray of shape (n_rows, n_blocks, n_classes)
         """
-        if cap == np.inf:
-            return weighted
-        top = weighted.max(axis=2, keepdims=True)
-        beyond = self._beyond(weighted, cap)[:, :, None]
-        with np.errstate(invalid="ignore"):
-            below = np.where(top == -np.inf, 0.0, weighted - top)
-        return np.asarray(np.where(beyond, np.maximum(below, -cap), weighted))
+        return weighted if cap == np.inf else self._limited(weighted, cap)[0]
 
-    def _beyond(self, weighted: Floats, cap: float) -> Flags:
-        """Whether a block is worth more than the cap, or so much for every class that others would be rounded away; row
-        by block."""
+    def _limited(self, weighted: Floats, cap: float) -> tuple[Floats, Flags]:
+        """The same, and whether a block was worth more than the cap, or so much for every class that others would be
+        rounded away; row by block."""
         lowest, top = weighted.min(axis=2), weighted.max(axis=2)
-        return np.asarray((~(lowest >= top - cap) | (top < -VAST_EVIDENCE)) & ~self._word_blocks)
+        beyond = np.asarray((~(lowest >= top - cap) | (top < -VAST_EVIDENCE)) & ~self._word_blocks)
+        with np.errstate(invalid="ignore"):
+            below = np.where(top[:, :, None] == -np.inf, 0.0, weighted - top[:, :, None])
+        return np.asarray(np.where(beyond[:, :, None], np.maximum(below, -cap), weighted)), beyond
 
     @cached_property
     def _word_blocks(self) -> Flags:
@@ -210,9 +207,7 @@ class Model:
         """
         if self.cap == np.inf:
             return values, None
-        weighted = self._weights_above_0 * values
-        limited = self.capped(weighted, self.cap)
-        beyond = self._beyond(weighted, self.cap)
+        limited, beyond = self._limited(self._weights_above_0 * values, self.cap)
         return np.where(beyond[:, :, None], limited / self._weights_above_0, values), beyond
 
     @cached_property

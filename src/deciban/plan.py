@@ -101,19 +101,24 @@ class Plan:
         """
         if self.origin.target is None:
             raise UsageError("the plan was made with labels apart; make it by the name of the column that holds them")
-        types = dict(zip(self.schema.names or (), self.schema.types or (), strict=False))
-        counts = self.start
-        for table in tables:
-            rows = LabelledTable.of(open_table(table, types), self.origin.target, self.origin.weight)
-            counts = counts + count_examples(self.schema, rows, self.settings.threads)
-        return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, self.settings))
+        rows = (batch for table in tables for batch in batches(self._labelled(table, self.origin.target), self.schema))
+        counts = self.start + count_batches(rows, Counts.empty(self.schema), self.settings.threads)
+        settings = replace(self.settings, prior="empirical")  # a part may lack classes that a given prior names
+        return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, settings))
+
+    def _labelled(self, table: Any, target: str) -> LabelledTable:
+        """Rows with their labels, their cells read as those of the sample were."""
+        rows = open_table(table, self.schema.column_types, self.origin.habit)
+        return LabelledTable.of(rows, target, self.origin.weight)
 
 
-def plan_examples(settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False) -> Plan:
+def plan_examples(
+    settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False, stacklevel: int = 4
+) -> Plan:
     """How these rows are to be counted: the schema is inferred and structure chosen on a sample of them.
 
     classes: all the labels there may be; without, those of the settings. partial: these are the first rows of more;
-    they may lack columns that the settings name.
+    they may lack columns that the settings name. stacklevel: how far up the caller is that warnings are meant for.
     """
     declared = settings.classes if classes is None else classes
     _check_before_reading(settings, examples, declared, partial)
@@ -122,7 +127,7 @@ def plan_examples(settings: Settings, examples: Examples, *, classes: Any = None
     defaults, rows = defaults_of(settings), everything.expected
     schema = infer_schema(sample.table, settings.columns, defaults, partial, sample.weights, rows).with_notes(notes)
     if not partial and (warning := too_many(sample.labels)):
-        warnings.warn(warning, stacklevel=4)
+        warnings.warn(warning, stacklevel=stacklevel)
     proposal = None
     if settings.tune is not None:
         proposal = propose(

@@ -105,3 +105,23 @@ def test_what_cannot_be_counted_or_added_is_refused() -> None:
     with pytest.raises(ModelFileError):
         clf.fit_shards([b"nothing"], plan)
     assert clf.predict(TABLE[:5]).tolist() == before
+
+
+def test_a_part_may_lack_classes_that_a_given_prior_names() -> None:
+    prior = {"one": 0.2, "two": 0.3, "three": 0.5}
+    clf = BayesClassifier(prior=prior, tune=None)
+    plan = clf.plan(TABLE, "kind")
+    shards = [count_batches([part], plan) for _, part in TABLE.groupby("kind")]
+    whole = BayesClassifier(prior=prior, tune=None).fit(TABLE, "kind")
+    check_equal(clf.fit_shards(shards, plan), whole)
+    assert clf.get_params()["prior"] == prior
+    assert np.exp(clf.model_.log_prior).tolist() == pytest.approx([0.2, 0.5, 0.3])
+
+
+def test_warnings_are_meant_for_whoever_fits_or_plans() -> None:
+    y = np.arange(40.0)
+    table = pd.DataFrame({"a": y, "y": y})
+    for call in (BayesClassifier(tune=None).fit, BayesClassifier(tune=None).plan):
+        with pytest.warns(UserWarning, match="looks like an identifier") as caught:
+            call(table, "y")
+        assert caught[0].filename == __file__

@@ -158,7 +158,7 @@ def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledS
 def columns_of(fitted: "Fitted", most: int | None = None, more: str = "") -> str:
     """What each column is: its type in the table, its family, and why; at most so many lines."""
     schema = fitted.schema
-    types = dict(zip(schema.names or (), schema.types or (), strict=False))
+    types = schema.column_types
     lines = [("column", "type", "family", "why")]
     for name, family, why in schema.descriptions():
         lines.append((shortened(name, 32), types.get(name, ""), family, why))

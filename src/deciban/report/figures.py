@@ -95,10 +95,10 @@ def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None
     if held_out is not None:
         found, learned = evaluate_and_recognise(fitted, held_out, loss, lambda table: None)
         some = _some_rows(fitted, held_out)
-        absent = [name for name in fitted.schema.names or () if name not in (held_out.names or ())]
         if learned:
             quality = _evaluated(evaluate_left_out(fitted, held_out, loss), LEFT_OUT)
             return _Judged(quality, importance_of_learned(fitted, held_out), some, held_out)
+        absent = [name for name in fitted.schema.names or () if name not in (held_out.names or ())]
         quality = _evaluated(found, "the rows that were given, taken as new ones") | {"absent": absent}
         return _Judged(quality, importance_of_new(fitted, some[0]), some, training)
     if training is not None:

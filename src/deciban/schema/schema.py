@@ -124,6 +124,11 @@ class Schema:
         return self.names[column] if self.names is not None else f"x{column}"
 
     @property
+    def column_types(self) -> dict[str, str]:
+        """The Arrow type that each named column was learned with."""
+        return dict(zip(self.names or (), self.types or (), strict=False))
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """The names of all columns, in their order."""
         return tuple(self.column_name(column) for column in range(self.width))
