@@ -9,6 +9,8 @@ import pytest
 from deciban.kernels.compiled import cache_folder
 from deciban.warmup import WARM, warm
 
+pytest_plugins = ["tests.engines.servers"]
+
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_kernels() -> None:

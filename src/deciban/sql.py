@@ -1,0 +1,103 @@
+"""SQL as text, in the dialects of three engines: the one place where names and values are quoted."""
+
+import math
+from dataclasses import dataclass
+
+from deciban.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How an engine writes names, values and types.
+
+    quote: the sign around names. double, text, integer: the names of its types. nul: whether texts may hold NUL bytes.
+    longest_name: the most bytes of a name.
+    """
+
+    name: str
+    quote: str = '"'
+    double: str = "DOUBLE"
+    text: str = "VARCHAR"
+    integer: str = "BIGINT"
+    nul: bool = True
+    longest_name: int = 1 << 16
+
+    def identifier(self, name: str) -> str:
+        """A name as SQL writes it, whatever it holds; a UsageError where the engine can have no such name."""
+        if not name or "\0" in name or len(name.encode()) > self.longest_name:
+            problem = "is empty" if not name else "holds a NUL byte" if "\0" in name else "is too long"
+            raise UsageError(f"the name {name[:60]!r} {problem} for {self.name}; rename it")
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+    def qualified(self, name: str) -> str:
+        """The name of a table, in which dots part the schema from the table: each part is quoted."""
+        return ".".join(self.identifier(part) for part in name.split("."))
+
+    def literal(self, text: str) -> str:
+        """A text as SQL writes it; a UsageError where the engine can hold no such text."""
+        if "\0" in text and not self.nul:
+            raise UsageError(f"the text {text[:60]!r} holds a NUL byte, which {self.name} has no way to write")
+        return "'" + text.replace("'", "''") + "'"
+
+    def number(self, value: float) -> str:
+        """A double, exactly: a bare 1.5 would be a decimal number."""
+        return _exact(value) if math.isfinite(value) else f"CAST('{_named(value)}' AS {self.double})"
+
+
+class DuckDbDialect(Dialect):
+    """DuckDB; a NUL byte ends a statement there."""
+
+    def literal(self, text: str) -> str:
+        parts = [super(DuckDbDialect, self).literal(part) for part in text.split("\0")]
+        return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
+
+
+class PostgresDialect(Dialect):
+    """PostgreSQL, whether or not backslashes in plain literals are escapes there."""
+
+    def literal(self, text: str) -> str:
+        written = super().literal(text)
+        return f"E{written.replace(BACKSLASH, 2 * BACKSLASH)}" if BACKSLASH in text else written
+
+    def number(self, value: float) -> str:
+        shown = _exact(value) if math.isfinite(value) else _named(value)
+        return f"'{shown}'::float8"
+
+
+class SparkDialect(Dialect):
+    """Spark SQL, in which what a quote or a backslash means in a literal depends on settings and on the version."""
+
+    def literal(self, text: str) -> str:
+        if text.isprintable() and not set(text) & {"'", BACKSLASH, "$"}:  # ${name} is replaced before it is parsed
+            return f"'{text}'"
+        return f"decode(X'{text.encode().hex()}', 'UTF-8')"
+
+    def number(self, value: float) -> str:
+        return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_named(value)}')"
+
+
+BACKSLASH = "\\"
+
+DUCKDB = DuckDbDialect("DuckDB")
+POSTGRES = PostgresDialect("PostgreSQL", double="float8", text="text", nul=False, longest_name=63)
+SPARK = SparkDialect("Spark", quote="`", text="STRING")
+
+# The dialects by the names that users give.
+DIALECTS: dict[str, Dialect] = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark": SPARK}
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of a name; a UsageError that lists them where there is none."""
+    if name not in DIALECTS:
+        raise UsageError(f"dialect={name!r}: choose one of {', '.join(map(repr, DIALECTS))}")
+    return DIALECTS[name]
+
+
+def _exact(value: float) -> str:
+    """A finite double with an exponent, and as many digits as tell it from all others."""
+    shown = repr(float(value))
+    return shown if "e" in shown else f"{shown}e0"
+
+
+def _named(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -1,0 +1,76 @@
+"""Names and values in SQL mean themselves, whatever they hold, in every dialect."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from deciban.errors import UsageError
+from deciban.sql import DUCKDB, POSTGRES, SPARK, Dialect, dialect_of
+
+TEXTS = [
+    "",
+    "a",
+    "it's",
+    "\\",
+    "\\' or 1=1 --",
+    "a\nb\tc",
+    "é🏔️\u2028",
+    "${x}",
+    "$1",
+    "%s ?",
+    'x"; drop table t; --',
+    "`",
+]
+NUMBERS = [0.0, -0.0, 1.5, 0.1, 1e308, -1e308, 5e-324, 1e22, 2.0**53, float("inf"), float("-inf"), float("nan")]
+NAMES = ["a", "Größe", 'x"; drop table t; --', "x`; drop table t; --", "two words", "select", "$1", "a.b", "it's", "%s"]
+
+Ask = Callable[[str], tuple[Any, ...]]
+
+
+def check(dialect: Dialect, ask: Ask) -> None:
+    found = ask("SELECT " + ", ".join(f"{dialect.literal(text)} AS c{k}" for k, text in enumerate(TEXTS)))
+    assert list(found) == TEXTS
+    numbers = ask("SELECT " + ", ".join(f"{dialect.number(x)} AS c{k}" for k, x in enumerate(NUMBERS)))
+    assert [repr(float(x)) for x in numbers] == [repr(x) for x in NUMBERS]
+    assert all(isinstance(x, float) for x in numbers)
+    table = ", ".join(f"{k} AS {dialect.identifier(name)}" for k, name in enumerate(NAMES))
+    names = ", ".join(map(dialect.identifier, NAMES))
+    assert ask(f"SELECT {names} FROM (SELECT {table}) AS t") == tuple(range(len(NAMES)))
+
+
+def test_duckdb() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    check(DUCKDB, lambda query: duckdb.sql(query).fetchall()[0])
+    assert duckdb.sql(f"SELECT {DUCKDB.literal(chr(0))}, {DUCKDB.literal('a' + chr(0) + 'b')}").fetchall() == [
+        ("\0", "a\0b")
+    ]
+
+
+def test_postgres(postgres: Any) -> None:
+    check(POSTGRES, lambda query: postgres.execute(query)[0])
+    quiet = "SET backslash_quote = off; SET escape_string_warning = off; SET standard_conforming_strings = off; "
+    with postgres.connect() as connection:
+        connection.execute(quiet)
+        check(POSTGRES, lambda query: connection.execute(query).fetchone())
+
+
+def test_spark(spark: Any) -> None:
+    check(SPARK, lambda query: tuple(spark.sql(query).collect()[0]))
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        check(SPARK, lambda query: tuple(spark.sql(query).collect()[0]))
+    finally:
+        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
+    assert spark.sql(f"SELECT {SPARK.literal(chr(0))}").collect()[0][0] == "\0"
+
+
+def test_what_an_engine_cannot_write_is_refused() -> None:
+    with pytest.raises(UsageError, match="holds a NUL byte, which PostgreSQL has no way to write"):
+        POSTGRES.literal("a\0")
+    for name, problem in (("", "is empty"), ("a\0b", "holds a NUL byte"), ("x" * 64, "is too long for PostgreSQL")):
+        with pytest.raises(UsageError, match=problem):
+            POSTGRES.identifier(name)
+    with pytest.raises(UsageError, match="choose one of 'duckdb', 'postgres', 'spark'"):
+        dialect_of("oracle")
+    assert POSTGRES.qualified('s."t') == '"s"."""t"'
