@@ -73,12 +73,12 @@ class SparkRows(Source):
             return collected(self._selected.limit(rows))
 
     def tables(self) -> Iterator[pa.Table]:
-        sent = self._selected.mapInArrow(send, ANSWER_IN_SPARK)
+        sent = _numbered(self._selected).mapInArrow(send, ANSWER_IN_SPARK)
         none = True
         with spark_errors():
             for answer in sent.toLocalIterator(prefetchPartitions=True):
                 none = False
-                yield _table_of(answer)
+                yield _sent_table(answer, self.names)
         if none:
             yield _no_rows(self.names)
 
@@ -99,7 +99,7 @@ class SparkRows(Source):
             return collected(_some_of_each(drawn, hashed, self.names, most / rows)), rows
 
     def each_part(self, work: Work) -> Iterator[bytes]:
-        answers = self._selected.mapInArrow(Fold(work), ANSWER_IN_SPARK)
+        answers = _numbered(self._selected).mapInArrow(Fold(work, self.names), ANSWER_IN_SPARK)
         with spark_errors():
             found = sorted(answers.collect(), key=lambda answer: answer.part)
         for answer in found:
@@ -114,7 +114,7 @@ class SparkRows(Source):
         schema = StructType(list(self.frame.schema.fields))
         for added in work(_no_rows(self.frame.columns)).schema:
             schema = schema.add(added.name, ADDED_TYPES[str(added.type)])
-        return self.frame.mapInArrow(Extend(work), schema)
+        return _numbered(self.frame).mapInArrow(Extend(work, tuple(self.frame.columns)), schema)
 
     @property
     def _selected(self) -> Any:
@@ -131,14 +131,15 @@ class SparkRows(Source):
 
 @dataclass(frozen=True)
 class Fold:
-    """What a task does with its part of the rows: `work`, and answer what that makes of them."""
+    """What a task does with its part of the rows: `work`, and answer what that makes of them. names: of the columns."""
 
     work: Work
+    names: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         part, content, error = part_number(), None, None
         try:
-            content = self.work(_together(batches))
+            content = self.work(_together(batches, self.names))
         except DecibanError as problem:  # of the rows: to try again would not help
             error = pickle.dumps(type(problem)(f"part {part} of the table: {problem}"))
         yield pa.RecordBatch.from_pylist([{"part": part, "content": content, "error": error}], ANSWER)
@@ -146,12 +147,13 @@ class Fold:
 
 @dataclass(frozen=True)
 class Extend:
-    """What a task does with rows that are to have more columns."""
+    """What a task does with rows that are to have more columns than these."""
 
     work: Callable[[pa.Table], pa.Table]
+    names: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in _together(batches):
+        for table in _together(batches, self.names):
             added = self.work(table)
             whole = pa.table([*table.columns, *added.columns], names=[*table.column_names, *added.column_names])
             yield from whole.combine_chunks().to_batches()
@@ -180,8 +182,8 @@ def collected(frame: Any) -> pa.Table:
     """All rows of a DataFrame, here."""
     if hasattr(frame, "toArrow"):  # since Spark 4
         return frame.toArrow()
-    sent = [_table_of(answer) for answer in frame.mapInArrow(send, ANSWER_IN_SPARK).collect()]
-    return pa.concat_tables(sent) if sent else _no_rows(frame.columns)
+    sent = _numbered(frame).mapInArrow(send, ANSWER_IN_SPARK).collect()
+    return pa.concat_tables(_sent_table(answer, frame.columns) for answer in sent) if sent else _no_rows(frame.columns)
 
 
 @contextmanager
@@ -200,16 +202,21 @@ def spark_errors() -> Iterator[None]:
         ) from problem
 
 
-def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows of batches, in fewer tables."""
+def _numbered(frame: Any) -> Any:
+    """A DataFrame whose columns are called c0, c1 ...: Spark hands none with dots or quotes in its name to Arrow."""
+    return frame.toDF(*(f"c{k}" for k in range(len(frame.columns))))
+
+
+def _together(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.Table]:
+    """The rows of batches, in fewer tables, whose columns have these names."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
         if sum(one.num_rows for one in held) >= ROWS_TOGETHER:
-            yield pa.Table.from_batches(held)
+            yield pa.Table.from_batches(held).rename_columns(list(names))
             held = []
     if held:
-        yield pa.Table.from_batches(held)
+        yield pa.Table.from_batches(held).rename_columns(list(names))
 
 
 def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -> Any:
@@ -231,8 +238,8 @@ def _lowest(share: float) -> int:
     return min(int(share * 2.0**64) - (1 << 63), (1 << 63) - 1)
 
 
-def _table_of(answer: Any) -> pa.Table:
-    return pa.ipc.open_stream(bytes(answer.content)).read_all()
+def _sent_table(answer: Any, names: Iterable[str]) -> pa.Table:
+    return pa.ipc.open_stream(bytes(answer.content)).read_all().rename_columns(list(names))
 
 
 def _no_rows(names: Iterable[str]) -> pa.Table:
