@@ -45,9 +45,9 @@ def slow_table(session: Any) -> Any:
     return frame.mapInArrow(slowly, frame.schema)
 
 
-def killed_worker(cluster: SparkCluster) -> None:
+def cluster_that_fails(cluster: SparkCluster) -> None:
     """A worker dies in the middle of a fit, and tasks that seem slow are run twice: each part counts once."""
-    session = new_session(cluster, **SPECULATION)
+    session = new_session(cluster.url, cluster.folder, **SPECULATION)
     status = session.sparkContext.statusTracker()
     killed = threading.Event()
 
@@ -61,7 +61,8 @@ def killed_worker(cluster: SparkCluster) -> None:
                     return
             time.sleep(0.05)
 
-    clf = BayesClassifier(tune=None).fit(TABLE, "label")
+    clf = BayesClassifier(tune=None).fit(session.createDataFrame(TABLE).repartition(4), "label")
+    assert_same_counts(clf.counts_, HERE.counts_)
     frame = slow_table(session)
     threading.Thread(target=kill, daemon=True).start()
     clf.partial_fit(frame, "label")  # one pass: the one in which the worker dies
@@ -106,7 +107,7 @@ def connect(cluster: SparkCluster) -> None:
         server.kill()
 
 
-PROGRAMS = {"killed_worker": killed_worker, "connect": connect}
+PROGRAMS = {"cluster_that_fails": cluster_that_fails, "connect": connect}
 
 if __name__ == "__main__":
     its_own = new_cluster()

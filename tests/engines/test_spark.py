@@ -1,4 +1,4 @@
-"""Rows of Spark tables, on a real cluster: the same models, predictions and figures as of the same rows here."""
+"""Rows of Spark tables: the same models, predictions and figures as of the same rows here."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def table() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def frame(spark: Any, table: pa.Table) -> Any:
-    """The table in parts, of which one is empty."""
+    """The table in parts."""
     return spark.createDataFrame(table).repartition(4).cache()
 
 

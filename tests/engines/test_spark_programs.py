@@ -1,4 +1,4 @@
-"""What needs a Spark of its own: Spark Connect; a worker that dies while tasks are run twice."""
+"""What needs a Spark of its own: a cluster, of which a worker dies while tasks are run twice; Spark Connect."""
 
 import subprocess
 import sys
@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.servers import refuse_without_spark
 from tests.engines.spark_programs import PROGRAMS
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_model_is_the_same(name: str) -> None:
-    """Over Connect; and where a worker is killed in the middle of a fit, and tasks are run twice."""
-    pytest.importorskip("pyspark")
+    """On a cluster, also where a worker is killed in the middle of a fit and tasks are run twice; over Connect."""
+    refuse_without_spark()
     command = [sys.executable, "-m", "tests.engines.spark_programs", name]
     folder = Path(__file__).parent.parent.parent
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
