@@ -186,7 +186,7 @@ def refuse_without_spark() -> None:
         pytest.skip("there is no Java, which Spark needs: install Debian's default-jre-headless")
 
 
-def new_cluster(workers: int = 2) -> SparkCluster:
+def new_cluster(workers: int = 2, memory: str = "1g") -> SparkCluster:
     """A cluster that answers; the caller stops it."""
     folder = Path(tempfile.mkdtemp(prefix="deciban-spark-"))
     port = free_port()
@@ -195,7 +195,7 @@ def new_cluster(workers: int = 2) -> SparkCluster:
     wait_for_port(port, master)
     url = f"spark://127.0.0.1:{port}"
     started = [
-        spark_class(folder, "org.apache.spark.deploy.worker.Worker", *home, "--cores", "1", "--memory", "1g",
+        spark_class(folder, "org.apache.spark.deploy.worker.Worker", *home, "--cores", "1", "--memory", memory,
                     "--work-dir", str(folder / f"work{k}"), url)
         for k in range(workers)
     ]  # fmt: skip
