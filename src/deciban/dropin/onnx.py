@@ -7,9 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban import dropin
+from deciban.arrays import LARGEST
 from deciban.dropin.base import DropIn
+from deciban.dropin.categorical_nb import CategoricalNB
 from deciban.errors import UsageError
-from deciban.export.onnx.evidence import evidence_of
+from deciban.export.model_terms import model_as_terms
+from deciban.export.onnx.cells import MatrixCells
+from deciban.export.onnx.graph import log_joint
 from deciban.export.onnx.posterior import posterior_and_label
 from deciban.export.onnx.tensors import ML_DOMAIN, ML_OPERATORS, Graph, Tensor
 
@@ -28,11 +32,11 @@ OPTIONS: dict[str, list[Any]] = {
 def register_converters() -> None:
     """Make the drop-in classifiers known to skl2onnx, so that it converts them and pipelines that they are part of.
 
-    The graph computes in doubles. It takes and gives floats where the input is one of floats, and doubles where it is
-    one of doubles; floats hold seven digits, which is too few for numbers such as 1e6 + 0.1. A row that `predict_proba`
-    would refuse has probabilities NaN and the label "" or the least int64. Labels that are true and false, or floats,
-    are whole numbers, as skl2onnx has them. The option `raw_scores` gives `predict_joint_log_proba`, up to a term that is
-    the same for every class, instead of probabilities.
+    The graph computes in doubles. Where the input is one of floats, it takes and gives floats, which hold seven digits:
+    give doubles where cells are such as 1,000,000.1. Missing cells are NaN. A row that `predict_proba` would refuse has
+    probabilities NaN, and the label "" or the least int64. Labels that are true and false, or floats, are whole
+    numbers, as skl2onnx has them. The option `raw_scores` gives what `predict_joint_log_proba` does instead of
+    probabilities, up to a number that is the same for every class.
 
     Raises
     ------
@@ -85,10 +89,8 @@ class ContainerGraph(Graph):
         domain, name = ML_DOMAIN if operator in ML_OPERATORS else "", self.scope.get_unique_operator_name(operator)
         self.container.add_node(operator, inputs, outputs, op_domain=domain, name=name, **attributes)
 
-    def add_constant(self, name: str, array: npt.NDArray[Any]) -> None:
-        from onnx import numpy_helper
-
-        self.container.initializers.append(numpy_helper.from_array(array, name))
+    def add_constant(self, constant: Any) -> None:
+        self.container.initializers.append(constant)
 
 
 def _set_types(operator: Any) -> None:
@@ -122,10 +124,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         raise UsageError(f"target_opset={container.target_opset}: the drop-in classifiers need {LEAST_OPSET} or more")
     classifier: DropIn = operator.raw_operator
     graph, model = ContainerGraph(scope, container), classifier._fitted().model
-    inputs = [Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs]
-    scored = evidence_of(model.schema.groups[0].family, model.likelihoods[0], graph.side_by_side(inputs))
-    joint = scored.evidence + model.log_prior
-    refused = None if scored.refused is None else scored.refused.any(1, keep=True)
+    matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
+    if isinstance(classifier, CategoricalNB):
+        matrix = graph.where(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
+    joint, refused = log_joint(model_as_terms(model, factored=True), MatrixCells(matrix, model.schema.width))
+    if isinstance(classifier, CategoricalNB):
+        refused = ((matrix < 0.0) | (matrix > LARGEST)).any(1, keep=True)
     scores, label = posterior_and_label(joint, model.log_prior, _labels(operator), refused)
     if container.get_options(classifier, {"raw_scores": False})["raw_scores"]:
         scores = joint if refused is None else graph.where(refused, np.array(np.nan), joint)

@@ -52,14 +52,18 @@ REMEDY = "use deciban itself, to_python() or to_javascript(), or give it another
 
 @dataclass(frozen=True)
 class Group:
-    """A column group: its family, its columns and their names, the weight of each block, and whether its rows are known
-    to have had missing cells when they were learned."""
+    """A column group: its family, its columns and their names, and the weight of each block.
+
+    holed: whether its rows are known to have had missing cells when they were learned. factored: whether the target
+    factors a matrix for each row with missing cells, and needs no forms for them.
+    """
 
     family: Family
     columns: tuple[int, ...]
     names: Sequence[str]
     weights: Floats
     holed: bool = False
+    factored: bool = False
 
     def refused(self, k: int, cause: str) -> UsageError:
         """An error that names a column."""
@@ -217,12 +221,12 @@ def _joint_normal(likelihood: JointNormal, group: Group) -> GroupTerms:
     refusals = [infinite(column) for column in group.columns]
     if not weight > 0.0 or not varies.size:
         return GroupTerms([[]], refusals)
-    if varies.size > MOST_HOLED and group.holed:
+    if varies.size > MOST_HOLED and group.holed and not group.factored:
         raise group.refused(
             0, f"{group.family} of {varies.size} columns, of which some cells were missing, takes more than a sum"
         )
     forms = [_form(likelihood.whitened, tuple(range(varies.size)), weight)]
-    if varies.size <= MOST_HOLED:
+    if varies.size <= MOST_HOLED and not group.factored:
         for size in range(varies.size - 1, 0, -1):
             for kept in combinations(range(varies.size), size):
                 unit = np.full_like(likelihood.unit, inf)
@@ -232,7 +236,8 @@ def _joint_normal(likelihood: JointNormal, group: Group) -> GroupTerms:
                 )
                 forms.append(_form(marginal, kept, weight))
     columns = tuple(group.columns[k] for k in varies.tolist())
-    return GroupTerms([[JointNormalTerm(columns, likelihood.centre[varies], tuple(forms))]], refusals)
+    term = JointNormalTerm(columns, likelihood.centre[varies], tuple(forms), weight, likelihood)
+    return GroupTerms([[term]], refusals)
 
 
 def _form(white: Whitened, kept: tuple[int, ...], weight: float) -> WhitenedForm:

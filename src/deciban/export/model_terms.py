@@ -35,7 +35,7 @@ from deciban.statistics import Scatter
 from deciban.tables.text_types import kind_of
 
 
-def model_as_terms(fitted: Fitted | Model) -> TermModel:
+def model_as_terms(fitted: Fitted | Model, factored: bool = False) -> TermModel:
     """A model as terms of a sum, for targets that have nothing else.
 
     Parameters
@@ -43,6 +43,9 @@ def model_as_terms(fitted: Fitted | Model) -> TermModel:
     fitted : Fitted or Model
         What is known, or the model of it. Of a `Model` alone it is not known whether cells were missing when it was
         learned.
+    factored : bool, default=False
+        Whether the target factors a matrix for each row that misses cells of a joint normal distribution, and needs no
+        forms for them.
 
     Returns
     -------
@@ -72,7 +75,7 @@ def model_as_terms(fitted: Fitted | Model) -> TermModel:
     for p, (family_group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
         names = [schema.column_name(column) for column in family_group.columns]
         holed = isinstance(fitted, Fitted) and _is_holed(fitted, p)
-        group = Group(family_group.family, family_group.columns, names, model.weights[slots], holed)
+        group = Group(family_group.family, family_group.columns, names, model.weights[slots], holed, factored)
         found = terms_of_likelihood(model.likelihoods[p], group)
         refusals += found.refusals
         words = group.family.holds_texts or group.family.absorbs

@@ -12,6 +12,7 @@ from math import prod
 from typing import Literal
 
 from deciban.arrays import Floats, Integers
+from deciban.families.joint_normal import JointNormal
 from deciban.tables.labels import LabelArray
 
 # The places of a missing cell, and of a value that is none of the levels.
@@ -175,12 +176,14 @@ class JointNormalTerm:
     """A whitened form of the columns whose cells are there; nothing where all are missing.
 
     centre: by column. forms: that of whole rows first. Where it is the only one, a row with some cells missing is
-    refused.
+    refused, unless the target can factor a matrix for it: `normals` are the distributions, without their weight.
     """
 
     columns: tuple[int, ...]
     centre: Floats
     forms: tuple[WhitenedForm, ...]
+    weight: float
+    normals: JointNormal
 
 
 Term = LookupTerm | NormalTerm | HalfLineTerm | NarrowGammaTerm | LinearTerm | JointNormalTerm

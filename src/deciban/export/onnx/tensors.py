@@ -1,6 +1,6 @@
 """Tensors of an ONNX graph: arithmetic on them writes the nodes that will do it. The one home of onnx."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar, Union
@@ -15,7 +15,7 @@ AXES_ARE_INPUTS = 18
 
 # The operators that are not in ONNX's own domain but in that for machine learning.
 ML_DOMAIN = "ai.onnx.ml"
-ML_OPERATORS = ("LabelEncoder",)
+ML_OPERATORS = ("LabelEncoder", "TreeEnsemble")
 
 Operand = Union["Tensor", npt.NDArray[Any], float]
 
@@ -37,29 +37,39 @@ def declared(name: str, kind: npt.DTypeLike, shape: Sequence[int | str] | None) 
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), shape)
 
 
-class Graph:
-    """Nodes and constants in the order in which they are written, for a version of ONNX's operators."""
+def as_constant(array: npt.NDArray[Any], name: str | None = None) -> Any:
+    """An array as ONNX has it; one of objects is one of texts."""
+    return library().numpy_helper.from_array(array, name)
 
-    def __init__(self, opset: int, part_of: "Graph | None" = None) -> None:
+
+class Graph:
+    """Nodes and constants in the order in which they are written, for a version of ONNX's operators.
+
+    taken: names that are not given to anything. part_of: the graph that this one is the body of a loop in.
+    """
+
+    def __init__(self, opset: int, taken: Iterable[str] = (), part_of: "Graph | None" = None) -> None:
         self.opset = opset
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._known: dict[tuple[Any, ...], Tensor] = {}
         self._part_of = part_of
-        self._numbers = count()
+        self._taken, self._numbers = frozenset(taken), count()
 
     def new_name(self, hint: str) -> str:
         """A name that nothing has in this graph, nor in one that it is a part of."""
-        return f"{hint}_{next(self._numbers)}" if self._part_of is None else self._part_of.new_name(hint)
+        if self._part_of is not None:
+            return self._part_of.new_name(hint)
+        return next(name for number in self._numbers if (name := f"{hint}_{number}") not in self._taken)
 
     def add_node(self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any]) -> None:
         """Write a node."""
         domain = ML_DOMAIN if operator in ML_OPERATORS else ""
         self.nodes.append(library().helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
 
-    def add_constant(self, name: str, array: npt.NDArray[Any]) -> None:
+    def add_constant(self, constant: Any) -> None:
         """Write a constant."""
-        self.constants.append(library().numpy_helper.from_array(array, name))
+        self.constants.append(constant)
 
     def constant(self, value: "npt.NDArray[Any] | float") -> "Tensor":
         """A constant; the same one where it was asked for before."""
@@ -68,7 +78,7 @@ class Graph:
         key = (array.dtype.str, array.shape, content)
         if key not in self._known:
             self._known[key] = Tensor(self, self.new_name("constant"))
-            self.add_constant(self._known[key].name, array)
+            self.add_constant(as_constant(array, self._known[key].name))
         return self._known[key]
 
     def outputs(self, operator: str, *inputs: Operand, outputs: int = 1, **attributes: Any) -> "list[Tensor]":
@@ -98,7 +108,7 @@ class Graph:
     ) -> "list[Tensor]":
         """The states, which are tensors of doubles, after step(number of the step, *states) was done so many times."""
         onnx = library()
-        body = Graph(self.opset, self)
+        body = Graph(self.opset, part_of=self)
         number, goes_on = Tensor(body, body.new_name("step")), Tensor(body, body.new_name("condition"))
         before = [Tensor(body, body.new_name("state")) for _ in states]
         after = [body.node("Identity", goes_on), *(body.node("Identity", one) for one in step(number, *before))]
@@ -139,16 +149,16 @@ class Tensor:
     def __matmul__(self, other: Operand) -> "Tensor":
         return self.graph.node("MatMul", self, other)
 
-    def __gt__(self, other: Operand) -> "Tensor":
+    def __gt__(self, other: Any) -> "Tensor":
         return self.graph.node("Greater", self, other)
 
-    def __ge__(self, other: Operand) -> "Tensor":
+    def __ge__(self, other: Any) -> "Tensor":
         return self.graph.node("GreaterOrEqual", self, other)
 
-    def __lt__(self, other: Operand) -> "Tensor":
+    def __lt__(self, other: Any) -> "Tensor":
         return self.graph.node("Less", self, other)
 
-    def __le__(self, other: Operand) -> "Tensor":
+    def __le__(self, other: Any) -> "Tensor":
         return self.graph.node("LessOrEqual", self, other)
 
     def __or__(self, other: Operand) -> "Tensor":
@@ -180,6 +190,9 @@ class Tensor:
 
     def floor(self) -> "Tensor":
         return self.graph.node("Floor", self)
+
+    def absolute(self) -> "Tensor":
+        return self.graph.node("Abs", self)
 
     def at_most(self, limit: Operand) -> "Tensor":
         """Each number, or the limit if that is less."""
