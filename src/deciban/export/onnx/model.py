@@ -100,12 +100,12 @@ def input_names(columns: Iterable[str]) -> list[str]:
     >>> input_names(["age", "label", ""])
     ['age', 'label_', '_']
     """
-    found = {LABEL: "", PROBABILITIES: ""}
+    found = dict.fromkeys((LABEL, PROBABILITIES))
     for column in columns:
-        name = column.encode("utf-8", "replace").decode()  # half a character has no place in a name
+        name = column.replace("\0", "_")  # where onnxruntime would cut it off
         while not name or name in found:
             name += "_"
-        found[name] = column
+        found[name] = None
     return [*found][2:]
 
 

@@ -72,7 +72,7 @@ def _among_levels(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
     """By a dictionary, in which what stands for a missing cell has its place too."""
     columns, are_texts = [place.column for place in places], cells.are_texts(places[0].column)
     first, other = _first_and_other(places[0])
-    known = {key: first + k for k, key in enumerate(_keys(places[0])) if key is not None}
+    known = {key: first + k for k, key in enumerate(_keys(places[0]))}
     known.setdefault(MISSING_TEXT if are_texts else np.nan, MISSING_PLACE)
     return cells.graph.node(
         "LabelEncoder",
@@ -84,10 +84,10 @@ def _among_levels(cells: Cells, places: Sequence[LevelPlace]) -> Tensor:
 
 
 def _keys(place: LevelPlace) -> list[Any]:
-    """The levels as an input has them; None for a text with half a character, which no input can have."""
-    if place.kind == "text":
-        return [None if any("\ud800" <= sign <= "\udfff" for sign in str(text)) else text for text in place.levels]
-    return [float(level) / MICROSECONDS.get(place.kind, 1.0) for level in place.levels]
+    """The levels as an input has them."""
+    if place.kind in MICROSECONDS:
+        return [float(level) / MICROSECONDS[place.kind] for level in place.levels]
+    return [*place.levels]
 
 
 def _between_cuts(cells: Cells, places: Sequence[CutPlace]) -> Tensor:
