@@ -207,17 +207,8 @@ def test_names_of_columns_may_be_anything() -> None:
     clf = BayesClassifier(tune=None).fit(table, rng.integers(0, 2, 40))
     ready = session(clf.to_onnx())
     inputs = [one.name for one in ready.get_inputs()]
-    assert inputs == [
-        "label_",
-        "probabilities_",
-        "label__",
-        "add_3",
-        "constant_0",
-        "_",
-        'x"; drop table t; --',
-        "ü_",
-        "?",
-    ]
+    assert inputs[:6] == ["label_", "probabilities_", "label__", "add_3", "constant_0", "_"]
+    assert inputs[6:] == ['x"; drop table t; --', "ü_"]
     feed = {name: np.array(cells).reshape(-1, 1) for name, cells in zip(inputs, table.values(), strict=True)}
     np.testing.assert_allclose(ready.run(None, feed)[1], clf.predict_proba(table), rtol=1e-12)
 

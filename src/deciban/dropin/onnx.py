@@ -10,6 +10,7 @@ from deciban import dropin
 from deciban.arrays import LARGEST
 from deciban.dropin.base import DropIn
 from deciban.dropin.categorical_nb import CategoricalNB
+from deciban.dropin.discriminant import Discriminant
 from deciban.errors import UsageError
 from deciban.export.model_terms import model_as_terms
 from deciban.export.onnx.cells import MatrixCells
@@ -21,12 +22,14 @@ from deciban.export.onnx.tensors import ML_DOMAIN, ML_OPERATORS, Graph, Tensor
 LEAST_OPSET = 13
 
 # What may be asked of each classifier, as of those of scikit-learn.
-OPTIONS: dict[str, list[Any]] = {
+CONVERTER_OPTIONS: dict[str, list[Any]] = {
     "zipmap": [True, False, "columns"],
     "output_class_labels": [False, True],
     "nocl": [False, True],
-    "raw_scores": [False, True],
 }
+
+# The same of those that have a decision function.
+RAW_SCORES = {"raw_scores": [False, True]}
 
 
 def register_converters() -> None:
@@ -35,8 +38,9 @@ def register_converters() -> None:
     The graph computes in doubles. Where the input is one of floats, it takes and gives floats, which hold seven digits:
     give doubles where cells are such as 1,000,000.1. Missing cells are NaN. A row that `predict_proba` would refuse has
     probabilities NaN, and the label "" or the least int64. Labels that are true and false, or floats, are whole
-    numbers, as skl2onnx has them. The option `raw_scores` gives what `predict_joint_log_proba` does instead of
-    probabilities, up to a number that is the same for every class.
+    numbers, as skl2onnx has them. The option `raw_scores` of the discriminants gives their decision function, of two
+    classes that of the first, too. With doubles the option `zipmap` must be False or "columns", as for all classifiers:
+    maps are of floats.
 
     Raises
     ------
@@ -69,10 +73,9 @@ def register_converters() -> None:
         from skl2onnx import update_registered_converter
     except ImportError:
         raise UsageError("skl2onnx is not installed, which converts pipelines: pip install skl2onnx") from None
-    for name in dropin.__all__:
-        update_registered_converter(
-            getattr(dropin, name), f"Deciban{name}", _set_types, _convert, options=dict(OPTIONS)
-        )
+    for kind in (getattr(dropin, name) for name in dropin.__all__):
+        options = CONVERTER_OPTIONS | RAW_SCORES if issubclass(kind, Discriminant) else CONVERTER_OPTIONS
+        update_registered_converter(kind, f"Deciban{kind.__name__}", _set_types, _convert, options=options)
 
 
 class ContainerGraph(Graph):
@@ -131,8 +134,18 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if isinstance(classifier, CategoricalNB):
         refused = ((matrix < 0.0) | (matrix > LARGEST)).any(1, keep=True)
     scores, label = posterior_and_label(joint, model.log_prior, _labels(operator), refused)
-    if container.get_options(classifier, {"raw_scores": False})["raw_scores"]:
-        scores = joint if refused is None else graph.where(refused, np.array(np.nan), joint)
+    if isinstance(classifier, Discriminant) and container.get_options(classifier, {"raw_scores": False})["raw_scores"]:
+        scores = _decision(classifier, joint)
     kind = np.float64 if isinstance(operator.outputs[1].type, DoubleTensorType) else np.float32
     for found, output in ((label, operator.outputs[0]), (scores.cast(kind), operator.outputs[1])):
         graph.add_node("Identity", [found.name], [output.full_name], {})
+
+
+def _decision(classifier: DropIn, log_joint: Tensor) -> Tensor:
+    """The decision function, row by class; of two classes the log odds of each."""
+    if classifier.classes_.size == 2:
+        odds = log_joint @ np.array([[-1.0], [1.0]])
+        return odds @ np.array([[-1.0, 1.0]])
+    size = classifier.classes_.size
+    is_linear = isinstance(classifier, dropin.LinearDiscriminantAnalysis)
+    return log_joint - log_joint @ np.full((size, 1), 1.0 / size) if is_linear else log_joint

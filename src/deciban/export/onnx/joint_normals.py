@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from deciban.arrays import Floats
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.densities import capped
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.terms import JointNormalTerm, WhitenedForm
-from deciban.families.joint_normal import JointNormal
+from deciban.families.joint_normal import HALF_LOG_2_PI, JointNormal
 
 # Numbers of all matrices that are factored at a time, of rows with missing cells.
 FACTORED_AT_A_TIME = 1 << 20
@@ -54,14 +55,15 @@ def _with_holes(term: JointNormalTerm, numbers: Tensor) -> Tensor:
 
 
 def _marginal(normals: JointNormal, numbers: Tensor) -> Tensor:
-    """-½ log|S| - ½ |x - mean|² in the metric of S, whose columns are eliminated one after another.
+    """The log density, with |S| and the distance from the mean in its metric by eliminating columns one after another.
 
     S is the matrix of the columns that are there. A missing one becomes a column that is where it should be, with a
     variance of 1 and no covariances: it adds nothing.
     """
     graph, varies = numbers.graph, normals.whitened.columns
     matrices = normals.covariance if len(normals.covariance) == 1 else normals.covariance[normals.group]
-    there = (~numbers.is_nan()).with_axis(1)
+    present = ~numbers.is_nan()
+    there = present.with_axis(1)
     both = there.with_axis(3) & there.with_axis(2)
     left = graph.where(both, matrices[:, varies][:, :, varies], np.eye(varies.size))
     units = ((numbers - normals.centre[varies]) / normals.unit[varies]).with_axis(1)
@@ -77,4 +79,6 @@ def _marginal(normals: JointNormal, numbers: Tensor) -> Tensor:
         left = left - (rest / pivot).with_axis(3) * rest.with_axis(2)
         away = away.cut(np.array([1]), np.array([last]), [2]) - ratio * rest
     total = graph.node("Sum", *terms) if len(terms) > 1 else terms[0]
-    return _as_far_as_any(total.reshape(-1, normals.group.size)) * -0.5
+    log_unit: Floats = HALF_LOG_2_PI + np.log(normals.unit[varies])
+    density = _as_far_as_any(total.reshape(-1, normals.group.size)) * -0.5
+    return density - present.cast(np.float64) @ log_unit[:, None]

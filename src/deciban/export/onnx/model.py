@@ -21,7 +21,7 @@ from deciban.version import __version__
 FILE_VERSION, OPSET, ML_OPSET = 10, 18, 5
 
 # The outputs; an input of the same name has a "_" behind it.
-LABEL, PROBABILITIES = "label", "probabilities"
+LABEL_OUTPUT, PROBABILITIES_OUTPUT = "label", "probabilities"
 
 # What the cells of an input are, by what they are read as.
 INPUTS = {
@@ -72,17 +72,20 @@ def to_onnx(fitted: Fitted | Model) -> Any:
     _refuse(terms)
     names = dict(zip(terms.columns, input_names(column.name for column in terms.columns.values()), strict=True))
     texts = {column for column, one in terms.columns.items() if one.read_as == "text"}
-    graph = Graph(OPSET, {*names.values(), LABEL, PROBABILITIES})
+    graph = Graph(OPSET, {*names.values(), LABEL_OUTPUT, PROBABILITIES_OUTPUT})
     inputs = {column: Tensor(graph, name) for column, name in names.items()}
     joint, refused = log_joint(terms, InputCells(graph, inputs, texts))
     labels = as_labels(terms.classes)
     posterior, label = posterior_and_label(joint, terms.log_prior, labels, refused)
-    for found, name in ((label, LABEL), (posterior, PROBABILITIES)):
+    for found, name in ((label, LABEL_OUTPUT), (posterior, PROBABILITIES_OUTPUT)):
         graph.add_node("Identity", [found.name], [name], {})
     given = [declared(name, object if c in texts else np.float64, ["rows", 1]) for c, name in names.items()]
     for one, column in zip(given, terms.columns.values(), strict=True):
         one.doc_string = INPUTS[column.read_as]
-    answers = [declared(LABEL, labels.dtype, ["rows"]), declared(PROBABILITIES, np.float64, ["rows", labels.size])]
+    answers = [
+        declared(LABEL_OUTPUT, labels.dtype, ["rows"]),
+        declared(PROBABILITIES_OUTPUT, np.float64, ["rows", labels.size]),
+    ]
     model = onnx.helper.make_model(
         onnx.helper.make_graph(graph.nodes, "deciban", given, answers, graph.constants),
         ir_version=FILE_VERSION,
@@ -100,7 +103,7 @@ def input_names(columns: Iterable[str]) -> list[str]:
     >>> input_names(["age", "label", ""])
     ['age', 'label_', '_']
     """
-    found = dict.fromkeys((LABEL, PROBABILITIES))
+    found = dict.fromkeys((LABEL_OUTPUT, PROBABILITIES_OUTPUT))
     for column in columns:
         name = column.replace("\0", "_")  # where onnxruntime would cut it off
         while not name or name in found:
