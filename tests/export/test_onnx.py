@@ -1,6 +1,7 @@
 """ONNX gives what deciban gives, for every family that it claims; the others, and odd names, are dealt with by name."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,16 @@ from deciban import (
     Categorical,
     Gaussian,
     JointGaussian,
+    JointTable,
     PerClass,
     Poisson,
     Text,
     UsageError,
 )
+from deciban.corrections import Corrections
 from deciban.export.onnx.model import to_onnx
 from deciban.model import Model
-from tests.export.models import as_tuned, plain_model
+from tests.export.models import as_tuned, corrections, plain_model
 from tests.export.onnx_answers import answers, assert_agrees, hardened, inputs_of, session
 from tests.export.test_sweep import _spec, _table
 from tests.laws.cases import CASES, Case
@@ -135,6 +138,27 @@ def _opened(rows: Any) -> Any:
     return open_table(rows)
 
 
+def test_models_of_one_class_and_of_no_evidence_agree() -> None:
+    X = np.random.default_rng(12).normal(size=(30, 2))
+    assert_agrees(BayesClassifier(tune=None).fit(X, np.arange(30) % 2).model_, as_columns(X))
+    one = BayesClassifier(tune=None).fit(X, np.ones(30, dtype=int)).model_
+    assert answers(one, as_columns(X))[1].tolist() == [[1.0]] * 30
+    model = BayesClassifier(Poisson(outside="ignore"), tune=None).fit(np.abs(X).round(), np.arange(30) % 3).model_
+    silent = replace(model, weights=np.zeros(2))
+    assert_agrees(silent, as_columns(X))
+    assert_agrees(replace(silent, corrections=_without_questions(model)), as_columns(X))
+
+
+def _without_questions(model: Model) -> Corrections:
+    """Tables of which the first and the last ask nothing."""
+    rng = np.random.default_rng(13)
+    found = corrections(model, rng, tables=4)
+    assert found is not None
+    tests = found.tests.copy()
+    tests[[0, -1]] = -1
+    return replace(found, tests=tests)
+
+
 def test_a_row_is_scored_alone_as_among_others_and_no_row_at_all() -> None:
     rng = np.random.default_rng(8)
     X = rng.normal(size=(60, 3))
@@ -165,6 +189,15 @@ def test_labels_keep_their_type_and_a_refused_row_has_none(classes: list[Any], k
     np.testing.assert_equal(label[2], none)
     assert np.isnan(probabilities[2]).all()
     assert not np.isnan(probabilities[:2]).any()
+
+
+def test_a_joint_table_refuses_combinations_of_values_that_it_has_never_seen() -> None:
+    rng = np.random.default_rng(14)
+    table = pa.table({"a": rng.integers(0, 3, 200).astype(float), "b": rng.normal(size=200), "c": rng.normal(size=200)})
+    spec = {tuple("abc"): JointTable(unseen="error", cuts=(None, (-1.0, 9.0), ()))}
+    model = BayesClassifier(spec, tune=None).fit(table.slice(0, 100), rng.integers(0, 2, 100)).model_
+    odd = pa.table({"a": [1.0, 5.0, 1.0, 2.0], "b": [0.0, 0.0, 99.0, None], "c": [0.0, 1.0, 1.0, np.inf]})
+    assert assert_agrees(model, pa.concat_tables([table, odd])) == 2
 
 
 def test_what_deciban_refuses_has_no_probabilities() -> None:
@@ -230,6 +263,13 @@ def test_what_onnx_cannot_say_is_refused_by_name() -> None:
     long = BayesClassifier({"id": Categorical()}, tune=None).fit({"id": [2**60, 2**60 + 1] * 2}, labels)
     with pytest.raises(UsageError, match=r"column 'id': whole numbers beyond 2\*\*53 .* turn the column into text"):
         long.to_onnx()
+    silent = BayesClassifier({"x": Categorical()}, tune=None).fit({"x": list("abab")}, labels).model_
+    with pytest.raises(UsageError, match="the model reads no column"):
+        to_onnx(replace(silent, weights=np.zeros(1)))
+    wide = {name: np.arange(300) % 17 for name in "abcde"}
+    joint = BayesClassifier({tuple("abcde"): JointTable()}, tune=None).fit(wide, np.arange(300) % 2)
+    with pytest.raises(UsageError, match=r"column 'a': JointTable\(\) has .* combinations of values"):
+        joint.to_onnx()
 
 
 def test_where_onnx_is_not_installed_it_is_said_how_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,12 +279,3 @@ def test_where_onnx_is_not_installed_it_is_said_how_to(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(UsageError, match=r"pip install 'deciban\[onnx\]'"):
         clf.to_onnx()
-
-
-def test_importing_deciban_does_not_import_onnx() -> None:
-    import subprocess
-    import sys
-
-    code = "import sys, deciban.dropin, deciban.classifier; print('onnx' in sys.modules, 'skl2onnx' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]

@@ -15,8 +15,8 @@ from deciban.errors import UsageError
 from deciban.export.model_terms import model_as_terms
 from deciban.export.onnx.cells import MatrixCells
 from deciban.export.onnx.graph import log_joint
-from deciban.export.onnx.posterior import posterior_and_label
-from deciban.export.onnx.tensors import ML_DOMAIN, ML_OPERATORS, Graph, Tensor
+from deciban.export.onnx.posterior import posterior_and_label, unless_refused
+from deciban.export.onnx.tensors import Graph, Tensor, domain_of
 
 # The oldest version of ONNX's operators that can be written.
 LEAST_OPSET = 13
@@ -88,8 +88,8 @@ class ContainerGraph(Graph):
     def new_name(self, hint: str) -> str:
         return str(self.scope.get_unique_variable_name(hint))
 
-    def add_node(self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any]) -> None:
-        domain, name = ML_DOMAIN if operator in ML_OPERATORS else "", self.scope.get_unique_operator_name(operator)
+    def add_node(self, operator: str, inputs: list[str], outputs: list[str], **attributes: Any) -> None:
+        name, domain = self.scope.get_unique_operator_name(operator), domain_of(operator)
         self.container.add_node(operator, inputs, outputs, op_domain=domain, name=name, **attributes)
 
     def add_constant(self, constant: Any) -> None:
@@ -126,26 +126,26 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if container.target_opset < LEAST_OPSET:
         raise UsageError(f"target_opset={container.target_opset}: the drop-in classifiers need {LEAST_OPSET} or more")
     classifier: DropIn = operator.raw_operator
-    graph, model = ContainerGraph(scope, container), classifier._fitted().model
+    graph, model, labels = ContainerGraph(scope, container), classifier._fitted().model, _labels(operator)
     matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
     if isinstance(classifier, CategoricalNB):
         matrix = graph.where(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
     joint, refused = log_joint(model_as_terms(model, factored=True), MatrixCells(matrix, model.schema.width))
     if isinstance(classifier, CategoricalNB):
         refused = ((matrix < 0.0) | (matrix > LARGEST)).any(1, keep=True)
-    scores, label = posterior_and_label(joint, model.log_prior, _labels(operator), refused)
+    scores, label = posterior_and_label(joint, model.log_prior, labels)
     if isinstance(classifier, Discriminant) and container.get_options(classifier, {"raw_scores": False})["raw_scores"]:
         scores = _decision(classifier, joint)
+    scores, label = unless_refused(refused, scores, label, labels.dtype.kind)
     kind = np.float64 if isinstance(operator.outputs[1].type, DoubleTensorType) else np.float32
     for found, output in ((label, operator.outputs[0]), (scores.cast(kind), operator.outputs[1])):
-        graph.add_node("Identity", [found.name], [output.full_name], {})
+        graph.add_node("Identity", [found.name], [output.full_name])
 
 
 def _decision(classifier: DropIn, log_joint: Tensor) -> Tensor:
     """The decision function, row by class; of two classes the log odds of each."""
-    if classifier.classes_.size == 2:
-        odds = log_joint @ np.array([[-1.0], [1.0]])
-        return odds @ np.array([[-1.0, 1.0]])
     size = classifier.classes_.size
+    if size == 2:
+        return log_joint @ np.array([[1.0, -1.0], [-1.0, 1.0]])
     is_linear = isinstance(classifier, dropin.LinearDiscriminantAnalysis)
     return log_joint - log_joint @ np.full((size, 1), 1.0 / size) if is_linear else log_joint

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban.arrays import Floats
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.densities import density_terms, linear_terms
 from deciban.export.onnx.joint_normals import joint_normal
@@ -35,9 +36,14 @@ def log_joint(model: TermModel, cells: Cells) -> tuple[Tensor, Tensor | None]:
     parts, start = [*_parts(model, cells, places)], model.start
     if model.corrections is not None:
         start = start + always(model.corrections)
-    shape = cells.graph.node("Concat", cells.rows(), np.array([1]), axis=0)
-    joint = reduce(add, parts) + start if parts else cells.graph.node("Expand", start[None], shape)
+    joint = reduce(add, parts) + start if parts else _for_each_row(start, cells)
     return joint, refused_rows(cells, places, model.refusals)
+
+
+def _for_each_row(numbers: Floats, cells: Cells) -> Tensor:
+    """The same numbers for each row."""
+    shape = cells.graph.node("Concat", cells.rows(), np.array([1]), axis=0)
+    return cells.graph.node("Expand", numbers[None], shape)
 
 
 def _places(model: TermModel) -> Iterator[CellPlace]:

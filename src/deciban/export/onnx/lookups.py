@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
+from typing import Any, cast
 
 import numpy as np
 
 from deciban.arrays import Floats
 from deciban.export.onnx.cells import Cells
-from deciban.export.onnx.places import CellPlace, Places
+from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.terms import CutPlace, LookupTerm, Refusal, TuplePlace
 
@@ -34,8 +35,8 @@ def is_flag(term: LookupTerm) -> bool:
 
 def flags(cells: Cells, terms: Sequence[LookupTerm]) -> Tensor:
     """The sum of terms of two values, row by class; one product of matrices, as there may be thousands of columns."""
-    numbers = cells.numbers([term.place.column for term in terms])  # type: ignore[union-attr]  # of one cell each
-    cut = np.array([term.place.cuts[0] for term in terms])  # type: ignore[union-attr]
+    places = cast("list[CutPlace]", [term.place for term in terms])
+    numbers, cut = cells.numbers([place.column for place in places]), np.array([place.cuts[0] for place in places])
     below, above = ((numbers < cut).cast(np.float64), (numbers >= cut).cast(np.float64))
     tables = np.stack([term.table for term in terms])
     return weighted_sums(below, tables[:, 1]) + weighted_sums(above, tables[:, 2])
@@ -43,39 +44,35 @@ def flags(cells: Cells, terms: Sequence[LookupTerm]) -> Tensor:
 
 def looked_up(places: Places, terms: Sequence[LookupTerm]) -> Tensor:
     """The sum of what is looked up by single cells and by several together, row by class."""
-    single = [term for term in terms if not isinstance(term.place, TuplePlace)]
-    joint = [term for term in terms if isinstance(term.place, TuplePlace)]
-    found = [places.of([term.place for term in single])] if single else []  # type: ignore[misc]  # of one cell each
-    for term in joint:
-        members, factors = term.place.members, np.array(term.place.factors)  # type: ignore[union-attr]
-        found.append((places.of(members) * factors).sum(1, keep=True))
-    tables = [term.table for term in (*single, *joint)]
-    start = np.cumsum([0, *(len(table) for table in tables[:-1])])
-    graph = found[0].graph
+    found, tables = [], []
+    if single := [(term.place, term.table) for term in terms if not isinstance(term.place, TuplePlace)]:
+        found.append(places.of([place for place, _ in single]))
+        tables += [table for _, table in single]
+    for place, table in ((term.place, term.table) for term in terms if isinstance(term.place, TuplePlace)):
+        found.append((places.of(place.members) * np.array(place.factors)).sum(1, keep=True))
+        tables.append(table)
+    graph, start = found[0].graph, np.cumsum([0, *(len(table) for table in tables[:-1])])
     return graph.constant(np.concatenate(tables)).take(graph.side_by_side(found) + start, 0).sum(1)
 
 
 def refused_rows(cells: Cells, places: Places, refusals: Sequence[Refusal]) -> Tensor | None:
     """Which rows are refused, a matrix of one column; None where no row is."""
-    alike: dict[tuple[tuple[float, ...], tuple[int, ...]], list[CellPlace]] = defaultdict(list)
-    for refusal in refusals:
-        place = refusal.place
-        alike[place.cuts if isinstance(place, CutPlace) else (), refusal.places].append(place)
+    alike: dict[tuple[Any, ...], list[Refusal]] = defaultdict(list)
+    for one in refusals:
+        alike[one.place.cuts if isinstance(one.place, CutPlace) else None, one.places].append(one)
     found = []
     for (cuts, refused), some in alike.items():
-        if cuts:
-            numbers = cells.numbers([place.column for place in some])
-            found.append(reduce(or_, (_between(numbers, cuts, place) for place in refused)))
+        if cuts is None:
+            where = places.of([one.place for one in some])
+            cells_refused = [where.equals(place) for place in refused]
         else:
-            where = places.of(some)
-            found.append(reduce(or_, (where.equals(place) for place in refused)))
-    return reduce(or_, (cells.any(1, keep=True) for cells in found)) if found else None
+            numbers = cells.numbers([one.place.column for one in some])
+            cells_refused = [_between(numbers, cuts, place) for place in refused]
+        found.append(reduce(or_, cells_refused).any(1, keep=True))
+    return reduce(or_, found) if found else None
 
 
 def _between(numbers: Tensor, cuts: Sequence[float], place: int) -> Tensor:
     """Whether numbers have a place, from 1 on, between cuts."""
-    if place == 1:
-        return numbers < cuts[0]
-    if place > len(cuts):
-        return numbers >= cuts[-1]
-    return (numbers >= cuts[place - 2]) & (numbers < cuts[place - 1])
+    beyond = numbers >= (-np.inf, *cuts)[place - 1]
+    return beyond & (numbers < cuts[place - 1]) if place <= len(cuts) else beyond

@@ -10,7 +10,7 @@ from deciban.errors import UsageError
 from deciban.export.model_terms import model_as_terms
 from deciban.export.onnx.cells import InputCells
 from deciban.export.onnx.graph import log_joint
-from deciban.export.onnx.posterior import as_labels, posterior_and_label
+from deciban.export.onnx.posterior import as_labels, posterior_and_label, unless_refused
 from deciban.export.onnx.tensors import ML_DOMAIN, Graph, Tensor, declared, library
 from deciban.export.terms import LevelPlace, TermModel
 from deciban.fitted import Fitted
@@ -76,9 +76,10 @@ def to_onnx(fitted: Fitted | Model) -> Any:
     inputs = {column: Tensor(graph, name) for column, name in names.items()}
     joint, refused = log_joint(terms, InputCells(graph, inputs, texts))
     labels = as_labels(terms.classes)
-    posterior, label = posterior_and_label(joint, terms.log_prior, labels, refused)
+    posterior, label = posterior_and_label(joint, terms.log_prior, labels)
+    posterior, label = unless_refused(refused, posterior, label, labels.dtype.kind)
     for found, name in ((label, LABEL_OUTPUT), (posterior, PROBABILITIES_OUTPUT)):
-        graph.add_node("Identity", [found.name], [name], {})
+        graph.add_node("Identity", [found.name], [name])
     given = [declared(name, object if c in texts else np.float64, ["rows", 1]) for c, name in names.items()]
     for one, column in zip(given, terms.columns.values(), strict=True):
         one.doc_string = INPUTS[column.read_as]

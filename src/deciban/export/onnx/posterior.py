@@ -8,12 +8,8 @@ import numpy.typing as npt
 from deciban.arrays import Floats
 from deciban.export.onnx.tensors import Tensor
 
-# The label of a row that deciban would refuse to score, by NumPy's kind of the labels.
-NO_LABEL: dict[str, Any] = {
-    "O": np.array("", dtype=object),
-    "i": np.array(np.iinfo(np.int64).min),
-    "f": np.array(np.nan),
-}
+# The label of a row that deciban would refuse to score: a text, or a number.
+NO_TEXT, NO_WHOLE_NUMBER, NO_NUMBER = np.array("", dtype=object), np.array(np.iinfo(np.int64).min), np.array(np.nan)
 
 
 def as_labels(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -29,21 +25,25 @@ def as_labels(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array([str(label) for label in classes.tolist()], dtype=object)
 
 
-def posterior_and_label(
-    log_joint: Tensor, log_prior: Floats, labels: npt.NDArray[Any], refused: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """The posterior, row by class, and the label of the most probable class, the first of equals.
+def posterior_and_label(log_joint: Tensor, log_prior: Floats, labels: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:
+    """The posterior, row by class, and the label of the most probable class of each row, the first of equals.
 
-    Where every class has probability 0 it is the prior. `refused`, a matrix of one column, marks the rows whose
-    posterior is NaN, and whose label is none.
+    Where every class has probability 0 the posterior is the prior.
     """
     graph, top = log_joint.graph, log_joint.max(1, keep=True)
     impossible = top.equals(-np.inf)
     share = (log_joint - graph.where(impossible, np.array(0.0), top)).exp()
     posterior = graph.where(impossible, np.exp(log_prior)[None], share / share.sum(1, keep=True))
     best = graph.node("ArgMax", log_joint, axis=1, keepdims=1)
-    label = graph.constant(labels).take(graph.where(impossible, np.array(log_prior.argmax()), best), 0)
-    if refused is not None:
-        posterior = graph.where(refused, np.array(np.nan), posterior)
-        label = graph.where(refused, NO_LABEL[labels.dtype.kind], label)
-    return posterior, label.reshape(-1)
+    place = graph.where(impossible, np.array(log_prior.argmax()), best)
+    return posterior, graph.constant(labels).take(place.reshape(-1), 0)
+
+
+def unless_refused(refused: Tensor | None, scores: Tensor, label: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+    """Scores and labels, of which refused rows have none. `refused` is a matrix of one column; `kind` is NumPy's kind
+    of the labels."""
+    if refused is None:
+        return scores, label
+    none = {"O": NO_TEXT, "i": NO_WHOLE_NUMBER, "f": NO_NUMBER}[kind]
+    graph = scores.graph
+    return graph.where(refused, NO_NUMBER, scores), graph.where(refused.reshape(-1), none, label)

@@ -42,6 +42,11 @@ def as_constant(array: npt.NDArray[Any], name: str | None = None) -> Any:
     return library().numpy_helper.from_array(array, name)
 
 
+def domain_of(operator: str) -> str:
+    """The domain of an operator; ONNX's own has no name."""
+    return ML_DOMAIN if operator in ML_OPERATORS else ""
+
+
 class Graph:
     """Nodes and constants in the order in which they are written, for a version of ONNX's operators.
 
@@ -62,9 +67,9 @@ class Graph:
             return self._part_of.new_name(hint)
         return next(name for number in self._numbers if (name := f"{hint}_{number}") not in self._taken)
 
-    def add_node(self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any]) -> None:
+    def add_node(self, operator: str, inputs: list[str], outputs: list[str], **attributes: Any) -> None:
         """Write a node."""
-        domain = ML_DOMAIN if operator in ML_OPERATORS else ""
+        domain = domain_of(operator)
         self.nodes.append(library().helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
 
     def add_constant(self, constant: Any) -> None:
@@ -73,7 +78,7 @@ class Graph:
 
     def constant(self, value: "npt.NDArray[Any] | float") -> "Tensor":
         """A constant; the same one where it was asked for before."""
-        array = np.ascontiguousarray(value).reshape(np.shape(value))
+        array = np.array(value, order="C")
         content = tuple(array.ravel()) if array.dtype == object else array.tobytes()
         key = (array.dtype.str, array.shape, content)
         if key not in self._known:
@@ -84,7 +89,7 @@ class Graph:
     def outputs(self, operator: str, *inputs: Operand, outputs: int = 1, **attributes: Any) -> "list[Tensor]":
         """What a new node gives."""
         names = [self.new_name(operator.lower()) for _ in range(outputs)]
-        self.add_node(operator, [self.named(one) for one in inputs], names, attributes)
+        self.add_node(operator, [self.named(one) for one in inputs], names, **attributes)
         return [Tensor(self, name) for name in names]
 
     def node(self, operator: str, *inputs: Operand, **attributes: Any) -> "Tensor":
@@ -93,7 +98,9 @@ class Graph:
 
     def named(self, operand: Operand) -> str:
         """The name of an operand, which becomes a constant if it is a number or an array."""
-        return operand.name if isinstance(operand, Tensor) else self.constant(operand).name
+        tensor = operand if isinstance(operand, Tensor) else self.constant(operand)
+        assert tensor.graph is self, "the body of a loop takes nothing from outside but its states"
+        return tensor.name
 
     def where(self, condition: "Tensor", then: Operand, otherwise: Operand) -> "Tensor":
         """`then` where the condition holds, elsewhere `otherwise`."""
