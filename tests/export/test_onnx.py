@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from onnx.reference import ReferenceEvaluator
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
@@ -97,6 +98,8 @@ def test_a_tuned_model_of_mixed_columns_agrees() -> None:
     model = BayesClassifier().fit(table.slice(0, 1_000), labels[:1_000]).model_
     assert model.corrections is not None
     assert_agrees(model, table.slice(1_000))
+    _, found = ReferenceEvaluator(to_onnx(model)).run(None, inputs_of(session(to_onnx(model)), table.slice(0, 40)))
+    np.testing.assert_allclose(found, answers(model, table.slice(0, 40))[1], rtol=1e-12)  # by ONNX's own definitions
 
 
 def test_dates_and_times_as_categories_agree() -> None:
