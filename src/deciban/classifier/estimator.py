@@ -12,6 +12,7 @@ from deciban import evaluate, learn, scoring
 from deciban.arrays import Floats
 from deciban.classifier.deciding import Deciding
 from deciban.classifier.evaluating import Evaluating
+from deciban.classifier.exporting import Exporting
 from deciban.classifier.inspecting import Inspecting
 from deciban.classifier.state import SETTINGS
 from deciban.classifier.updating import Updating
@@ -27,7 +28,7 @@ from deciban.store import model_file
 from deciban.tables.labels import LabelArray
 
 
-class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Bayes classifier for tables of numbers, categories, flags, counts and texts, with missing cells.
 
     Each column is modelled within each class by a family (normal, categorical, Bernoulli, Poisson, text, ...) that is
