@@ -6,11 +6,13 @@ plan_examples ─► Plan ─► count (here, in other processes, on other machi
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from deciban.counting import batches, count_batches
 from deciban.counts import Counts
 from deciban.decisions.priors import check_prior, prior_of
+from deciban.engines.count import count_in_engine
 from deciban.errors import DataError, UsageError
 from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.open import open_table
@@ -162,6 +164,8 @@ def corrected(tuning: Tuning, counts: Counts, examples: Examples, settings: Sett
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
     """The counts of all rows under a schema."""
+    if isinstance(examples, LabelledStream) and examples.where == "engine":
+        return count_in_engine(schema, examples, partial(count_examples, threads=threads))
     return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
 
 

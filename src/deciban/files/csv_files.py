@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from deciban.errors import BadCell, DataError
+from deciban.errors import BadCell, DataError, UsageError
 from deciban.files.arrow_readers import UNSUITABLE, CsvText
 from deciban.files.duckdb import list_of, literal, quoted, record_of, select_from
 from deciban.files.quotes import LONGEST_LINE, Quotes, quotes_in, refuse_long_lines
@@ -102,6 +102,13 @@ class CsvScan(Scan):
     @property
     def typed(self) -> bool:
         return False
+
+    def sql(self) -> NoReturn:
+        """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
+        raise UsageError(
+            f"{self.name}: where='engine': cells of a CSV file are read here; leave where= out, write the table as "
+            f"Parquet, or let DuckDB read it in its own way: \"sql: select * from '...'\""
+        )
 
     @property
     def has_types(self) -> bool:

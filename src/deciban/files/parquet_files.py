@@ -61,6 +61,10 @@ class ParquetScan(Scan):
         with self._answer(query, drawn=places) as reader:
             return self._named(reader.read_all()), self.rows
 
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        numbered = self.reads[0].numbered and self.rows is not None
+        return self.sample(most, advance) if numbered else super().sample_in_engine(most, advance)
+
 
 class Footer(NamedTuple):
     """What Parquet files say: the bytes of a row, how many rows, and types if DuckDB has the same ones."""

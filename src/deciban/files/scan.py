@@ -13,8 +13,12 @@ import pyarrow as pa
 
 from deciban.files.arrow_readers import UNSUITABLE, ArrowReader, bytes_of, pieces
 from deciban.files.duckdb import NOTHING, connect, quoted, select_from, translated_errors
+from deciban.files.sql_rows import SqlRows
 from deciban.files.stream import Source
+from deciban.progress import Advance
+from deciban.sql import DUCKDB
 from deciban.tables.cell_formats import CellFormat
+from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit, sampled_places
 from deciban.tables.text_types import kind_of
 
 # Rows, bytes and cells of one piece of a stream, at most.
@@ -25,6 +29,9 @@ STREAM_CELLS = 1 << 21
 # Rows that DuckDB handles together, and those that it holds at least, read and handed out.
 VECTOR_ROWS = 2048
 HELD_ROWS = 8 * VECTOR_ROWS
+
+# Megabytes that DuckDB may take besides, to count; beyond them it writes to a temporary file.
+COUNTING_MEMORY = 256
 
 
 @dataclass(frozen=True)
@@ -186,6 +193,35 @@ class Scan(Source):
         finally:
             connection.close()
             pa.default_memory_pool().release_unused()
+
+    @contextmanager
+    def sql(self) -> Iterator[SqlRows]:
+        """The rows as DuckDB has them, on all cores: nobody else counts."""
+        connection = connect(len(self.columns), parsing=True, more_memory=self.more_memory + COUNTING_MEMORY)
+
+        def ask(query: str) -> pa.Table:
+            with translated_errors(self.name, self._header, self.called):
+                return connection.sql(query).to_arrow_table()
+
+        try:
+            columns = {name: f"c{k}" for k, name in enumerate(self.names)}
+            yield SqlRows.of(DUCKDB, f"({self._query}) AS source", columns, ask)
+        finally:
+            connection.close()
+            pa.default_memory_pool().release_unused()
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        """The same rows as `sample` draws: DuckDB has them in their order."""
+        first = self.head(LONG_ROWS)
+        most = rows_that_fit(most, first.nbytes / max(first.num_rows, 1))
+        with self._answer(f"SELECT count(*) FROM ({self._query})") as reader:
+            rows = reader.read_all().column(0)[0].as_py()
+        advance(rows)
+        places = pa.table({"place": sampled_places(rows, most)})
+        numbered = f"SELECT *, row_number() OVER () - 1 AS place FROM ({self._query})"
+        query = f"SELECT * EXCLUDE (place) FROM ({numbered}) WHERE place IN (SELECT place FROM drawn) ORDER BY place"
+        with self._answer(query, drawn=places) as reader:
+            return self._named(reader.read_all()), rows
 
     @property
     def _header(self) -> Mapping[str, str]:

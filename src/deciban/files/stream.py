@@ -11,6 +11,7 @@ from typing import Self
 import pyarrow as pa
 
 from deciban.errors import DecibanError, UsageError, naming_source
+from deciban.files.sql_rows import SqlRows
 from deciban.files.temporary import STANDARD_INPUT
 from deciban.progress import Advance
 from deciban.tables.cell_formats import CellHabits
@@ -65,6 +66,15 @@ class Stream(ABC):
     def unfinished(self, column: str) -> tuple[str, ...]:
         """Cells of a column in last lines of files that have no end."""
         return ()
+
+    def sql(self) -> AbstractContextManager[SqlRows]:
+        """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
+        a UsageError where there is none."""
+        raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        """What `sample` draws, without reading the other rows."""
+        return self.sample(most, advance)
 
     def table(self) -> pa.Table:
         """All rows in memory."""

@@ -1,0 +1,86 @@
+"""Rows counted by an engine: none of them leaves it, but for the cells of columns that SQL cannot count."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.counts import Counts, Guard
+from deciban.engines.answers import Seen, ask_all
+from deciban.engines.asking import CHANGED, Asked, Classes
+from deciban.engines.columns import Columns
+from deciban.engines.families import question_of, refuse_unusable
+from deciban.engines.hints import Hints
+from deciban.engines.questions import Questions
+from deciban.errors import DataError
+from deciban.files.labelled_stream import LabelledStream
+from deciban.files.stream import Source
+from deciban.progress import progress
+from deciban.schema.schema import Schema
+from deciban.tables.labels import Labels
+from deciban.text_tables import listed
+
+# Counts the rows of some columns under a schema of theirs, by reading them.
+Read = Callable[[Schema, LabelledStream], Counts]
+
+
+def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Counts:
+    """The counts of all rows under a schema, as reading them gives: discrete ones to the bit, moments to 1e-12.
+
+    read: counts what SQL cannot.
+    """
+    with examples.stream.sql() as rows, progress(f"counting in {rows.dialect.name}", "statements") as advance:
+
+        def ask(query: str) -> pa.Table:
+            answer = rows.ask(query)
+            advance(1)
+            return answer
+
+        asked = Asked.of(replace(rows, ask=ask), examples)
+        found, classes = _asked(asked, schema)
+    rest = [place for place in range(len(schema.groups)) if place not in found]
+    if rest:
+        found |= _read(schema, rest, examples, classes, read)
+    statistics = tuple(found[place] for place in range(len(schema.groups)))
+    counts = Counts(schema, classes.labels, classes.weight, statistics, classes.rows, classes.unlabelled)
+    return counts.without_empty_classes()
+
+
+def _asked(asked: Asked, schema: Schema) -> tuple[dict[int, Any], Classes]:
+    """The statistics of the column groups that SQL can count, by their places in the schema; and the classes."""
+    columns, questions = Columns.of(asked, schema), Questions()
+    made = {
+        place: made
+        for place, group in enumerate(schema.groups)
+        if (made := question_of(group.family, group.columns, columns, questions)) is not None
+    }
+    classes = asked.classes()
+    seen = Seen.of(asked, columns, questions.numbers, classes)
+    guard = Guard(schema)
+    for place in made:
+        group = schema.groups[place]
+        guard(place, refuse_unusable, group.family, seen, group.columns)
+    answers = ask_all(asked, columns, seen, questions, Hints.of(asked, schema), classes)
+    return {place: guard(place, one, answers) for place, one in made.items()}, classes
+
+
+def _read(
+    schema: Schema, places: Sequence[int], examples: LabelledStream, classes: Classes, read: Read
+) -> dict[int, Any]:
+    """The statistics of other column groups, from rows of their columns alone."""
+    groups = tuple(schema.groups[place] for place in places)
+    names = {schema.column_name(column) for group in groups for column in group.columns}
+    warnings.warn(f"where='engine': SQL cannot count {listed(sorted(names))}; these columns are read", stacklevel=7)
+    stream = examples.stream
+    if isinstance(stream, Source):
+        kept = names | {examples.target, examples.weight}
+        stream = stream.without([name for name in stream.names if name not in kept])
+    counts = read(replace(schema, groups=groups), replace(examples, stream=stream, where="here"))
+    codes = Labels(counts.classes, np.arange(counts.classes.size, dtype=np.int32)).places_among(classes.labels)
+    there = classes.weight > 0.0
+    if counts.rows != classes.rows or not np.array_equal(np.sort(codes), np.flatnonzero(there)):
+        raise DataError(CHANGED)
+    return {p: one.place_classes(codes, there.size) for p, one in zip(places, counts.statistics, strict=True)}
