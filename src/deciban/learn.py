@@ -18,6 +18,7 @@ from deciban.errors import DataError, ForgetError, SchemaError, UsageError
 from deciban.files.labelled_stream import Examples, LabelledStream, Where
 from deciban.files.locate import scan
 from deciban.files.open import open_rows
+from deciban.files.relations import RelationRows, is_relation
 from deciban.files.stream import Source, Stream
 from deciban.fitted import Fitted, Origin, Settings
 from deciban.plan import (
@@ -46,9 +47,7 @@ from deciban.tune.tuning import Tuning
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
 
 
-def open_examples(
-    fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, where: Where = "here"
-) -> Examples:
+def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Examples:
     """Rows with their labels and weights, which files hold in columns of their own.
 
     If something was learned before, columns of a file are read as the types they were learned with, and left out if
@@ -57,6 +56,8 @@ def open_examples(
     if where not in ("here", "engine"):
         raise UsageError(f"where={where!r}: choose 'here' or 'engine'")
     given = scan(X) if isinstance(X, str | os.PathLike) else X
+    if where == "engine" and is_relation(given):
+        given = RelationRows.of(given)
     types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
     source = open_rows(given, types, None if fitted is None else fitted.origin.habit)
     if not isinstance(source, Stream):

@@ -19,6 +19,7 @@ from deciban.classifier.updating import Updating
 from deciban.errors import DataError
 from deciban.explain.explanation import Explanation
 from deciban.families.checks import Unseen
+from deciban.files.labelled_stream import Where
 from deciban.files.write import FileKind
 from deciban.fitted import Fitted
 from deciban.posterior import log_normalize
@@ -131,7 +132,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         self.threads = threads
         self.tune = tune
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, where: Where = "here") -> Self:
         """Learn rows; whatever was learned before is replaced.
 
         Parameters
@@ -147,6 +148,9 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         sample_weight : array-like or str, default=None
             How often each row counts (0 is a row that is not there, 2 is the row twice), or the name of the column of X
             that says so.
+        where : {"here", "engine"}, default="here"
+            Where the rows are counted: here, or by the engine that has them (DuckDB for Parquet and queries), by SQL,
+            so that only a sample of them is read. Columns that SQL cannot count, such as texts, are read.
 
         Returns
         -------
@@ -171,7 +175,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
         ['no', 'yes']
         """
-        fitted = learn.fit(self._settings(), X, y, sample_weight)
+        fitted = learn.fit(self._settings(), X, y, sample_weight, where=where)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:

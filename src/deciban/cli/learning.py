@@ -38,6 +38,13 @@ from deciban.text_tables import counted
 if TYPE_CHECKING:
     from deciban.fitted import Fitted
 
+WHERE = click.option(
+    "--where",
+    type=click.Choice(["here", "engine"]),
+    default="here",
+    show_default=True,
+    help="Where rows are counted: here, or by SQL in the engine that has them, so that only a sample is read.",
+)
 MODEL_OUTPUT = click.option(
     "--output", "-o", metavar="FILE", shell_complete=files, help="The model file to write, such as wine.dcb."
 )
@@ -88,6 +95,7 @@ Examples:
 )
 @click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks, weights, corrections.")
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
+@WHERE
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
 @reading
 @common
@@ -118,7 +126,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     scan = opened(table, options, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, columns=families_of(options["family"], columns))
-    fitted = engine.fit(settings, scan, target, options["weight"])
+    fitted = engine.fit(settings, scan, target, options["weight"], where=options["where"])
     save(output, fitted)
     tell_markers(scan, target)
     warn_of_model(fitted, table, scan.typed)
@@ -148,6 +156,7 @@ Examples:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
+@WHERE
 @click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
 @reading
@@ -164,7 +173,7 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        shard = engine.shard(fitted, scan, rows.target, rows.weight)
+        shard = engine.shard(fitted, scan, rows.target, rows.weight, options["where"])
         learned = engine.merge([fitted, shard], [model, scan.name], options["force"])
         if options["retune"]:
             learned = engine.retune(learned, rows.stream, rows.target, rows.weight)
@@ -181,6 +190,7 @@ Example:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
+@WHERE
 @reading
 @common
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
@@ -194,7 +204,7 @@ def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool
         scan = opened(table, options, output or model)
         rows = labelled(fitted, scan, options["target"])
         new_columns(fitted, rows, scan.name, "left out")
-        fitted = engine.forget(fitted, rows.stream, rows.target, rows.weight)
+        fitted = engine.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
         save(output or model, fitted)
     _tell(output or model, fitted, f"{counted(before - fitted.counts.rows, 'row')} forgotten", as_json)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 VALUE = r"('[^']*'|[^\s:;,]+)"
 
 # Parameters that are options of the same name.
-OPTIONS = "prior|alpha|unseen|threads|folds|encoding|delimiter|reject|missing"
+OPTIONS = "prior|alpha|unseen|threads|folds|encoding|delimiter|reject|missing|where"
 
 # A label in a list of Python.
 LABEL = r"(?:'[^']*'|\"[^\"]*\"|True|False|-?\d+(?:\.\d+)?)"

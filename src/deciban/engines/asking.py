@@ -4,21 +4,19 @@ Every statement selects from the cells that it is about: `y` is the label of a r
 and `v0`, `v1` ... are what is asked about. No name of a user is in a statement but in the quotes of its source.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deciban.arrays import Codes, Floats, Integers
+from deciban.arrays import Codes, Flags, Floats
 from deciban.engines.engine import ENGINES, Engine
 from deciban.errors import DataError
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.sql_rows import SqlRows
 from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
-
-T = TypeVar("T")
 
 # What is said where two statements do not agree.
 CHANGED = "the table has changed while it was counted; count it again"
@@ -88,42 +86,69 @@ class Asked:
 
     def classes(self) -> Classes:
         """The classes of all rows; a DataError where a weight is none."""
-        one = self.engine.double("count(*)")
         if self.weight is None:
-            answer = self.rows.ask(f"SELECT y, {one}, {one} FROM {self.cells([], everything=True)} GROUP BY y")
-        else:
-            least, most = map(self.engine.dialect.number, (0.0, MOST_REPETITIONS))
-            counts = self.engine.double(f"count(CASE WHEN w > {least} THEN 1 END)")
-            usable = f"w >= {least} AND w <= {most}"
-            bad = f"count(CASE WHEN {usable} THEN NULL ELSE 1 END), max(CASE WHEN {usable} THEN NULL ELSE w END)"
-            cells = self.cells([], everything=True)
-            answer = self.rows.ask(f"SELECT y, {counts}, sum(w), {bad} FROM {cells} GROUP BY y")
-            self._refuse_weights(answer)
-        rows, weight = (as_floats(answer.column(k)) for k in (1, 2))
-        labels = self._labels(answer.column(0))
+            return self.of_all_classes([], [])[0]
+        least, most = map(self.engine.dialect.number, (0.0, MOST_REPETITIONS))
+        usable = f"w >= {least} AND w <= {most}"
+        aggregates = [
+            self.engine.double(f"count(CASE WHEN w > {least} THEN 1 END)"),
+            "sum(w)",
+            f"count(CASE WHEN {usable} THEN NULL ELSE 1 END)",
+            f"max(CASE WHEN {usable} THEN NULL ELSE w END)",
+        ]
+        answer = self._ask(self.cells([], everything=True), aggregates)
+        bad = np.flatnonzero(as_floats(answer.column(3)))
+        if bad.size:
+            raise self._no_weight(answer.column(4)[int(bad[0])].as_py())
+        return self._classes(answer, as_floats(answer.column(2)))
+
+    def _no_weight(self, found: float | None) -> DataError:
+        """As `check_weights` refuses it; nobody can tell the row here."""
+        return DataError(
+            f"column {self.examples.weight!r}: a weight is {np.nan if found is None else found}; a weight is a number "
+            f"of repetitions: finite, not negative, at most {MOST_REPETITIONS:g}"
+        )
+
+    def _classes(self, answer: pa.Table, weight: Floats) -> Classes:
+        """The classes of an answer, which has the number of rows behind each label."""
+        labels, rows = self._labels(answer.column(0)), as_floats(answer.column(1))
         known = labels.codes >= 0
         total = np.bincount(labels.codes[known], weight[known], labels.classes.size).astype(np.float64)
         return Classes(labels.classes, total, int(rows[known].sum()), int(rows[~known].sum()))
 
-    def _refuse_weights(self, answer: pa.Table) -> None:
-        """As `check_weights` refuses them; nobody can tell the row here."""
-        bad = np.flatnonzero(as_floats(answer.column(3)))
-        if bad.size:
-            found = answer.column(4)[int(bad[0])].as_py()
-            raise DataError(
-                f"column {self.examples.weight!r}: a weight is {np.nan if found is None else found}; a weight is a "
-                f"number of repetitions: finite, not negative, at most {MOST_REPETITIONS:g}"
-            )
+    def of_all_classes(self, values: Sequence[str], aggregates: Sequence[str]) -> tuple[Classes, Floats, Flags]:
+        """The classes, and what `of_each_class` answers of values: in one statement where rows have no weights."""
+        if self.weight is not None:
+            classes = self.classes()
+            return classes, *self.of_each_class(self.cells(values), aggregates, classes)
+        rows = self.engine.double("count(*)")
+        answer = self._ask(self.cells(values, everything=True), [rows, *aggregates])
+        classes = self._classes(answer, as_floats(answer.column(1)))
+        return classes, *self._by_class(answer.remove_column(1), classes)
 
-    def of_each_class(self, source: str, aggregates: Sequence[str], classes: Classes) -> Floats:
-        """The answer to each aggregate over a source, by class; NaN where there is none."""
-        found = np.full((len(aggregates), classes.labels.size), np.nan)
-        for places, some in in_parts(aggregates, 1):
-            shown = ", ".join(f"{aggregate} AS a{k}" for k, aggregate in enumerate(some))
-            answer = self.rows.ask(f"SELECT y, {shown} FROM {source} GROUP BY y")
-            codes = self.codes(answer.column(0), classes)
-            found[np.ix_(places, codes)] = [as_floats(column) for column in answer.columns[1:]]
-        return found
+    def of_each_class(self, source: str, aggregates: Sequence[str], classes: Classes) -> tuple[Floats, Flags]:
+        """The answer to each aggregate over a source, by class, NaN where there is none; and which of them are there
+        and NaN in some class."""
+        found = [(np.zeros((0, classes.labels.size)), np.zeros(0, dtype=np.bool_))]
+        for first in range(0, len(aggregates), MOST_AGGREGATES):
+            answer = self._ask(source, aggregates[first : first + MOST_AGGREGATES])
+            found.append(self._by_class(answer, classes))
+        numbers, broken = map(np.concatenate, zip(*found, strict=True))
+        return numbers, broken
+
+    def _by_class(self, answer: pa.Table, classes: Classes) -> tuple[Floats, Flags]:
+        codes = self.codes(answer.column(0), classes)
+        there = codes >= 0
+        cells = [column.cast(pa.float64()).filter(pa.array(there)) for column in answer.columns[1:]]
+        numbers = np.full((len(cells), classes.labels.size), np.nan)
+        for k, column in enumerate(cells):
+            numbers[k, codes[there]] = as_floats(column)
+        return numbers, np.array([pc.any(pc.is_nan(column)).as_py() is True for column in cells], dtype=np.bool_)
+
+    def _ask(self, source: str, aggregates: Sequence[str]) -> pa.Table:
+        """The answers to aggregates, for each label."""
+        shown = ", ".join(("y", *(f"{aggregate} AS a{k}" for k, aggregate in enumerate(aggregates))))
+        return self.rows.ask(f"SELECT {shown} FROM {source} GROUP BY y")
 
     def codes(self, labels: pa.ChunkedArray, classes: Classes) -> Codes:
         """The places of labels in an answer among the classes; a DataError where one is none of them."""
@@ -182,11 +207,3 @@ def mean_of(value: str) -> str:
 def as_floats(column: pa.ChunkedArray | pa.Array) -> Floats:
     """A column of numbers in an answer, NaN where there is none."""
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def in_parts(items: Sequence[T], each: int) -> Iterator[tuple[Integers, list[T]]]:
-    """The places and items of each part that one statement has room for, if an item takes `each` numbers."""
-    size = max(1, MOST_AGGREGATES // each)
-    for first in range(0, len(items), size):
-        part = list(items[first : first + size])
-        yield np.arange(first, first + len(part)), part

@@ -1,6 +1,6 @@
 """The columns of a schema as an engine has them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -49,5 +49,7 @@ class Columns:
             for found, sql in ((numbers, asked.engine.number(column)), (values, asked.engine.value(column))):
                 if sql is not None:
                     found[place] = sql
-        floating = {p for p, name in enumerate(schema.column_names) if p not in absent and pa.types.is_floating(here[name].type)}
+        floating = {
+            p for p, name in enumerate(schema.column_names) if p not in absent and pa.types.is_floating(here[name].type)
+        }
         return cls(numbers, values, frozenset(floating), frozenset(absent))

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.counts import Counts, Guard
-from deciban.engines.answers import Seen, ask_all
+from deciban.engines.answers import Interview
 from deciban.engines.asking import CHANGED, Asked, Classes
 from deciban.engines.columns import Columns
-from deciban.engines.families import question_of, refuse_unusable
+from deciban.engines.families import Made, question_of, refuse_unusable
 from deciban.engines.hints import Hints
+from deciban.engines.numbers import Numbers
 from deciban.engines.questions import Questions
 from deciban.errors import DataError
 from deciban.files.labelled_stream import LabelledStream
@@ -32,15 +33,10 @@ def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Cou
 
     read: counts what SQL cannot.
     """
-    with examples.stream.sql() as rows, progress(f"counting in {rows.dialect.name}", "statements") as advance:
-
-        def ask(query: str) -> pa.Table:
-            answer = rows.ask(query)
-            advance(1)
-            return answer
-
-        asked = Asked.of(replace(rows, ask=ask), examples)
-        found, classes = _asked(asked, schema)
+    try:
+        classes, found = _asked(schema, examples, careful=False)
+    except DataError:  # numbers may be more than an engine can add up
+        classes, found = _asked(schema, examples, careful=True)
     rest = [place for place in range(len(schema.groups)) if place not in found]
     if rest:
         found |= _read(schema, rest, examples, classes, read)
@@ -49,22 +45,30 @@ def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Cou
     return counts.without_empty_classes()
 
 
-def _asked(asked: Asked, schema: Schema) -> tuple[dict[int, Any], Classes]:
-    """The statistics of the column groups that SQL can count, by their places in the schema; and the classes."""
-    columns, questions = Columns.of(asked, schema), Questions()
-    made = {
-        place: made
-        for place, group in enumerate(schema.groups)
-        if (made := question_of(group.family, group.columns, columns, questions)) is not None
-    }
-    classes = asked.classes()
-    seen = Seen.of(asked, columns, questions.numbers, classes)
+def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Classes, dict[int, Any]]:
+    """The classes, and the statistics of the column groups that SQL can count, by their places in the schema."""
     guard = Guard(schema)
-    for place in made:
-        group = schema.groups[place]
-        guard(place, refuse_unusable, group.family, seen, group.columns)
-    answers = ask_all(asked, columns, seen, questions, Hints.of(asked, schema), classes)
-    return {place: guard(place, one, answers) for place, one in made.items()}, classes
+    made: dict[int, Made] = {}
+    with examples.stream.sql() as rows, progress(f"counting in {rows.dialect.name}", "statements") as advance:
+
+        def ask(query: str) -> pa.Table:
+            answer = rows.ask(query)
+            advance(1)
+            return answer
+
+        def refuse(found: Numbers) -> None:
+            for place in made:
+                group = schema.groups[place]
+                guard(place, refuse_unusable, group.family, found, group.columns)
+
+        asked, questions = Asked.of(replace(rows, ask=ask), examples), Questions()
+        columns = Columns.of(asked, schema)
+        for place, group in enumerate(schema.groups):
+            if (one := question_of(group.family, group.columns, columns, questions)) is not None:
+                made[place] = one
+        interview = Interview.of(asked, columns, questions, Hints.of(asked, schema))
+        classes, answers = interview.answers(refuse, careful)
+    return classes, {place: guard(place, one, answers) for place, one in made.items()}
 
 
 def _read(

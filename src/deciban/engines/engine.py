@@ -74,7 +74,7 @@ class Engine:
         return f"{self.double(number)} / {self.dialect.number(divisor)}"
 
     def _bytewise(self, text: str) -> str:
-        return f"({text} COLLATE C)"
+        return f"(CAST({text} AS VARCHAR) COLLATE C)"
 
     def _days(self, date: str) -> str:
         return f"({date} - DATE '1970-01-01')"

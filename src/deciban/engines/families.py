@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.engines.answers import Seen
 from deciban.engines.columns import Columns as SqlCells
+from deciban.engines.numbers import Numbers
 from deciban.engines.questions import Amount, Answers, Event, Flag, Interval, Logarithm, Number, Positive, Questions
 from deciban.errors import BadCell
 from deciban.families import (
@@ -26,7 +26,6 @@ from deciban.families import (
     Multinomial,
     Poisson,
 )
-from deciban.arrays import Floats
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples
 from deciban.tables.table import Matrix
 
@@ -137,7 +136,11 @@ def question_of(family: Family, columns: Columns, known: SqlCells, ask: Question
     of_numbers = type(family) in OF_NUMBERS
     counted = OF_NUMBERS.get(type(family)) or OF_VALUES.get(type(family))
     numbers = columns if of_numbers else _cut_columns(family, columns)
-    if counted is None or not known.numbers.keys() >= set(numbers) or not (of_numbers or known.values.keys() >= set(columns)):
+    if (
+        counted is None
+        or not known.numbers.keys() >= set(numbers)
+        or not (of_numbers or known.values.keys() >= set(columns))
+    ):
         return None
     for column in numbers:
         ask.numbers.setdefault(column, False)
@@ -150,11 +153,14 @@ def _cut_columns(family: Family, columns: Columns) -> list[int]:
     return [column for column, cut in zip(columns, cuts, strict=False) if cut is not None]
 
 
-def refuse_unusable(family: Family, seen: Seen, columns: Columns) -> None:
-    """A BadCell where a family of numbers cannot use a cell that was seen; nobody can tell its row."""
+def refuse_unusable(family: Family, found: Numbers, columns: Columns) -> None:
+    """A BadCell where a family of numbers cannot use a cell that was found; nobody can tell its row."""
     if type(family) not in OF_NUMBERS:
         return
-    witnesses = seen.witnesses(columns)
+    witnesses = np.full((max(found.ranges[column].size for column in columns), len(columns)), np.nan)
+    for k, column in enumerate(columns):
+        cells = found.ranges[column].ravel()
+        witnesses[: cells.size, k] = cells
     rows = len(witnesses)
     try:
         cells = family.read(Matrix(witnesses), range(witnesses.shape[1]))

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Codes, Floats
-from deciban.engines.asking import Asked, Classes, as_floats
+from deciban.arrays import Codes, Floats, summed_cells
+from deciban.engines.asking import CHANGED, Asked, Classes, as_floats
+from deciban.errors import DataError
 from deciban.tables.table import Frame
 
 
@@ -67,6 +68,8 @@ def _answer(asked: Asked, sets: Sequence[Keys], classes: Classes) -> Iterator[Gr
     source = asked.cells([key for keys in sets for key in keys])
     answer = asked.rows.ask(f"SELECT {', '.join(('y', *every, *marks, asked.amount))} FROM {source} GROUP BY {by}")
     codes, weights = asked.codes(answer.column(0), classes), as_floats(answer.column(answer.num_columns - 1))
+    if not np.allclose(summed_cells(codes, weights, classes.weight.size), len(sets) * classes.weight, rtol=1e-9):
+        raise DataError(CHANGED)
     for k, end in enumerate(ends):
         here = np.arange(codes.size)
         if marks:

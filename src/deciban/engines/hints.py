@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Floats, Integers
-from deciban.engines.asking import Asked, as_floats, in_parts
+from deciban.engines.asking import MOST_AGGREGATES, Asked, as_floats
 from deciban.schema.schema import Schema
 from deciban.statistics.levels import distinct
 from deciban.statistics.moments import few_digits
@@ -18,7 +18,7 @@ from deciban.tables.table import Table
 FIRST_HINTS = 1 << 14
 
 # Discrete columns are asked for together if so many rows of a sample, on average, have the same cells in them.
-ALIKE = 4
+ALIKE = 2
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,12 @@ class Hints:
         if self.drawn is not None:
             return np.asarray(self.drawn.numbers(columns), dtype=np.float64)
         found = np.full((FIRST_HINTS, len(columns)), np.nan)
-        for places, some in in_parts(sql, 1):
+        for first in range(0, len(sql), MOST_AGGREGATES):
+            some = sql[first : first + MOST_AGGREGATES]
             names = ", ".join(f"v{k}" for k in range(len(some)))
             answer = self.asked.rows.ask(f"SELECT {names} FROM {self.asked.cells(some)} LIMIT {FIRST_HINTS}")
-            found[: answer.num_rows, places] = np.stack([as_floats(column) for column in answer.columns], axis=1)
+            for k, column in enumerate(answer.columns):
+                found[: answer.num_rows, first + k] = as_floats(column)
         return found
 
     def together(self, columns: Sequence[int]) -> list[list[int]]:

@@ -131,8 +131,7 @@ class LabelledStream:
             place, label = bad
             row = "" if first_row is None else f", row {first_row + place}"
             raise DataError(
-                f"column {self.target!r}{row}: the label {label!r} holds a NUL byte; "
-                f"the file is damaged: write it anew"
+                f"column {self.target!r}{row}: the label {label!r} holds a NUL byte; the file is damaged: write it anew"
             )
 
     @property

@@ -30,9 +30,7 @@ class SqlRows:
     ask: Callable[[str], pa.Table]
 
     @classmethod
-    def of(
-        cls, dialect: Dialect, source: str, columns: Mapping[str, str], ask: Callable[[str], pa.Table]
-    ) -> "SqlRows":
+    def of(cls, dialect: Dialect, source: str, columns: Mapping[str, str], ask: Callable[[str], pa.Table]) -> "SqlRows":
         """The rows of a source, whose columns are given as SQL writes them; their types are those of an answer."""
         shown = ", ".join(f"{sql} AS c{k}" for k, sql in enumerate(columns.values()))
         kinds = ask(f"SELECT {shown} FROM {source} LIMIT 0").schema.types
