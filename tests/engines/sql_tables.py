@@ -1,8 +1,9 @@
 """Tables in three engines that answer SQL, as streams that can be counted there."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -22,15 +23,46 @@ from deciban.tables.labelled import LabelledTable
 Ask = Callable[[str], pa.Table]
 
 
+class Database(ABC):
+    """An engine of a test: tables are made in it, and asked for."""
+
+    dialect: Dialect
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def table(self, cells: pa.Table, name: str | None = None) -> "SqlTable":
+        """A new table of these cells."""
+        self.made += 1
+        name = f"t{self.made}" if name is None else name
+        self.fill(name, cells)
+        return self.known(name, cells.column_names)
+
+    def known(self, name: str, columns: list[str]) -> "SqlTable":
+        """A table that is there, or a view."""
+        return SqlTable(self, self.dialect.identifier(name), tuple(columns))
+
+    @abstractmethod
+    def fill(self, name: str, cells: pa.Table) -> None:
+        """Make a table."""
+
+    @abstractmethod
+    def run(self, statement: str) -> None:
+        """Run a statement that has no answer."""
+
+    @abstractmethod
+    def asking(self) -> AbstractContextManager[Ask]:
+        """While it lasts, questions about the same rows are answered, as far as the engine can."""
+
+
 @dataclass(frozen=True)
 class SqlTable(Stream):
     """A table of an engine. source: its name, as SQL writes it. asked: the statements so far."""
 
-    dialect: Dialect
+    database: Database
     source: str
     columns: tuple[str, ...]
-    ask: Ask
-    asked: list[str]
+    asked: list[str] = field(default_factory=list)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,8 +73,9 @@ class SqlTable(Stream):
         return None
 
     def tables(self) -> Iterator[pa.Table]:
-        shown = ", ".join(self.dialect.identifier(name) for name in self.columns)
-        yield self.ask(f"SELECT {shown} FROM {self.source}").rename_columns(list(self.columns))
+        shown = ", ".join(self.database.dialect.identifier(name) for name in self.columns)
+        with self.database.asking() as ask:
+            yield ask(f"SELECT {shown} FROM {self.source}").rename_columns(list(self.columns))
 
     def reading_as(self, types: Mapping[str, str]) -> "SqlTable":
         return self
@@ -50,40 +83,19 @@ class SqlTable(Stream):
     def resolve_types(self, sample: pa.Table) -> "tuple[SqlTable, pa.Table]":
         return self, sample
 
-    def naming(self) -> Any:
+    def naming(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:
-        columns = {name: self.dialect.identifier(name) for name in self.columns}
-        yield SqlRows.of(self.dialect, self.source, columns, self._remembered)
+        columns = {name: self.database.dialect.identifier(name) for name in self.columns}
+        with self.database.asking() as ask:
 
-    def _remembered(self, query: str) -> pa.Table:
-        self.asked.append(query)
-        return self.ask(query)
+            def remembered(query: str) -> pa.Table:
+                self.asked.append(query)
+                return ask(query)
 
-
-class Database:
-    """An engine of a test: tables are made in it, and asked for."""
-
-    dialect: Dialect
-
-    def __init__(self) -> None:
-        self.made = 0
-
-    def table(self, cells: pa.Table, name: str | None = None) -> SqlTable:
-        """A new table of these cells."""
-        self.made += 1
-        name = f"t{self.made}" if name is None else name
-        self.fill(name, cells)
-        return self.of_name(name, cells.column_names)
-
-    def of_name(self, name: str, columns: list[str]) -> SqlTable:
-        return SqlTable(self.dialect, self.dialect.identifier(name), tuple(columns), self.ask, [])
-
-    def fill(self, name: str, cells: pa.Table) -> None: ...
-
-    def ask(self, query: str) -> pa.Table: ...
+            yield SqlRows.of(self.database.dialect, self.source, columns, remembered)
 
 
 class DuckDb(Database):
@@ -95,11 +107,15 @@ class DuckDb(Database):
 
     def fill(self, name: str, cells: pa.Table) -> None:
         self.connection.register("cells", cells)
-        self.connection.execute(f"CREATE TABLE {self.dialect.identifier(name)} AS SELECT * FROM cells")
+        self.run(f"CREATE OR REPLACE TABLE {self.dialect.identifier(name)} AS SELECT * FROM cells")
         self.connection.unregister("cells")
 
-    def ask(self, query: str) -> pa.Table:
-        return self.connection.sql(query).to_arrow_table()
+    def run(self, statement: str) -> None:
+        self.connection.execute(statement)
+
+    @contextmanager
+    def asking(self) -> Iterator[Ask]:
+        yield lambda query: self.connection.sql(query).to_arrow_table()
 
 
 class PostgreSql(Database):
@@ -107,19 +123,36 @@ class PostgreSql(Database):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        from adbc_driver_postgresql import dbapi
-
-        self.connection = dbapi.connect(url, autocommit=True)
+        self.url = url
 
     def fill(self, name: str, cells: pa.Table) -> None:
-        with self.connection.cursor() as cursor:
+        with self._connected() as connection, connection.cursor() as cursor:
             cursor.execute(f"DROP TABLE IF EXISTS {self.dialect.identifier(name)}")
             cursor.adbc_ingest(name, cells, mode="create")
+            connection.commit()
 
-    def ask(self, query: str) -> pa.Table:
-        with self.connection.cursor() as cursor:
-            cursor.execute(query)
-            return cursor.fetch_arrow_table()
+    def run(self, statement: str) -> None:
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            connection.commit()
+
+    @contextmanager
+    def asking(self) -> Iterator[Ask]:
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+            def ask(query: str) -> pa.Table:
+                try:
+                    return cursor.execute(query).fetch_arrow_table()
+                except (connection.Error, OSError) as problem:
+                    raise DataError(f"PostgreSQL: {problem}") from problem
+
+            yield ask
+
+    def _connected(self) -> Any:
+        from adbc_driver_postgresql import dbapi
+
+        return dbapi.connect(self.url)
 
 
 class SparkSql(Database):
@@ -130,11 +163,14 @@ class SparkSql(Database):
         self.session = session
 
     def fill(self, name: str, cells: pa.Table) -> None:
-        frame = self.session.createDataFrame(cells)
-        frame.createOrReplaceTempView(self.dialect.identifier(name))
+        self.session.createDataFrame(cells).createOrReplaceTempView(self.dialect.identifier(name))
 
-    def ask(self, query: str) -> pa.Table:
-        return self.session.sql(query).toArrow()
+    def run(self, statement: str) -> None:
+        self.session.sql(statement)
+
+    @contextmanager
+    def asking(self) -> Iterator[Ask]:
+        yield lambda query: self.session.sql(query).toArrow()
 
 
 def counted_in_engine(schema: Schema, table: SqlTable, target: str, weight: str | None = None) -> Counts:
@@ -147,4 +183,5 @@ def counted_in_engine(schema: Schema, table: SqlTable, target: str, weight: str 
 
 
 def counted_here(schema: Schema, rows: LabelledTable) -> Counts:
+    """The counts of rows that were read."""
     return count_batches(batches(rows, schema), Counts.empty(schema), 1)

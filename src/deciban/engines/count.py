@@ -1,6 +1,5 @@
 """Rows counted by an engine: none of them leaves it, but for the cells of columns that SQL cannot count."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from deciban.engines.families import Made, question_of, refuse_unusable
 from deciban.engines.hints import Hints
 from deciban.engines.numbers import Numbers
 from deciban.engines.questions import Questions
-from deciban.errors import DataError
+from deciban.errors import DataError, warn_user
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.stream import Source
 from deciban.progress import progress
@@ -28,6 +27,14 @@ from deciban.text_tables import listed
 Read = Callable[[Schema, LabelledStream], Counts]
 
 
+class Stopped(Exception):  # noqa: N818 - never leaves this module
+    """An engine that could not answer, because of what it found."""
+
+    def __init__(self, problem: DataError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
 def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Counts:
     """The counts of all rows under a schema, as reading them gives: discrete ones to the bit, moments to 1e-12.
 
@@ -35,8 +42,11 @@ def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Cou
     """
     try:
         classes, found = _asked(schema, examples, careful=False)
-    except DataError:  # numbers may be more than an engine can add up
-        classes, found = _asked(schema, examples, careful=True)
+    except Stopped:  # perhaps by numbers that are more than the engine can add up
+        try:
+            classes, found = _asked(schema, examples, careful=True)
+        except Stopped as stopped:
+            raise stopped.problem from None
     rest = [place for place in range(len(schema.groups)) if place not in found]
     if rest:
         found |= _read(schema, rest, examples, classes, read)
@@ -52,7 +62,10 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
     with examples.stream.sql() as rows, progress(f"counting in {rows.dialect.name}", "statements") as advance:
 
         def ask(query: str) -> pa.Table:
-            answer = rows.ask(query)
+            try:
+                answer = rows.ask(query)
+            except DataError as problem:
+                raise Stopped(problem) from problem
             advance(1)
             return answer
 
@@ -77,7 +90,10 @@ def _read(
     """The statistics of other column groups, from rows of their columns alone."""
     groups = tuple(schema.groups[place] for place in places)
     names = {schema.column_name(column) for group in groups for column in group.columns}
-    warnings.warn(f"where='engine': SQL cannot count {listed(sorted(names))}; these columns are read", stacklevel=7)
+    what = (
+        "this column is read, for SQL cannot count it" if len(names) == 1 else "columns are read that SQL cannot count"
+    )
+    warn_user(f"where='engine': {what}: {listed(sorted(names))}")
     stream = examples.stream
     if isinstance(stream, Source):
         kept = names | {examples.target, examples.weight}
