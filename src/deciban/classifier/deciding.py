@@ -12,8 +12,10 @@ from deciban.classifier.state import FittedState
 from deciban.decisions.policy import CoverageCurve, Decisions, incurred, risks
 from deciban.decisions.ratio import Threshold
 from deciban.errors import DataError, UsageError
+from deciban.files.spark import is_spark_table
 from deciban.files.write import FileKind
 from deciban.learn import places_of
+from deciban.scoring_in_spark import decide_in_spark
 
 
 class Deciding(FittedState):
@@ -35,7 +37,8 @@ class Deciding(FittedState):
         Returns
         -------
         Decisions
-            Arrays ``decision``, ``risk``, ``runner_up`` and ``runner_up_risk``; print it.
+            Arrays ``decision``, ``risk``, ``runner_up`` and ``runner_up_risk``; print it. Of a Spark DataFrame: the
+            same with these columns added.
 
         See Also
         --------
@@ -51,6 +54,8 @@ class Deciding(FittedState):
         ['no']
         """
         fitted = self._fitted()
+        if is_spark_table(X):
+            return decide_in_spark(fitted, X, loss, reject)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
 
     def decide_batches(

@@ -4,26 +4,26 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
-import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
-from deciban import learn, scoring
+from deciban import evaluate, learn, scoring
 from deciban.arrays import Floats
 from deciban.classifier.deciding import Deciding
 from deciban.classifier.evaluating import Evaluating
 from deciban.classifier.inspecting import Inspecting
 from deciban.classifier.state import SETTINGS
 from deciban.classifier.updating import Updating
-from deciban.errors import DataError
 from deciban.explain.explanation import Explanation
 from deciban.families.checks import Unseen
 from deciban.files.labelled_stream import Where
+from deciban.files.spark import is_spark_table
 from deciban.files.write import FileKind
 from deciban.fitted import Fitted
 from deciban.posterior import log_normalize
 from deciban.schema.schema import ColumnSpec
+from deciban.scoring_in_spark import explain_in_spark, predict_in_spark
 from deciban.store import model_file
 from deciban.tables.labels import LabelArray
 
@@ -140,8 +140,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         X : table
             The rows: a pandas, polars or Arrow table, a DuckDB relation, a NumPy array, a SciPy sparse matrix, a dict
             of columns, a list of dicts or of lists, or a list of texts; or rows that need not fit into memory: the name
-            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, or what `deciban.scan`
-            returns.
+            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, what `deciban.scan` returns,
+            or a Spark DataFrame, whose rows are counted by Spark's executors.
         y : array-like or str
             The label of each row, or the name of the column of X that holds the labels. Rows whose label is missing are
             left out and counted in ``counts_.unlabelled``.
@@ -190,13 +190,16 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         Returns
         -------
         ndarray of shape (rows,)
-            Classes; ties go to the first of `classes_`.
+            Classes; ties go to the first of `classes_`. Of a Spark DataFrame: the same with the columns ``predicted``
+            and ``probability`` added.
 
         See Also
         --------
         predict_proba : The probability of each class.
         decide : Decisions at least cost.
         """
+        if is_spark_table(X):
+            return predict_in_spark(self._fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict(self._fitted(), X)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -210,7 +213,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         Returns
         -------
         ndarray of shape (rows, classes)
-            In the order of `classes_`; the prior for a row to which every class gives probability 0.
+            In the order of `classes_`; the prior for a row to which every class gives probability 0. Of a Spark
+            DataFrame: the same with the columns ``predicted``, ``probability`` and ``P(...)`` of each class added.
 
         Examples
         --------
@@ -219,6 +223,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         >>> BayesClassifier().fit(weather(), "play").predict_proba([{"outlook": "overcast"}]).round(3).tolist()
         [[0.143, 0.857]]
         """
+        if is_spark_table(X):
+            return predict_in_spark(self._fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict_posteriors(self._fitted(), X)
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -299,16 +305,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         evaluate : All other figures.
         """
         fitted = self._fitted()
-        right = total = 0.0
-        for piece in learn.open_examples(fitted, X, y, sample_weight).pieces():
-            known = piece.labels.codes >= 0
-            weights = np.ones(known.size) if piece.weights is None else piece.weights
-            hits = scoring.predict(fitted, piece.table)[known] == piece.labels.classes[piece.labels.codes[known]]
-            right += float(weights[known] @ hits)
-            total += float(weights[known].sum())
-        if not total > 0.0:
-            raise DataError("no row has a label and a weight; give at least one to compare with")
-        return right / total
+        return evaluate.accuracy_of(fitted, learn.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
         """Why each row is classified as it is: what each column says for it, in decibans.
@@ -326,7 +323,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         -------
         Explanation
             Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
-            ``frame()``.
+            ``frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``,
+            ``decibans(prior)`` and ``decibans(...)`` of each column added.
 
         See Also
         --------
@@ -334,6 +332,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         importance : What columns say of many rows.
         """
         fitted = self._fitted()
+        if is_spark_table(X):
+            return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
         return Explanation.of(fitted.model, scoring.aligned_table(fitted, X), by)
 
     def save(self, path: str | os.PathLike[str]) -> None:

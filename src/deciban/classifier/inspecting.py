@@ -10,6 +10,7 @@ from deciban.explain.estimates import Estimates
 from deciban.explain.parameters import ParameterCount
 from deciban.explain.words import TopWords, top_words_of
 from deciban.export.javascript import to_javascript
+from deciban.export.onnx.model import to_onnx
 from deciban.export.python import to_python
 from deciban.forms import Form, form_of
 from deciban.model import Evidence
@@ -226,6 +227,7 @@ class Inspecting(FittedState):
         --------
         report : A page that has the same scorer in it.
         to_python : The same as a Python file.
+        to_onnx : For programs that run ONNX.
 
         Examples
         --------
@@ -255,6 +257,7 @@ class Inspecting(FittedState):
         See Also
         --------
         to_javascript : The same for browsers and Node.
+        to_onnx : For programs that run ONNX.
 
         Examples
         --------
@@ -265,3 +268,31 @@ class Inspecting(FittedState):
         '    sys.exit(main())'
         """
         return to_python(self._fitted())
+
+    def to_onnx(self) -> Any:
+        """The model as an ONNX model that computes in doubles, for onnxruntime and what else runs ONNX.
+
+        Returns
+        -------
+        onnx.ModelProto
+            It has an input of shape (rows, 1) for each column that is read, texts or doubles, and the outputs `label`
+            and `probabilities`, which are those of `predict_proba` to 1e-9. Missing is NaN, and "" of texts.
+
+        Raises
+        ------
+        UsageError
+            If onnx is not installed, or if a column cannot be scored there, such as one of `Text`; it is named.
+
+        See Also
+        --------
+        to_javascript, to_python : Every family, with the evidence of columns.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> model = BayesClassifier(tune=None).fit(weather(), "play").to_onnx()
+        >>> [one.name for one in model.graph.input]
+        ['outlook', 'temperature', 'humidity', 'wind']
+        """
+        return to_onnx(self._fitted())

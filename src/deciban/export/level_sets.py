@@ -21,7 +21,7 @@ class LevelSets:
 
     def place_of(self, levels: pa.Array, column_name: str) -> int:
         """The place of these levels among all sets; a UsageError that names the column where they cannot be written."""
-        kind, values = _as_json(levels, column_name)
+        kind, values = levels_as_json(levels, column_name)
         key = (kind, *values)
         if key not in self._place:
             self._place[key] = len(self.sets)
@@ -33,7 +33,7 @@ class LevelSets:
         return str(self.sets[place]["type"])
 
 
-def _as_json(levels: pa.Array, column_name: str) -> tuple[str, list[Any]]:
+def levels_as_json(levels: pa.Array, column_name: str) -> tuple[str, list[Any]]:
     kind = levels.type
     if pa.types.is_null(kind):
         return "none", []

@@ -92,6 +92,10 @@ class LabelledStream:
             yield self._labelled(table, first)
             first += table.num_rows
 
+    @property
+    def elsewhere(self) -> bool:
+        return self.stream.elsewhere
+
     def sample(self, most: int | None = None) -> tuple[LabelledTable, "Examples"]:
         most = rows_to_sample(len(self.names)) if most is None else most
         in_engine = self.where == "engine"

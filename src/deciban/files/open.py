@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deciban.files.locate import scan
+from deciban.files.spark import SparkRows, is_spark_table
 from deciban.files.stream import Source, Stream
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.convert import as_table
@@ -18,6 +19,8 @@ def open_rows(data: Any, types: Mapping[str, str], habit: CellHabits | None = No
     """
     if isinstance(data, str | os.PathLike):
         data = scan(data)
+    if is_spark_table(data):
+        data = SparkRows.of(data)
     if habit is not None and isinstance(data, Source):
         data = data.with_habit(habit)
     return data.reading_as(types) if isinstance(data, Stream) else as_table(data)

@@ -1,7 +1,7 @@
 """Tables that come piece by piece, as often as they are asked for."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,9 @@ from deciban.files.temporary import STANDARD_INPUT
 from deciban.progress import Advance
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.row_sampling import RowSampler, rows_that_fit
+
+# What is made of the rows of a part of a stream, wherever that is; it can be pickled.
+Work = Callable[[Iterable[pa.Table]], bytes]
 
 
 class Stream(ABC):
@@ -79,6 +82,15 @@ class Stream(ABC):
     def table(self) -> pa.Table:
         """All rows in memory."""
         return self.resolve_types(pa.concat_tables(self.tables()))[1]
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are on other machines, where they are worked on; else `tables` reads them."""
+        return False
+
+    def each_part(self, work: Work) -> Iterator[bytes]:
+        """What `work` makes of each part of the rows, in the order of the parts."""
+        yield work(self.tables())
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         """A random sample of at most so many rows (fewer if they are long), and how many rows there are.

@@ -1,0 +1,127 @@
+"""What terms say of a table, in NumPy: the definitions of `deciban.export.terms`, line by line."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.arrays import LARGEST, TOO_LARGE
+from deciban.export.terms import (
+    Block,
+    CutPlace,
+    HalfLineTerm,
+    JointNormalTerm,
+    LevelPlace,
+    LinearTerm,
+    LookupTerm,
+    NarrowGammaTerm,
+    NormalTerm,
+    Place,
+    Term,
+    TermModel,
+    TuplePlace,
+)
+from deciban.tables.table import Table
+
+Floats = np.ndarray
+
+
+def log_joint_of_terms(model: TermModel, table: Table) -> Floats:
+    """The log joint of each row, row by class, but for a number that is the same for every class; NaN where a row is
+    refused."""
+    joint = np.tile(model.start, (table.rows, 1))
+    for block in model.blocks:
+        joint += block_evidence(block, table)
+    if (tables := model.corrections) is not None:
+        places = np.stack([place_of(place, table) for place in tables.places])
+        for tests, values in zip(tables.tests, tables.values, strict=True):
+            cell = np.zeros(table.rows, dtype=np.int64)
+            for place, last in tests:
+                if place >= 0:
+                    cell = 2 * cell + (places[place] > last)
+            joint += values[cell]
+    for refusal in model.refusals:
+        joint[np.isin(place_of(refusal.place, table), refusal.places)] = np.nan
+    return joint
+
+
+def block_evidence(block: Block, table: Table) -> Floats:
+    evidence = sum(term_evidence(term, table) for term in block.terms)
+    if block.cap == math.inf:
+        return np.asarray(evidence)
+    top = evidence.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.maximum(np.where(top == -np.inf, 0.0, evidence - top), -block.cap)
+
+
+def numbers_in(table: Table, column: int) -> Floats:
+    return np.asarray(table.numbers([column])[:, 0], dtype=np.float64)
+
+
+def place_of(place: Place, table: Table) -> Any:
+    if isinstance(place, TuplePlace):
+        return sum(f * place_of(member, table) for f, member in zip(place.factors, place.members, strict=True))
+    if isinstance(place, CutPlace):
+        x = numbers_in(table, place.column)
+        return np.where(np.isnan(x), 0, 1 + np.searchsorted(place.cuts, x, side="right"))
+    known = {level: place.first + k for k, level in enumerate(place.levels)}
+    return np.array([_code(place, known, cell) for cell in cells_in(table, place)])
+
+
+def cells_in(table: Table, place: LevelPlace) -> list[Any]:
+    cells = table.values([place.column])
+    array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
+    if place.kind in ("date", "time"):
+        kind = pa.timestamp("us") if place.kind == "date" else pa.time64("us")
+        array = array.cast(kind, safe=False).cast(pa.int64())
+    if place.kind == "number":
+        array = array.cast(pa.float64(), safe=False)
+    return list(array.to_pylist())
+
+
+def _code(place: LevelPlace, known: dict[Any, int], cell: Any) -> int:
+    if cell is None or cell != cell:
+        return 0
+    return known.get(cell, 0 if place.merged else 1)
+
+
+def term_evidence(term: Term, table: Table) -> Any:
+    if isinstance(term, LookupTerm):
+        return term.table[place_of(term.place, table)]
+    if isinstance(term, JointNormalTerm):
+        return joint_normal(term, table)
+    x = numbers_in(table, term.column)[:, None]
+    with np.errstate(all="ignore"):
+        if isinstance(term, LinearTerm):
+            return np.where(x > 0.0, np.minimum(x, TOO_LARGE) * term.slope, 0.0)
+        if isinstance(term, NormalTerm):
+            inside = x > 0.0 if term.of_log else ~np.isnan(x)
+            y = np.log(x) if term.of_log else x
+            found = term.offset - ((y - term.centre - term.mean) * term.root) ** 2
+        elif isinstance(term, HalfLineTerm):
+            inside = (x >= 0.0) & (x == np.floor(x)) if term.counts else x > 0.0
+            value = np.minimum(x, LARGEST)
+            found = np.where(x == 0.0, term.offset, term.offset + term.power * np.log(value) + term.slope * value)
+        else:
+            assert isinstance(term, NarrowGammaTerm)
+            inside = x > 0.0
+            away = np.minimum(((x - term.mean) - term.mean_low) / term.mean, 1e250)
+            ratio = np.where(np.abs(away) < 0.5, np.log1p(away), np.log(x) - np.log(term.mean))
+            found = term.peak + term.shape * (ratio - away)
+    return np.where(inside, found, np.where(np.isnan(x) | (not term.impossible), 0.0, -np.inf))
+
+
+def joint_normal(term: JointNormalTerm, table: Table) -> Floats:
+    x = np.stack([numbers_in(table, column) for column in term.columns], axis=1)
+    there = ~np.isnan(x)
+    out = np.where(there.any(axis=1), np.nan, 0.0)[:, None] * np.ones(term.forms[0].offset.size)
+    for form in term.forms:
+        kept = list(form.kept)
+        rows = np.flatnonzero((there == np.isin(np.arange(len(term.columns)), kept)).all(axis=1))
+        away = x[np.ix_(rows, kept)] - term.centre[kept]
+        with np.errstate(all="ignore"):
+            white = np.einsum("gmk,nk->gnm", form.whiten, away)[form.group]
+            square = ((white - form.mean[:, None]) ** 2).sum(axis=2).T
+        out[rows] = form.offset - np.where(np.isnan(square), np.inf, square)
+    return out
