@@ -1,6 +1,7 @@
 """Streams cut into pieces whose size depends on the table alone, and not on the batches in which its rows come."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pyarrow as pa
 
@@ -11,6 +12,9 @@ STREAM_CELLS = 1 << 21
 
 # Rows that DuckDB handles together.
 VECTOR_ROWS = 2048
+
+# The first rows of a stream, which show how long its rows are.
+MEASURED_ROWS = 1024
 
 
 def rows_of_piece(row_bytes: float, columns: int) -> int:
@@ -35,3 +39,16 @@ def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -
             held = held.slice(size)
     if held.num_rows or empty:
         yield held.combine_chunks()
+
+
+def in_measured_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows in pieces of one size, for which the first rows are measured; at least one piece."""
+    coming, first, rows = iter(batches), [], 0
+    for batch in coming:
+        first.append(batch)
+        rows += batch.num_rows
+        if rows >= MEASURED_ROWS:
+            break
+    shown = pa.Table.from_batches(first, schema).slice(0, MEASURED_ROWS)
+    size = rows_of_piece(shown.nbytes / max(shown.num_rows, 1), len(schema))
+    return in_pieces(chain(first, coming), size, schema)
