@@ -18,14 +18,16 @@ BATCH_OF_ROWS = 1 << 14
 class IbisSource(ArrowSource):
     """The rows of a table, or any other expression that has the columns of one."""
 
-    table: Any = field(repr=False)
+    expression: Any = field(repr=False)
 
     @contextmanager
     def _asked(self) -> Iterator[Answer]:
-        wanted = self.table.select(*self.names)
         with translated_errors(self.name):
-            schema = wanted.limit(0).to_pyarrow().schema
-            yield Answer(schema, _batches(wanted))
+            reader = _reader(self.expression.select(*self.names))
+            try:
+                yield Answer(reader.schema, iter(reader))
+            finally:
+                reader.close()
 
 
 def open_ibis(table: Any) -> IbisSource:
@@ -36,10 +38,10 @@ def open_ibis(table: Any) -> IbisSource:
     return IbisSource(name, tuple(types), types, table)
 
 
-def _batches(table: Any) -> Iterator[pa.RecordBatch]:
-    """The rows of a table. Where Ibis asks DuckDB for what newer versions of it do not have, DuckDB is asked itself."""
-    try:
-        yield from table.to_pyarrow_batches(chunk_size=BATCH_OF_ROWS)
-    except AttributeError:
-        backend = table.get_backend()
-        yield from backend.con.sql(backend.compile(table)).to_arrow_reader(BATCH_OF_ROWS)
+def _reader(table: Any) -> pa.RecordBatchReader:
+    """The rows of a table, batch by batch. DuckDB is asked itself: Ibis asks it for what version 2 has no more."""
+    backend = table.get_backend()
+    if backend.name != "duckdb":
+        return table.to_pyarrow_batches(chunk_size=BATCH_OF_ROWS)
+    table.limit(0).to_pyarrow()  # by which tables in memory become known to DuckDB
+    return backend.con.sql(backend.compile(table)).to_arrow_reader(BATCH_OF_ROWS)
