@@ -3,7 +3,6 @@
 Every function returns a new `Fitted` and changes nothing: where one fails, what was known before stays as it was.
 """
 
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,8 +15,7 @@ from deciban.counts import Counts
 from deciban.decisions.priors import prior_of
 from deciban.errors import DataError, ForgetError, SchemaError, UsageError
 from deciban.files.labelled_stream import Examples, LabelledStream, Where
-from deciban.files.locate import scan
-from deciban.files.open import open_rows
+from deciban.files.open import found_rows, open_rows
 from deciban.files.relations import RelationRows, is_relation
 from deciban.files.stream import Source, Stream
 from deciban.fitted import Fitted, Origin, Settings
@@ -55,7 +53,7 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
     """
     if where not in ("here", "engine"):
         raise UsageError(f"where={where!r}: choose 'here' or 'engine'")
-    given = scan(X) if isinstance(X, str | os.PathLike) else X
+    given = found_rows(X)
     if where == "engine" and is_relation(given):
         given = RelationRows.of(given)
     types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
@@ -176,14 +174,16 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Whe
 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
-    rows, everything = open_examples(fitted, X, y, sample_weight).sample()
-    labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
-    tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
-    table = fitted.counts.schema.table_as_learned(rows.table)
-    tuning = replace(tuning, corrections=None, cap=np.inf)
-    tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
-    if fitted.settings.tune == "auto":
-        tuning = corrected(tuning, fitted.counts, everything, fitted.settings, learned)
+    examples = open_examples(fitted, X, y, sample_weight)
+    with examples.naming():
+        rows, everything = examples.sample()
+        labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
+        tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
+        table = fitted.counts.schema.table_as_learned(rows.table)
+        tuning = replace(tuning, corrections=None, cap=np.inf)
+        tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
+        if fitted.settings.tune == "auto":
+            tuning = corrected(tuning, fitted.counts, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
 
 

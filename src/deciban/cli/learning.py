@@ -15,6 +15,7 @@ from deciban.cli.common import (
     MODEL,
     TABLE,
     TARGET,
+    again_from,
     columns_of,
     common,
     complain,
@@ -57,6 +58,7 @@ Examples:
   deciban fit 'sales/*.parquet' -t churn -o churn.dcb --ignore customer_id
   deciban fit "sql: select * from 'a.csv' join 'b.parquet' using (id)" -t bought -o bought.dcb
   deciban fit letters/ -t folder -o letters.dcb
+  deciban fit postgresql://ann@db.example.com/shop --query 'select * from orders' -t returned -o returns.dcb
   zcat big.csv.gz | deciban fit - -t kind -o big.dcb --family "height,weight=JointGaussian"
 """
 )
@@ -104,7 +106,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
 
     TABLE is a file (CSV, JSON lines, Parquet; also compressed), several files, a glob, a folder, - for standard input,
     or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is a table whose
-    target is "folder", the name of the folder that a document is in.
+    target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by its URL, and its
+    rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
     """  # fmt: skip
     if options["force"]:
         check_output(output, table)
@@ -123,13 +126,14 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
         tune=None if options["plain"] else "auto",
     )
     settings.check()  # before a table is opened, which may be long or come by standard input
+    again = again_from(table, options)
     scan = opened(table, options, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, columns=families_of(options["family"], columns))
     fitted = engine.fit(settings, scan, target, options["weight"], where=options["where"])
     save(output, fitted)
     tell_markers(scan, target)
-    warn_of_model(fitted, table, scan.typed)
+    warn_of_model(fitted, again, scan.typed)
     if as_json:
         from deciban.cli.evaluating import contents
 
@@ -143,7 +147,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     else:
         say(tuning_summary(fitted))
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
-        say(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *table])}")
+        say(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
 
 
@@ -173,10 +177,11 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        shard = engine.shard(fitted, scan, rows.target, rows.weight, options["where"])
-        learned = engine.merge([fitted, shard], [model, scan.name], options["force"])
-        if options["retune"]:
-            learned = engine.retune(learned, rows.stream, rows.target, rows.weight)
+        with rows.naming():
+            shard = engine.shard(fitted, scan, rows.target, rows.weight, options["where"])
+            learned = engine.merge([fitted, shard], [model, scan.name], options["force"])
+            if options["retune"]:
+                learned = engine.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
     new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
     _tell(output or model, learned, f"{counted(shard.counts.rows, 'row')} learned", as_json)

@@ -1,7 +1,7 @@
 """Streams whose labels and weights are columns of their own."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -143,8 +143,11 @@ class LabelledStream:
         """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
         return () if self.weight is not None else self.stream.unfinished(self.target)
 
-    def naming(self) -> AbstractContextManager[None]:
-        return self.stream.naming()
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
+        with self.stream.naming(), self.stream.steady():
+            yield
 
 
 # Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.

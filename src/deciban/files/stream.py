@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -60,6 +60,10 @@ class Stream(ABC):
     @abstractmethod
     def naming(self) -> AbstractContextManager[None]:
         """While it lasts, errors about rows name their source."""
+
+    def steady(self) -> AbstractContextManager[None]:
+        """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
+        return nullcontext()
 
     @property
     def learned_habit(self) -> CellHabits | None:
