@@ -15,7 +15,7 @@ from deciban.engines.families import Made, question_of, refuse_unusable
 from deciban.engines.hints import Hints
 from deciban.engines.numbers import Numbers
 from deciban.engines.questions import Questions
-from deciban.errors import DataError, warn_user
+from deciban.errors import DataError, UsageError, warn_user
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.stream import Source
 from deciban.progress import progress
@@ -42,10 +42,10 @@ def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Cou
     """
     try:
         classes, found = _asked(schema, examples, careful=False)
-    except Stopped:  # perhaps by numbers that are more than the engine can add up
+    except Stopped as stopped:  # perhaps by numbers that are more than the engine can add up
         try:
             classes, found = _asked(schema, examples, careful=True)
-        except Stopped as stopped:
+        except (Stopped, UsageError):  # nor can it now; a transaction of the user's may have failed with the first
             raise stopped.problem from None
     rest = [place for place in range(len(schema.groups)) if place not in found]
     if rest:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from deciban.sql import Dialect
+from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit, sampled_places
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,20 @@ class SqlRows:
         kinds = ask(f"SELECT {shown} FROM {source} LIMIT 0").schema.types
         found = {name: SqlColumn(sql, kind) for (name, sql), kind in zip(columns.items(), kinds, strict=True)}
         return cls(dialect, source, found, ask)
+
+
+def sample_by_number(rows: SqlRows, most: int) -> tuple[pa.Table, int]:
+    """At most so many rows (fewer if they are long), and how many there are: those that `Stream.sample` draws of them
+    in the order in which the engine has them."""
+    names = [f"c{k}" for k in range(len(rows.columns))]
+    shown = ", ".join(f"{column.sql} AS {name}" for name, column in zip(names, rows.columns.values(), strict=True))
+    size = int(rows.ask(f"SELECT count(*) FROM {rows.source}").column(0)[0].as_py())
+    first = rows.ask(f"SELECT {shown} FROM {rows.source} LIMIT {LONG_ROWS}")
+    places = sampled_places(size, rows_that_fit(most, first.nbytes / max(first.num_rows, 1)))
+    if places.size == size:
+        drawn = rows.ask(f"SELECT {shown} FROM {rows.source}")
+    else:
+        numbered = f"(SELECT {shown}, row_number() OVER () - 1 AS place FROM {rows.source}) AS numbered"
+        wanted = ", ".join(map(str, places.tolist()))
+        drawn = rows.ask(f"SELECT {', '.join(names)} FROM {numbered} WHERE place IN ({wanted}) ORDER BY place")
+    return drawn.rename_columns(list(rows.columns)), size

@@ -76,10 +76,13 @@ class Statement:
         """Run what has no answer."""
         self._wait(lambda: self._cursor.execute(text))
 
-    def rows(self, text: str) -> list[dict[str, Any]]:
+    def table(self, text: str) -> pa.Table:
         """A short answer to a query."""
-        table: pa.Table = self._wait(lambda: self._cursor.execute(text).fetch_arrow_table())
-        return list(table.to_pylist())
+        return self._wait(lambda: self._cursor.execute(text).fetch_arrow_table())
+
+    def rows(self, text: str) -> list[dict[str, Any]]:
+        """A short answer to a query, row by row."""
+        return list(self.table(text).to_pylist())
 
     def schema(self, text: str) -> pa.Schema:
         """The columns of a query, which is not run; what it reads from is there until the transaction ends."""

@@ -1,7 +1,7 @@
 """A query, or a table, of PostgreSQL as a source of rows."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,6 +12,8 @@ from deciban.files.databases.postgres import Statement
 from deciban.files.databases.postgres_types import PostgresType, described
 from deciban.files.databases.source import DatabaseSource
 from deciban.files.pieces import in_measured_pieces
+from deciban.files.sql_rows import SqlRows, sample_by_number
+from deciban.progress import Advance
 from deciban.sql import POSTGRES
 
 
@@ -67,6 +69,33 @@ class PostgresSource(DatabaseSource):
             reader = statement.reader(self._query)
             for piece in in_measured_pieces(statement.batches(reader), reader.schema):
                 yield pa.Table.from_arrays(piece.columns, names=list(self.names))
+
+    @contextmanager
+    def sql(self) -> Iterator[SqlRows]:
+        """The rows as the server has them; it may use several processes, as it does by itself."""
+        with self._asking() as (statement, rows):
+            if self.connections.own:
+                statement.run("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
+            yield rows
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        """The rows that `sample` draws: one process has them in their order."""
+        with self._asking() as (_, rows):
+            drawn, size = sample_by_number(rows, most)
+        advance(size)
+        return drawn, size
+
+    @contextmanager
+    def _asking(self) -> Iterator[tuple[Statement, SqlRows]]:
+        """Who answers, and what is asked about."""
+        self._refuse_unreadable()
+        with (
+            self.connections.reading(self.name) as connection,
+            Statement(connection, self.name, self.connections.own) as statement,
+        ):
+            self._refuse_changed(statement)
+            columns = {name: self.types[name].expression(name) for name in self.names}
+            yield statement, SqlRows.of(POSTGRES, f"{self.source} AS q", columns, statement.table)
 
     @property
     def _query(self) -> str:
