@@ -372,27 +372,28 @@ def test_columns_that_the_rows_do_not_have_are_missing(database: Database) -> No
 def test_a_table_that_changes_between_statements_is_refused(database: Database) -> None:
     """Unless the engine shows one moment of it, as PostgreSQL does."""
     cells = labelled({"x": [1.5, 2.0, 7.0], "z": ["u", "v", "u"]})
-    schema = schema_of(cells)
-    table = database.table(cells)
-    if isinstance(database, SparkSql):
-        database.session.createDataFrame(cells).write.mode("overwrite").saveAsTable("growing")
-        table = database.known("growing", cells.column_names)
-    insert = f"INSERT INTO {table.source} VALUES (9.0, 'new', 'a')"
+    table = database.table(cells, "growing")
+
+    def grow() -> None:
+        if isinstance(database, SparkSql):
+            database.fill("growing", pa.concat_tables([cells, cells]))
+        else:
+            database.run("INSERT INTO growing VALUES (9.0, 'new', 'a')")
 
     class Growing(list[str]):
-        """Statements so far: before the last of them a row comes."""
+        """Statements so far: before that of the discrete columns rows come."""
 
         def append(self, query: str) -> None:
             if "count(*)" in query and "var_pop" not in query:
-                database.run(insert)
+                grow()
             super().append(query)
 
     object.__setattr__(table, "asked", Growing())
     if isinstance(database, PostgreSql):
-        assert counted_in_engine(schema, table, "label").rows == 3
+        assert counted_in_engine(schema_of(cells), table, "label").rows == 3
     else:
         with pytest.raises(DataError, match="the table has changed while it was counted; count it again"):
-            counted_in_engine(schema, table, "label")
+            counted_in_engine(schema_of(cells), table, "label")
 
 
 def test_many_columns_take_more_statements(database: Database) -> None:

@@ -15,7 +15,7 @@ from deciban.engines.families import Made, question_of, refuse_unusable
 from deciban.engines.hints import Hints
 from deciban.engines.numbers import Numbers
 from deciban.engines.questions import Questions
-from deciban.errors import DataError, UsageError, warn_user
+from deciban.errors import DataError, warn_user
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.stream import Source
 from deciban.progress import progress
@@ -28,11 +28,7 @@ Read = Callable[[Schema, LabelledStream], Counts]
 
 
 class Stopped(Exception):  # noqa: N818 - never leaves this module
-    """An engine that could not answer, because of what it found."""
-
-    def __init__(self, problem: DataError) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+    """An engine could not answer, because of what it found."""
 
 
 def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Counts:
@@ -42,11 +38,8 @@ def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Cou
     """
     try:
         classes, found = _asked(schema, examples, careful=False)
-    except Stopped as stopped:  # perhaps by numbers that are more than the engine can add up
-        try:
-            classes, found = _asked(schema, examples, careful=True)
-        except (Stopped, UsageError):  # nor can it now; a transaction of the user's may have failed with the first
-            raise stopped.problem from None
+    except Stopped:  # perhaps by numbers that are more than the engine can add up
+        classes, found = _asked(schema, examples, careful=True)
     rest = [place for place in range(len(schema.groups)) if place not in found]
     if rest:
         found |= _read(schema, rest, examples, classes, read)
@@ -65,7 +58,9 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
             try:
                 answer = rows.ask(query)
             except DataError as problem:
-                raise Stopped(problem) from problem
+                if careful or rows.fragile:
+                    raise
+                raise Stopped from problem
             advance(1)
             return answer
 
@@ -80,7 +75,7 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
             if (one := question_of(group.family, group.columns, columns, questions)) is not None:
                 made[place] = one
         interview = Interview.of(asked, columns, questions, Hints.of(asked, schema))
-        classes, answers = interview.answers(refuse, careful)
+        classes, answers = interview.answers(refuse, careful or rows.fragile)
     return classes, {place: guard(place, one, answers) for place, one in made.items()}
 
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from deciban.errors import DataError
 from deciban.files.duckdb import quoted, translated_errors
-from deciban.files.sql_rows import SqlRows
+from deciban.files.sql_rows import SqlRows, sample_by_number
 from deciban.files.stream import Source
+from deciban.progress import Advance
 from deciban.sql import DUCKDB
 from deciban.tables.arrow import repeated
 
@@ -52,6 +53,12 @@ class RelationRows(Source):
             yield pa.Table.from_batches([], reader.schema)
             for batch in reader:
                 yield pa.Table.from_batches([batch])
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        with self.sql() as rows:
+            drawn, size = sample_by_number(rows, most)
+        advance(size)
+        return drawn, size
 
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:

@@ -14,11 +14,10 @@ import pyarrow as pa
 from deciban.files.arrow_readers import UNSUITABLE, ArrowReader, bytes_of, pieces
 from deciban.files.duckdb import NOTHING, connect, quoted, select_from, translated_errors
 from deciban.files.pieces import VECTOR_ROWS, in_pieces, rows_of_piece
-from deciban.files.sql_rows import SqlRows
+from deciban.files.sql_rows import SqlRows, sample_by_number
 from deciban.files.typed_source import TypedSource, Types
 from deciban.progress import Advance
 from deciban.sql import DUCKDB
-from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit, sampled_places
 
 # Rows that DuckDB holds at least, read and handed out.
 HELD_ROWS = 8 * VECTOR_ROWS
@@ -156,16 +155,10 @@ class Scan(TypedSource):
 
     def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         """The same rows as `sample` draws: DuckDB has them in their order."""
-        first = self.head(LONG_ROWS)
-        most = rows_that_fit(most, first.nbytes / max(first.num_rows, 1))
-        with self._answer(f"SELECT count(*) FROM ({self._query})") as reader:
-            rows = reader.read_all().column(0)[0].as_py()
-        advance(rows)
-        places = pa.table({"place": sampled_places(rows, most)})
-        numbered = f"SELECT *, row_number() OVER () - 1 AS place FROM ({self._query})"
-        query = f"SELECT * EXCLUDE (place) FROM ({numbered}) WHERE place IN (SELECT place FROM drawn) ORDER BY place"
-        with self._answer(query, drawn=places) as reader:
-            return self._named(reader.read_all()), rows
+        with self.sql() as rows:
+            drawn, size = sample_by_number(rows, most)
+        advance(size)
+        return drawn, size
 
     @property
     def _header(self) -> Mapping[str, str]:

@@ -22,13 +22,15 @@ class SqlRows:
     """Rows in an engine that answers SQL.
 
     dialect: how the engine writes SQL. source: what stands behind FROM, with a name of its own. columns: by the names
-    that users know. ask: the whole answer to a query; errors of the engine are ours by then.
+    that users know. ask: the whole answer to a query; errors of the engine are ours by then. fragile: whether an error
+    would undo what the user has done before, in the same transaction.
     """
 
     dialect: Dialect
     source: str
     columns: Mapping[str, SqlColumn]
     ask: Callable[[str], pa.Table]
+    fragile: bool = False
 
     @classmethod
     def of(cls, dialect: Dialect, source: str, columns: Mapping[str, str], ask: Callable[[str], pa.Table]) -> "SqlRows":
@@ -51,6 +53,6 @@ def sample_by_number(rows: SqlRows, most: int) -> tuple[pa.Table, int]:
         drawn = rows.ask(f"SELECT {shown} FROM {rows.source}")
     else:
         numbered = f"(SELECT {shown}, row_number() OVER () - 1 AS place FROM {rows.source}) AS numbered"
-        wanted = ", ".join(map(str, places.tolist()))
-        drawn = rows.ask(f"SELECT {', '.join(names)} FROM {numbered} WHERE place IN ({wanted}) ORDER BY place")
+        wanted = f"place IN ({rows.dialect.rows_of(places.tolist())})"
+        drawn = rows.ask(f"SELECT {', '.join(names)} FROM {numbered} WHERE {wanted} ORDER BY place")
     return drawn.rename_columns(list(rows.columns)), size

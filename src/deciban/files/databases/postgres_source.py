@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -95,7 +95,8 @@ class PostgresSource(DatabaseSource):
         ):
             self._refuse_changed(statement)
             columns = {name: self.types[name].expression(name) for name in self.names}
-            yield statement, SqlRows.of(POSTGRES, f"{self.source} AS q", columns, statement.table)
+            rows = SqlRows.of(POSTGRES, f"{self.source} AS q", columns, statement.table)
+            yield statement, replace(rows, fragile=not self.connections.own)
 
     @property
     def _query(self) -> str:
