@@ -28,6 +28,7 @@ READ = {
     "timestamptz": (DATES, "TIMESTAMP WITH TIME ZONE"),
     "time": ("{0}", "TIME"),
     "uuid": ("{0}::text", "VARCHAR"),
+    "char": ("{0}::text", "VARCHAR"),
 }
 
 # Categories of types that are read as text: strings of any kind, enums, addresses of networks, bits.
@@ -66,14 +67,20 @@ class PostgresType(DatabaseType):
         return f"CAST({made}{'::int' if self.own == 'BOOLEAN' else ''} AS {AS_TYPES[self.kind]})"
 
 
-def described(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
-    """The columns of a table or a query, as it stands behind FROM, and their types."""
-    names = statement.schema(f"SELECT * FROM {source} AS q").names
+def columns_of(statement: Statement, query: str, place: str) -> list[str]:
+    """The names of the columns of a query; a UsageError where there are none, a DataError where two are one."""
+    names = statement.schema(query).names
     if not names:
         raise naming_source(UsageError(f"{place}: it gives no columns; give a query that selects some"))
     if (twice := repeated(names)) is not None:
         problem = f"column {twice!r} is there more than once; give every column its own name"
         raise naming_source(DataError(f"{place}: {problem}"))
+    return list(names)
+
+
+def described(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
+    """The columns of a table or a query, as it stands behind FROM, and their types."""
+    names = columns_of(statement, f"SELECT * FROM {source} AS q", place)
     types = ", ".join(f"pg_typeof(q.{POSTGRES.identifier(name)})::oid" for name in names)
     rows = statement.rows(TYPES_OF_COLUMNS.format(source=source, types=types))
     return {name: _type_of(row) for name, row in zip(names, rows, strict=True)}
