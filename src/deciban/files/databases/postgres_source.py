@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from deciban.errors import DataError, UsageError, naming_source
 from deciban.files.databases.postgres import Statement
-from deciban.files.databases.postgres_types import PostgresType, columns_of, described
-from deciban.files.databases.source import DatabaseSource
+from deciban.files.databases.postgres_types import PostgresType, described
+from deciban.files.databases.source import DatabaseSource, distinct_names
 from deciban.files.pieces import in_measured_pieces
 from deciban.sql import POSTGRES
 
@@ -96,6 +96,6 @@ def open_postgres(connections: Connections, where: str, query: str | None, table
     source = f"({query}\n)" if table is None else POSTGRES.qualified(table)
     with connections.reading(name) as connection, Statement(connection, name, connections.own) as statement:
         if query is not None:
-            columns_of(statement, query, name)  # refused if it is several statements, or no whole one
+            distinct_names(statement.schema(query).names, name)  # of one statement, and a whole one
         types = described(statement, source, name)
     return PostgresSource(name, tuple(types), types, source, connections)

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deciban.errors import DataError, UsageError, naming_source
 from deciban.files.databases.postgres import Statement
-from deciban.files.databases.source import DatabaseType
+from deciban.files.databases.source import DatabaseType, distinct_names
 from deciban.sql import POSTGRES
-from deciban.tables.arrow import repeated
 
 # Infinite dates, and those that Arrow cannot hold, are missing: as numbers of days they would be others.
 DATES = "CASE WHEN {0} BETWEEN '4713-01-01 BC' AND '290000-01-01' THEN {0} END"
@@ -67,20 +65,9 @@ class PostgresType(DatabaseType):
         return f"CAST({made}{'::int' if self.own == 'BOOLEAN' else ''} AS {AS_TYPES[self.kind]})"
 
 
-def columns_of(statement: Statement, query: str, place: str) -> list[str]:
-    """The names of the columns of a query; a UsageError where there are none, a DataError where two are one."""
-    names = statement.schema(query).names
-    if not names:
-        raise naming_source(UsageError(f"{place}: it gives no columns; give a query that selects some"))
-    if (twice := repeated(names)) is not None:
-        problem = f"column {twice!r} is there more than once; give every column its own name"
-        raise naming_source(DataError(f"{place}: {problem}"))
-    return list(names)
-
-
 def described(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
     """The columns of a table or a query, as it stands behind FROM, and their types."""
-    names = columns_of(statement, f"SELECT * FROM {source} AS q", place)
+    names = distinct_names(statement.schema(f"SELECT * FROM {source} AS q").names, place)
     types = ", ".join(f"pg_typeof(q.{POSTGRES.identifier(name)})::oid" for name in names)
     rows = statement.rows(TYPES_OF_COLUMNS.format(source=source, types=types))
     return {name: _type_of(row) for name, row in zip(names, rows, strict=True)}

@@ -16,13 +16,22 @@ from deciban.sql import POSTGRES
 BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 # How rows are read: as UTF-8, and each time in the same order, which several processes, or a scan that joins in where
-# another one is, would not keep. A moment that is held is not ended for doing nothing.
+# another one is, would not keep. A moment that is held is not ended for doing nothing; a query ends with its reader.
 SETTINGS = {
     "client_encoding": "UTF8",
     "synchronize_seqscans": "off",
     "max_parallel_workers_per_gather": "0",
     "idle_in_transaction_session_timeout": "0",
+    "client_connection_check_interval": "2s",
 }
+
+# Those that the server knows; on Windows it cannot see that a reader is gone.
+SET = f"""
+SELECT set_config(name, wanted, true)
+FROM (VALUES {", ".join(f"('{name}', '{value}')" for name, value in SETTINGS.items())}) AS asked(name, wanted)
+JOIN pg_settings USING (name)
+WHERE name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual|windows'
+"""
 
 
 class Held(NamedTuple):
@@ -80,6 +89,5 @@ class Snapshots:
                 statement.run(BEGIN)
                 if held is not None:
                     statement.run(f"SET TRANSACTION SNAPSHOT {POSTGRES.literal(held.moment)}")
-                settings = (f"set_config('{name}', '{value}', true)" for name, value in SETTINGS.items())
-                statement.rows(f"SELECT {', '.join(settings)}")
+                statement.rows(SET)
             yield connection
