@@ -45,6 +45,14 @@ class Databases:
         connection = self.stack.enter_context(adbc_connection(self.server))
         return scan(connection, query=f"SELECT * FROM {stored(self.server, table)}")
 
+    def adbc_duckdb(self, table: pa.Table) -> Any:
+        """A connection to another database than PostgreSQL."""
+        dbapi = pytest.importorskip("adbc_driver_duckdb.dbapi")
+        connection = self.stack.enter_context(dbapi.connect())
+        with connection.cursor() as cursor:
+            cursor.adbc_ingest("held", table)
+        return scan(connection, table="held")
+
     def psycopg(self, table: pa.Table) -> Any:
         connection = self.stack.enter_context(self.server.connect())
         connection.autocommit = False

@@ -41,9 +41,8 @@ class Address:
     @classmethod
     def of(cls, url: str) -> "Address":
         """The address that a URL is; a UsageError, which does not repeat it, where it is none."""
-        found = URL.fullmatch(url)
-        hosts = found["hosts"].split(",") if found is not None else []
-        if found is None or NO_ESCAPE.search(url) or not all(map(HOST.fullmatch, hosts)):
+        found = _parsed(url)
+        if found is None:
             raise UsageError(
                 "the URL of the database cannot be read; write it as postgresql://user@host:port/database, and signs "
                 "such as @ / : % in names and passwords as %40 %2F %3A %25"
@@ -51,7 +50,11 @@ class Address:
         user = f"{found['user']}@" if found["user"] else ""
         shown = f"postgresql://{user}{found['hosts']}" + (f"/{found['database']}" if found["database"] else "")
         secrets = {secret for text in passwords_in(url) for secret in (text, unquote(text))}
-        names = {found["user"], found["database"], *hosts}  # nobody would understand a message without these
+        names = {
+            found["user"],
+            found["database"],
+            *found["hosts"].split(","),
+        }  # nobody would understand a message without these
         long = (secret for secret in secrets - names if len(secret) >= LEAST_SECRET)
         return cls(url, shown, tuple(sorted(long, key=len, reverse=True)))
 
@@ -69,8 +72,8 @@ def is_address(source: object) -> bool:
 
 def passwords_in(url: str) -> list[str]:
     """The passwords that stand in the URL of a database, as they are written there."""
-    whole = URL.fullmatch(url)
-    before_host = [whole["password"] or ""] if whole is not None else _secrets(BEFORE_HOST, url)
+    found = _parsed(url)
+    before_host = _secrets(BEFORE_HOST, url) if found is None else [found["password"] or ""]
     return [text for text in (*before_host, *_secrets(IN_OPTIONS, url)) if text]
 
 
@@ -83,6 +86,13 @@ def without_passwords(text: str) -> str:
     for pattern in (BEFORE_HOST, IN_OPTIONS):
         text = pattern.sub(lambda found: found["before"] + HIDDEN, text)
     return text
+
+
+def _parsed(url: str) -> re.Match[str] | None:
+    """The parts of the URL of a database, if it is one."""
+    found = URL.fullmatch(url)
+    plain = found is not None and all(map(HOST.fullmatch, found["hosts"].split(",")))
+    return found if plain and NO_ESCAPE.search(url) is None else None
 
 
 def _secrets(pattern: re.Pattern[str], text: str) -> list[str]:

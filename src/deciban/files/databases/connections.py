@@ -15,7 +15,7 @@ import pyarrow as pa
 from deciban.errors import BadCell, DataError, naming_source
 from deciban.files.databases.cells import Look, to_array, told_type
 from deciban.files.databases.postgres_errors import as_user_error
-from deciban.files.databases.source import Answer, ArrowSource, DatabaseType, types_of
+from deciban.files.databases.source import Answer, ArrowSource, DatabaseType, distinct_names, types_of
 from deciban.tables.text_types import as_whole
 
 # Rows that are fetched at a time, and the first rows, which show what columns are.
@@ -99,7 +99,8 @@ def open_connection(connection: Any, query: str, name: str) -> ArrowSource:
     """The source of a query; `name` is what messages call it."""
     with _executed(connection, query, name) as cursor:
         if hasattr(cursor, "fetch_record_batch"):
-            types = types_of(cursor.fetch_record_batch().schema, name)
+            schema = cursor.fetch_record_batch().schema
+            types = types_of(dict(zip(distinct_names(schema.names, name), schema.types, strict=True)))
             return AdbcSource(name, tuple(types), types, connection, query)
         return _of_rows(connection, cursor, query, name)
 
@@ -108,17 +109,15 @@ def _of_rows(connection: Any, cursor: Any, query: str, name: str) -> RowSource:
     """The source of rows: what the cursor does not say of its columns, the first rows show."""
     pieces = _fetched(connection, cursor, name)
     first = next(pieces)  # some drivers describe the columns only then
-    columns = {str(column[0]): told_type(column[1], driver_of(connection)) for column in cursor.description}
-    told = {column: kind for column, kind in columns.items() if kind is not None}
-    looks = _looks(list(columns), frozenset(told), chain([first], pieces))
-    arrow = {column: told.get(column, looks[column].type) for column in columns}
-    named = types_of(pa.schema([(column, kind or pa.null()) for column, kind in arrow.items()]), name)
-    types = {
-        column: one if arrow[column] is not None else DatabaseType("", called=looks[column].called)
-        for column, one in named.items()
-    }
-    known = {column: kind for column, kind in arrow.items() if kind is not None}
-    return RowSource(name, tuple(types), types, connection, query, known, frozenset(told))
+    names = distinct_names(_names_of(cursor), name)
+    codes = zip(names, (told_type(column[1], driver_of(connection)) for column in cursor.description), strict=True)
+    told = {column: kind for column, kind in codes if kind is not None}
+    looks = _looks(names, frozenset(told), chain([first], pieces))
+    found = {column: told.get(column, looks[column].type) for column in names}
+    arrow = {column: kind for column, kind in found.items() if kind is not None}
+    known, unknown = types_of(arrow), {column: DatabaseType("", called=looks[column].called) for column in names}
+    types = {column: known.get(column, unknown[column]) for column in names}
+    return RowSource(name, tuple(types), types, connection, query, arrow, frozenset(told))
 
 
 def _looks(names: Sequence[str], told: frozenset[str], pieces: Iterable[list[Any]]) -> dict[str, Look]:
@@ -145,7 +144,8 @@ def _executed(connection: Any, query: str, place: str) -> Iterator[Any]:
     """A cursor that has run a query, and is closed in the end."""
     driver = driver_of(connection)
     name = {"name": f"deciban_{next(_numbers)}", "withhold": connection.autocommit} if driver in NAMED_CURSORS else {}
-    cursor = connection.cursor(**name)
+    with translated(connection, place):
+        cursor = connection.cursor(**name)
     try:
         with translated(connection, place):
             cursor.execute(query)
@@ -166,7 +166,7 @@ def _fetched(connection: Any, cursor: Any, place: str) -> Iterator[list[Any]]:
 
 
 def _names_of(cursor: Any) -> list[str]:
-    return [str(column[0]) for column in cursor.description]
+    return [str(column[0]) for column in cursor.description or ()]
 
 
 @contextmanager

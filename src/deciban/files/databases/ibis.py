@@ -34,7 +34,8 @@ def open_ibis(table: Any) -> IbisSource:
     """The source of a table."""
     name = "the table of Ibis"
     with translated_errors(name):
-        types = types_of(table.limit(0).to_pyarrow().schema, name)
+        schema = table.limit(0).to_pyarrow().schema
+    types = types_of(dict(zip(schema.names, schema.types, strict=True)))
     return IbisSource(name, tuple(types), types, table)
 
 

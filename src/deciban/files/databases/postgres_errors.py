@@ -47,7 +47,7 @@ def translated_errors(place: str, connection: Any) -> Iterator[None]:
 def as_user_error(place: str, problem: Exception, gone: bool) -> Exception:
     """The error that the user sees."""
     said = message_of(problem)
-    state = getattr(problem, "sqlstate", None) or ("57014" if "statement timeout" in said else "22")  # amid the rows
+    state = getattr(problem, "sqlstate", None) or ("57014" if "statement timeout" in said else "22")
     if gone or state.startswith(("08", "57P")):
         return ConnectionError(f"{place}: the server went away ({said}); start again when it is back")
     if "multiple commands" in said:

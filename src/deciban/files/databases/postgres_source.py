@@ -10,7 +10,7 @@ import pyarrow as pa
 from deciban.errors import DataError, UsageError, naming_source
 from deciban.files.databases.postgres import Statement
 from deciban.files.databases.postgres_types import PostgresType, described
-from deciban.files.databases.source import DatabaseSource
+from deciban.files.databases.source import DatabaseSource, distinct_names
 from deciban.files.pieces import in_measured_pieces
 from deciban.files.sql_rows import SqlRows, sample_by_number
 from deciban.progress import Advance
@@ -126,6 +126,6 @@ def open_postgres(connections: Connections, where: str, query: str | None, table
     source = f"({query}\n)" if table is None else POSTGRES.qualified(table)
     with connections.reading(name) as connection, Statement(connection, name, connections.own) as statement:
         if query is not None:
-            statement.schema(query)  # which is refused if it is several statements, or no whole one
+            distinct_names(statement.schema(query).names, name)  # of one statement, and a whole one
         types = described(statement, source, name)
     return PostgresSource(name, tuple(types), types, source, connections)

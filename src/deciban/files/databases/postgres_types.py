@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deciban.errors import DataError, UsageError, naming_source
 from deciban.files.databases.postgres import Statement
-from deciban.files.databases.source import DatabaseType
+from deciban.files.databases.source import DatabaseType, distinct_names
 from deciban.sql import POSTGRES
-from deciban.tables.arrow import repeated
 
 # Infinite dates, and those that Arrow cannot hold, are missing: as numbers of days they would be others.
 DATES = "CASE WHEN {0} BETWEEN '4713-01-01 BC' AND '290000-01-01' THEN {0} END"
@@ -28,6 +26,7 @@ READ = {
     "timestamptz": (DATES, "TIMESTAMP WITH TIME ZONE"),
     "time": ("{0}", "TIME"),
     "uuid": ("{0}::text", "VARCHAR"),
+    "char": ("{0}::text", "VARCHAR"),
 }
 
 # Categories of types that are read as text: strings of any kind, enums, addresses of networks, bits.
@@ -68,12 +67,7 @@ class PostgresType(DatabaseType):
 
 def described(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
     """The columns of a table or a query, as it stands behind FROM, and their types."""
-    names = statement.schema(f"SELECT * FROM {source} AS q").names
-    if not names:
-        raise naming_source(UsageError(f"{place}: it gives no columns; give a query that selects some"))
-    if (twice := repeated(names)) is not None:
-        problem = f"column {twice!r} is there more than once; give every column its own name"
-        raise naming_source(DataError(f"{place}: {problem}"))
+    names = distinct_names(statement.schema(f"SELECT * FROM {source} AS q").names, place)
     types = ", ".join(f"pg_typeof(q.{POSTGRES.identifier(name)})::oid" for name in names)
     rows = statement.rows(TYPES_OF_COLUMNS.format(source=source, types=types))
     return {name: _type_of(row) for name, row in zip(names, rows, strict=True)}

@@ -1,14 +1,14 @@
 """What sources in databases have in common: types that the database has names for, some of which cannot be learned."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import pyarrow as pa
 
-from deciban.errors import BadCell, DataError, naming_source
+from deciban.errors import BadCell, DataError, UsageError, naming_source
 from deciban.files.pieces import in_measured_pieces
 from deciban.files.typed_source import ColumnType, TypedSource
 from deciban.tables.arrow import repeated
@@ -87,10 +87,18 @@ class ArrowSource(DatabaseSource):
             raise DataError(f"column {name!r}: {problem}; read it as what it is, {cells.type}") from None
 
 
-def types_of(schema: pa.Schema, place: str) -> dict[str, DatabaseType]:
-    """The types of columns that Arrow knows; a DataError where two of them have one name."""
-    if (twice := repeated(schema.names)) is not None:
+def distinct_names(names: Iterable[str], place: str) -> list[str]:
+    """The names of columns; a UsageError where there are none, a DataError where two are one."""
+    found = list(names)
+    if not found:
+        raise naming_source(UsageError(f"{place}: it gives no columns; give a query that selects some"))
+    if (twice := repeated(found)) is not None:
         problem = f"column {twice!r} is there more than once; give every column its own name"
         raise naming_source(DataError(f"{place}: {problem}"))
-    kinds = {field.name: str(plain_type(field.type)) for field in schema}
-    return {name: DatabaseType(kind_of(kind) or kind, called=kind) for name, kind in kinds.items()}
+    return found
+
+
+def types_of(kinds: Mapping[str, pa.DataType]) -> dict[str, DatabaseType]:
+    """Types that Arrow knows."""
+    names = {name: str(plain_type(kind)) for name, kind in kinds.items()}
+    return {name: DatabaseType(kind_of(kind) or kind, called=kind) for name, kind in names.items()}

@@ -4,11 +4,14 @@ A signal is handled when the main thread runs Python again. While a driver waits
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
+
+# Seconds after which one looks for signals: libraries change how they are handled, so that they do not end a wait.
+LOOK = 0.2
 
 
 def started(action: Callable[[], T]) -> "Future[T]":
@@ -23,3 +26,10 @@ def started(action: Callable[[], T]) -> "Future[T]":
 
     Thread(target=run, name="deciban-database", daemon=True).start()
     return future
+
+
+def result_of(future: "Future[T]") -> T:
+    """What was returned or raised, for which is waited."""
+    while not future.done():
+        wait([future], LOOK)
+    return future.result()
