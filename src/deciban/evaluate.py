@@ -87,11 +87,11 @@ def evaluate_folds(
 
     only: so many of the folds: one of five is a hold-out of a fifth.
     """
-    refuse_few_rows(rows, folds if only is None else 2)
     total: Evaluation | None = None
     evaluated = folds if only is None else only
     given_before: set[str] = set()
-    with stages("fold", evaluated) as begin:
+    with rows.naming(), stages("fold", evaluated) as begin:
+        refuse_few_rows(rows, folds if only is None else 2)
         for fold in range(evaluated):
             begin(fold)
             inside, outside = split(rows, folds, fold)

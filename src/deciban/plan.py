@@ -6,11 +6,13 @@ plan_examples ─► Plan ─► count (here, in other processes, on other machi
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from deciban.counting import add_up, batches, count_batches
 from deciban.counts import Counts
 from deciban.decisions.priors import check_prior, prior_of
+from deciban.engines.count import count_in_engine
 from deciban.errors import DataError, UsageError
 from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.open import open_table
@@ -163,6 +165,8 @@ def corrected(tuning: Tuning, counts: Counts, examples: Examples, settings: Sett
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
     """The counts of all rows under a schema, which are counted where they are."""
+    if isinstance(examples, LabelledStream) and examples.where == "engine":
+        return count_in_engine(schema, examples, partial(count_examples, threads=threads))
     if isinstance(examples, LabelledStream) and examples.elsewhere:
         shards = examples.stream.each_part(_counting(schema, examples))
         return add_up((from_content(shard, "a shard").counts for shard in shards), Counts.empty(schema))

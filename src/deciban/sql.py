@@ -1,6 +1,7 @@
 """SQL as text, in the dialects of three engines: the one place where names and values are quoted."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from deciban.errors import UsageError
@@ -43,6 +44,10 @@ class Dialect:
         """A double, exactly: a bare 1.5 would be a decimal number."""
         return _exact(value) if math.isfinite(value) else f"CAST('{_named(value)}' AS {self.double})"
 
+    def rows_of(self, numbers: Iterable[int]) -> str:
+        """A query for whole numbers, one a row; as one text, which engines read faster than many numbers."""
+        return f"SELECT unnest(CAST('[{', '.join(map(str, numbers))}]' AS {self.integer}[]))"
+
 
 class DuckDbDialect(Dialect):
     """DuckDB; a NUL byte ends a statement there."""
@@ -63,6 +68,9 @@ class PostgresDialect(Dialect):
         shown = _exact(value) if math.isfinite(value) else _named(value)
         return f"'{shown}'::float8"
 
+    def rows_of(self, numbers: Iterable[int]) -> str:
+        return f"SELECT unnest(CAST('{{{', '.join(map(str, numbers))}}}' AS {self.integer}[]))"
+
 
 class SparkDialect(Dialect):
     """Spark SQL, in which what a quote or a backslash means in a literal depends on settings and on the version."""
@@ -74,6 +82,9 @@ class SparkDialect(Dialect):
 
     def number(self, value: float) -> str:
         return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_named(value)}')"
+
+    def rows_of(self, numbers: Iterable[int]) -> str:
+        return f"SELECT explode(from_json('[{', '.join(map(str, numbers))}]', 'array<bigint>'))"
 
 
 BACKSLASH = "\\"

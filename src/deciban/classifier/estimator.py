@@ -18,6 +18,9 @@ from deciban.classifier.state import SETTINGS
 from deciban.classifier.updating import Updating
 from deciban.explain.explanation import Explanation
 from deciban.families.checks import Unseen
+from deciban.files.databases.write import Existing
+from deciban.files.labelled_stream import Where
+from deciban.files.open import named_rows
 from deciban.files.spark import is_spark_table
 from deciban.files.write import FileKind
 from deciban.fitted import Fitted
@@ -132,7 +135,16 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         self.threads = threads
         self.tune = tune
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        query: str | None = None,
+        table: str | None = None,
+        where: Where = "here",
+    ) -> Self:
         """Learn rows; whatever was learned before is replaced.
 
         Parameters
@@ -140,14 +152,23 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         X : table
             The rows: a pandas, polars or Arrow table, a DuckDB relation, a NumPy array, a SciPy sparse matrix, a dict
             of columns, a list of dicts or of lists, or a list of texts; or rows that need not fit into memory: the name
-            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, what `deciban.scan` returns,
-            or a Spark DataFrame, whose rows are counted by Spark's executors.
+            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, the URL of a PostgreSQL
+            database or a connection to any database, an Ibis table, what `deciban.scan` returns, or a Spark DataFrame,
+            whose rows are counted by Spark's executors.
         y : array-like or str
             The label of each row, or the name of the column of X that holds the labels. Rows whose label is missing are
             left out and counted in ``counts_.unlabelled``.
         sample_weight : array-like or str, default=None
             How often each row counts (0 is a row that is not there, 2 is the row twice), or the name of the column of X
             that says so.
+        query : str, default=None
+            Where X is the URL of a database, or a connection: the query whose rows are learned.
+        table : str, default=None
+            Where X is such: the table whose rows are learned, in place of a query.
+        where : {"here", "engine"}, default="here"
+            Where the rows are counted: here, or by the engine that has them (DuckDB for Parquet and queries,
+            PostgreSQL, Spark SQL), so that only a sample of them is read. Columns that SQL cannot count, such as texts,
+            are read.
 
         Returns
         -------
@@ -160,6 +181,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
             classifier stays as it was.
         UsageError
             If a parameter cannot be used.
+        OSError
+            If a file or a database cannot be read, or a server goes away; the classifier stays as it was.
 
         See Also
         --------
@@ -172,7 +195,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
         ['no', 'yes']
         """
-        fitted = learn.fit(self._settings(), X, y, sample_weight)
+        X = named_rows(X, query, table)
+        fitted = learn.fit(self._settings(), X, y, sample_weight, where=where)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:
@@ -262,24 +286,40 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         """
         yield from scoring.predict_batches(self._fitted(), X, probabilities=probabilities, for_file=for_file)
 
-    def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:
-        """Write rows with their predictions to a file, which is whole or not there.
+    def predict_to(
+        self,
+        path: str | os.PathLike[str],
+        X: Any,
+        *,
+        probabilities: bool = False,
+        table: str | None = None,
+        existing: Existing = "refuse",
+    ) -> int:
+        """Write rows with their predictions to a file, which is whole or not there, or into a table of a database.
 
         Parameters
         ----------
         path : str or path-like
-            A name that ends with .csv, .jsonl or .parquet (or .csv.gz).
+            A name that ends with .csv, .jsonl or .parquet (or .csv.gz); or the URL of a PostgreSQL database.
         X : table
             Rows, as for `predict`; they need not fit into memory.
         probabilities : bool, default=False
             Whether to add the probability of every class.
+        table : str, default=None
+            The table of the database that is written, such as "scores" or "sales.scores", in one transaction.
+        existing : {"refuse", "replace", "append"}, default="refuse"
+            What becomes of a table that is there: an error, a new one in its place, or rows behind those it has.
 
         Returns
         -------
         int
             The number of rows.
+
+        See Also
+        --------
+        decide_to : The same of decisions.
         """
-        return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities)
+        return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities, table=table, existing=existing)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labelled rows whose class is predicted.

@@ -8,11 +8,14 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 
 from deciban.errors import DataError, DecibanError, UsageError
+from deciban.files.sql_rows import SqlRows
 from deciban.files.stream import Source, Work
 from deciban.progress import Advance
 from deciban.sql import SPARK
@@ -30,6 +33,9 @@ MORE_BY_CHANCE = 1.1
 
 # Batches of Spark, which are short, that are handed on as one table.
 ROWS_TOGETHER = 1 << 16
+
+# The collation by which texts are equal only if they are the same.
+BYTEWISE = "UTF8_BINARY"
 
 # Types of Spark that no family reads, and Spark's names for the types of what is added to rows.
 UNREADABLE = ("array", "map", "struct", "binary", "variant", "void", "interval", "day", "year", "geo", "udt")
@@ -107,6 +113,23 @@ class SparkRows(Source):
                 raise pickle.loads(answer.error)
         return (bytes(answer.content) for answer in found)
 
+    @contextmanager
+    def sql(self) -> Iterator[SqlRows]:
+        """The rows as Spark SQL has them: its executors need nothing of this package."""
+        session, view = self.frame.sparkSession, f"deciban_{uuid4().hex}"
+        self._selected.createOrReplaceTempView(view)
+        try:
+            columns = {name: self._bytewise(name) for name in self.names}
+            yield SqlRows.of(SPARK, SPARK.identifier(view), columns, partial(_answer, session))
+        finally:
+            session.catalog.dropTempView(view)
+
+    def _bytewise(self, name: str) -> str:
+        """A column, in which texts are equal only if they are the same."""
+        collation = getattr(self.frame.schema[name].dataType, "collation", BYTEWISE)  # of texts, since Spark 4
+        column = SPARK.identifier(name)
+        return column if collation == BYTEWISE else f"collate({column}, '{BYTEWISE}')"
+
     def extended(self, work: Callable[[pa.Table], pa.Table]) -> Any:
         """The DataFrame with columns behind its own: those that `work` makes of each piece of it."""
         from pyspark.sql.types import StructType
@@ -176,6 +199,17 @@ def part_number() -> int:
     task = TaskContext.get()
     assert task is not None, "a task runs this"
     return int(task.partitionId())
+
+
+def _answer(session: Any, query: str) -> pa.Table:
+    """The answer of Spark SQL to a query."""
+    try:
+        return collected(session.sql(query))
+    except Exception as problem:
+        if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
+            raise
+        said = str(problem).strip().partition("\n")[0]
+        raise DataError(f"Spark cannot count these rows: {said}; correct the rows, or leave where= out") from problem
 
 
 def collected(frame: Any) -> pa.Table:

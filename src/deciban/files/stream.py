@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from typing import Self
 import pyarrow as pa
 
 from deciban.errors import DecibanError, UsageError, naming_source
+from deciban.files.sql_rows import SqlRows
 from deciban.files.temporary import STANDARD_INPUT
 from deciban.progress import Advance
 from deciban.tables.cell_formats import CellHabits
@@ -60,6 +61,10 @@ class Stream(ABC):
     def naming(self) -> AbstractContextManager[None]:
         """While it lasts, errors about rows name their source."""
 
+    def steady(self) -> AbstractContextManager[None]:
+        """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
+        return nullcontext()
+
     @property
     def learned_habit(self) -> CellHabits | None:
         """How its cells are written, for a model to remember; None where they are written in the usual way."""
@@ -68,6 +73,15 @@ class Stream(ABC):
     def unfinished(self, column: str) -> tuple[str, ...]:
         """Cells of a column in last lines of files that have no end."""
         return ()
+
+    def sql(self) -> AbstractContextManager[SqlRows]:
+        """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
+        a UsageError where there is none."""
+        raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        """What `sample` draws, without reading the other rows."""
+        return self.sample(most, advance)
 
     def table(self) -> pa.Table:
         """All rows in memory."""

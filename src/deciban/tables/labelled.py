@@ -110,7 +110,7 @@ class LabelledTable:
         return self
 
     def naming(self) -> AbstractContextManager[None]:
-        """While it lasts, errors name the source of the rows."""
+        """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
         return nullcontext()
 
 
