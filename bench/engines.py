@@ -249,7 +249,7 @@ def measure(name: str, where: str, size: int) -> None:
 
 
 def in_process(name: str, where: str, size: int, turns: int = 2) -> Found:
-    """The best turn of a contender in time, the worst in memory; one turn, where it takes over 60 s."""
+    """The best turn of a contender in time, the worst in memory; one turn, where it takes over 20 s."""
     found: list[Found] = []
     for _ in range(turns):
         command = [sys.executable, __file__, "--run", name, where, str(size)]
@@ -258,7 +258,7 @@ def in_process(name: str, where: str, size: int, turns: int = 2) -> Found:
             return {"failed": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:200]}
         found.append(json.loads(done.stdout.strip().splitlines()[-1]))
         print(f"  {name}: {found[-1]}", file=sys.stderr, flush=True)
-        if found[-1]["seconds"] > 60:
+        if found[-1]["seconds"] > 20:
             break
     return {**min(found, key=lambda one: one["seconds"]), "peak": max(one["peak"] for one in found)}
 
@@ -414,7 +414,7 @@ def opening() -> list[str]:
         "# Engines",
         "",
         "Written by `python bench/engines.py --write`: each contender in a process of its own, all in one run; the",
-        "best time of two turns (of one, where it takes over 60 s) and the highest peak. Seconds are taken after the",
+        "best time of two turns (of one, where it takes over 20 s) and the highest peak. Seconds are taken after the",
         "imports and a warm-up on a small table.",
         "",
         f"- machine: {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}",
