@@ -28,6 +28,7 @@ from deciban.engines.engine import ENGINES
 from deciban.engines.hints import bundles
 from deciban.errors import DataError, SchemaError
 from deciban.files.labelled_stream import LabelledStream
+from deciban.files.open import open_table
 from deciban.plan import count_examples
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
@@ -428,6 +429,38 @@ def test_columns_that_sql_cannot_count_are_read_and_this_is_said() -> None:
     examples = LabelledStream.of(database.table(written), "label", None, "engine")
     with pytest.warns(UserWarning, match="where='engine': columns are read that SQL cannot count: 'n', 'note', 'x'$"):
         assert_same_counts(count_examples(schema, examples), found)
+
+
+def test_columns_that_were_learned_without_names_are_known_by_their_places() -> None:
+    rng = np.random.default_rng(10)
+    cells = labelled({"first": rng.normal(size=60), "second": rng.integers(0, 3, 60)})
+    array = np.column_stack([cells["first"].to_numpy(), cells["second"].to_numpy()])
+    rows = LabelledTable.of(open_table(array), cells["label"])
+    schema = infer_schema(rows.table, {0: Gaussian(), 1: Categorical()}, Defaults())
+    assert schema.names is None
+    assert_same_counts(counted_in_engine(schema, DuckDb().table(cells), "label"), counted_here(schema, rows))
+
+
+def test_types_of_duckdb_that_reading_makes_texts_or_decimals_of() -> None:
+    """Enums, UUIDs, JSON, huge and unsigned integers, decimals."""
+    database = DuckDb()
+    columns = [
+        "['u', 'v'][1 + k % 2]::ENUM('v', 'u') AS label",
+        "['r', 's'][1 + k // 2 % 2]::ENUM('s', 'r') AS enum",
+        "('00000000-0000-0000-0000-00000000000' || k % 3)::UUID AS id",
+        "('{\"a\": ' || k % 2 || '}')::JSON AS json",
+        "(k % 5)::HUGEINT AS huge",
+        "k::UBIGINT AS u",
+        "(k % 4 / 10)::DECIMAL(9, 4) AS decimal",
+        "(k / 7)::DECIMAL(18, 6) AS price",
+        "(k / 3)::FLOAT AS short",
+    ]
+    database.run(f"CREATE TABLE kinds AS SELECT {', '.join(columns)} FROM range(40) AS t(k)")
+    cells = database.connection.sql("SELECT * FROM kinds").to_arrow_table()
+    spec = dict.fromkeys(["enum", "id", "json", "huge", "decimal"], Categorical()) | {"price": Binned(), "u": Poisson()}
+    schema = schema_of(cells, spec)
+    found = counted_in_engine(schema, database.known("kinds", cells.column_names), "label")
+    assert_same_counts(found, counted_here(schema, rows_of(cells)))
 
 
 # collations

@@ -20,7 +20,7 @@ from deciban.statistics.bins import Column
 
 
 @dataclass(frozen=True)
-class Interview:
+class Inquiry:
     """What is asked, of whom, and what is known before. some: the numbers of some rows, by column."""
 
     asked: Asked
@@ -30,7 +30,7 @@ class Interview:
     some: Mapping[int, Floats]
 
     @classmethod
-    def of(cls, asked: Asked, columns: Columns, questions: Questions, hints: Hints) -> "Interview":
+    def of(cls, asked: Asked, columns: Columns, questions: Questions, hints: Hints) -> "Inquiry":
         asked_for = (*questions.moments.items, *questions.bins.items, *chain(*questions.scatters.items))
         places = sorted({number.column for number in asked_for})
         some = hints.numbers(places, [columns.numbers[place] for place in places])

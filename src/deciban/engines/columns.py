@@ -31,25 +31,29 @@ class Columns:
 
         Cells that are not of the type that was learned are left out: whoever reads them converts or refuses them.
         """
-        here = asked.rows.columns
-        names = [name for name in here if name not in (asked.examples.target, asked.examples.weight)]
-        nothing = schema.table_as_learned(Frame(pa.table({name: pa.array([], here[name].type) for name in names})))
+        here = {
+            name: column
+            for name, column in asked.rows.columns.items()
+            if name not in (asked.examples.target, asked.examples.weight)
+        }
+        nothing = {name: pa.array([], column.type) for name, column in here.items()}
+        table = schema.table_as_learned(Frame(pa.table(nothing)))
         for group in schema.groups:
-            group.family.read(nothing, group.columns)
+            group.family.read(table, group.columns)
         missing = asked.engine.double("NULL")
-        numbers, values, absent = {}, {}, set()
-        for place, name in enumerate(schema.column_names):
-            if name not in names:
+        numbers, values, floating, absent = {}, {}, set(), set()
+        for place, name in enumerate(schema.names or here):  # by their places where they were learned without names
+            if name not in here:
                 absent.add(place)
                 numbers[place] = values[place] = missing
                 continue
-            column, learned = here[name], None if schema.types is None else schema.types[place]
-            if learned is not None and not fits(str(plain_type(column.type)), learned):
+            column = here[name]
+            if schema.types is not None and not fits(str(plain_type(column.type)), schema.types[place]):
                 continue
-            for found, sql in ((numbers, asked.engine.number(column)), (values, asked.engine.value(column))):
-                if sql is not None:
-                    found[place] = sql
-        floating = {
-            p for p, name in enumerate(schema.column_names) if p not in absent and pa.types.is_floating(here[name].type)
-        }
+            if (number := asked.engine.number(column)) is not None:
+                numbers[place] = number
+            if (value := asked.engine.value(column)) is not None:
+                values[place] = value
+            if pa.types.is_floating(column.type):
+                floating.add(place)
         return cls(numbers, values, frozenset(floating), frozenset(absent))

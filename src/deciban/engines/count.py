@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.counts import Counts, Guard
-from deciban.engines.answers import Interview
+from deciban.engines.answers import Inquiry
 from deciban.engines.asking import CHANGED, Asked, Classes
 from deciban.engines.columns import Columns
 from deciban.engines.families import Made, question_of, refuse_unusable
@@ -74,8 +74,8 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
         for place, group in enumerate(schema.groups):
             if (one := question_of(group.family, group.columns, columns, questions)) is not None:
                 made[place] = one
-        interview = Interview.of(asked, columns, questions, Hints.of(asked, schema))
-        classes, answers = interview.answers(refuse, careful or rows.fragile)
+        inquiry = Inquiry.of(asked, columns, questions, Hints.of(asked, schema))
+        classes, answers = inquiry.answers(refuse, careful or rows.fragile)
     return classes, {place: guard(place, one, answers) for place, one in made.items()}
 
 
@@ -90,7 +90,7 @@ def _read(
     )
     warn_user(f"where='engine': {what}: {listed(sorted(names))}")
     stream = examples.stream
-    if isinstance(stream, Source):
+    if isinstance(stream, Source) and schema.names is not None:
         kept = names | {examples.target, examples.weight}
         stream = stream.without([name for name in stream.names if name not in kept])
     counts = read(replace(schema, groups=groups), replace(examples, stream=stream, where="here"))

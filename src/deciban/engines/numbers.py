@@ -124,8 +124,8 @@ def moments_of(asked: Asked, wanted: Wanted, sql: Mapping[int, str], found: Numb
 
 def _moments_about_means(asked: Asked, values: Sequence[str], classes: Classes) -> Floats:
     """The array of moments of values, whose means are found first."""
-    parts = []
-    for first in range(0, len(values), size := MOST_AGGREGATES // 4):
+    size, parts = MOST_AGGREGATES // 4, []
+    for first in range(0, len(values), size):
         some = values[first : first + size]
         named = [f"v{k}" for k in range(len(some))]
         aggregates = [one(v) for one in (asked.present, *_two(asked)) for v in named]
