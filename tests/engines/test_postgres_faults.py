@@ -211,7 +211,7 @@ def test_an_interrupt_cancels_the_query(query: str, postgres: Postgres, clf: Bay
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         learn_for_ever(clf, rows)
-    assert time.monotonic() - start < 10.0
+    assert time.monotonic() - start < 40.0  # of the minute that it would take
     assert open_connections(postgres) == 0
 
 

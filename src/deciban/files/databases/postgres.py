@@ -72,7 +72,8 @@ class Statement:
             if self._own or kind not in (None, GeneratorExit):
                 with suppress(Exception):
                     self._cursor.adbc_cancel()
-            wait([self._running], timeout=CANCEL_SECONDS)
+            if not wait([self._running], timeout=CANCEL_SECONDS).done:
+                return  # the network is silent: what is still used cannot be closed
         with suppress(Exception):
             self._cursor.close()
 

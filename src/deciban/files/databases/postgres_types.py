@@ -30,7 +30,7 @@ READ = {
 }
 
 # Categories of types that are read as text: strings of any kind, enums, addresses of networks, bits.
-TEXTS = frozenset("SEIV")
+TEXT_CATEGORIES = frozenset("SEIV")
 
 # What columns are read as that are to be something else.
 AS_TYPES = {"VARCHAR": "text", "DOUBLE": "float8", "BOOLEAN": "boolean", "TIMESTAMP": "timestamp", "TIME": "time"}
@@ -74,5 +74,5 @@ def described(statement: Statement, source: str, place: str) -> dict[str, Postgr
 
 
 def _type_of(row: Mapping[str, str]) -> PostgresType:
-    read, own = READ.get(row["name"], ("{0}::text", "VARCHAR") if row["category"] in TEXTS else ("{0}", ""))
+    read, own = READ.get(row["name"], ("{0}::text", "VARCHAR") if row["category"] in TEXT_CATEGORIES else ("{0}", ""))
     return PostgresType(own, called=row["called"], read=read)

@@ -17,7 +17,7 @@ BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 # How rows are read: as UTF-8, and each time in the same order, which several processes, or a scan that joins in where
 # another one is, would not keep. A moment that is held is not ended for doing nothing; a query ends with its reader.
-SETTINGS = {
+SESSION_SETTINGS = {
     "client_encoding": "UTF8",
     "synchronize_seqscans": "off",
     "max_parallel_workers_per_gather": "0",
@@ -26,9 +26,9 @@ SETTINGS = {
 }
 
 # Those that the server knows; on Windows it cannot see that a reader is gone.
-SET = f"""
+SET_THEM = f"""
 SELECT set_config(name, wanted, true)
-FROM (VALUES {", ".join(f"('{name}', '{value}')" for name, value in SETTINGS.items())}) AS asked(name, wanted)
+FROM (VALUES {", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())}) AS asked(name, wanted)
 JOIN pg_settings USING (name)
 WHERE name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual|windows'
 """
@@ -89,5 +89,5 @@ class Snapshots:
                 statement.run(BEGIN)
                 if held is not None:
                     statement.run(f"SET TRANSACTION SNAPSHOT {POSTGRES.literal(held.moment)}")
-                statement.rows(SET)
+                statement.rows(SET_THEM)
             yield connection
