@@ -50,7 +50,7 @@ def evaluate_rows(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluatio
 
 def accuracy_of(fitted: Fitted, rows: Examples) -> float:
     """The share of labelled rows whose class is predicted."""
-    hits = np.array(_of_each_part(fitted, rows, _hits)).sum(axis=0)
+    hits = np.array(_of_each_part(fitted, rows, _hits)).reshape(-1, 2).sum(axis=0)
     if not hits[1] > 0.0:
         raise DataError(NOTHING_TO_COMPARE)
     return float(hits[0] / hits[1])

@@ -4,7 +4,7 @@ plan_examples ─► Plan ─► count (here, in other processes, on other machi
 """
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -104,15 +104,19 @@ class Plan:
         """
         if self.origin.target is None:
             raise UsageError("the plan was made with labels apart; make it by the name of the column that holds them")
-        rows = (batch for table in tables for batch in batches(self._labelled(table, self.origin.target), self.schema))
+        pieces = self._labelled(tables, self.origin.target)
+        rows = (batch for piece in pieces for batch in batches(piece, self.schema))
         counts = self.start + count_batches(rows, Counts.empty(self.schema), self.settings.threads)
         settings = replace(self.settings, prior="empirical")  # a part may lack classes that a given prior names
         return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, settings))
 
-    def _labelled(self, table: Any, target: str) -> LabelledTable:
-        """Rows with their labels, their cells read as those of the sample were."""
-        rows = open_table(table, self.schema.column_types, self.origin.habit)
-        return LabelledTable.of(rows, target, self.origin.weight)
+    def _labelled(self, tables: Iterable[Any], target: str) -> Iterator[LabelledTable]:
+        """Rows with their labels, numbered on, their cells read as those of the sample were."""
+        first = 0
+        for table in tables:
+            rows = open_table(table, self.schema.column_types, self.origin.habit)
+            yield LabelledTable.of(rows, target, self.origin.weight, first)
+            first += rows.rows
 
 
 def plan_examples(

@@ -46,11 +46,10 @@ class Ranking:
 
     @property
     def compact(self) -> "Ranking":
-        """The same with tallies, where these are smaller than the rows."""
-        classes = self.posterior.shape[1]
-        if classes > MOST_TALLIED or self.labels.size <= TALLY_BINS:
+        """The same with tallies, where these are smaller than the rows; without both of too many classes."""
+        if self.labels.size <= 2 * TALLY_BINS:
             return self
-        return self._without_rows(self._tallied())
+        return self._without_rows(self._tallied() if self.posterior.shape[1] <= MOST_TALLIED else None)
 
     def _without_rows(self, tallies: Floats | None) -> "Ranking":
         """What is left when no row is kept by itself: tallies, or nothing."""

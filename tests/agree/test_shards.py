@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from deciban import BayesClassifier, DataError, Gaussian, ModelFileError, UsageError, count_batches, merge
+from deciban import BayesClassifier, DataError, Gaussian, ModelFileError, Poisson, UsageError, count_batches, merge
 
 ROWS = 3_000
 
@@ -125,3 +125,11 @@ def test_warnings_are_meant_for_whoever_fits_or_plans() -> None:
         with pytest.warns(UserWarning, match="looks like an identifier") as caught:
             call(table, "y")
         assert caught[0].filename == __file__
+
+
+def test_rows_of_a_part_are_numbered_on() -> None:
+    """An error names the row among all that were given, not in its piece."""
+    plan = BayesClassifier({"visits": Poisson()}, tune=None).plan(TABLE[["visits", "kind"]], "kind")
+    pieces = [TABLE[["visits", "kind"]].iloc[:20], pd.DataFrame({"visits": [1, -3], "kind": ["one", "two"]})]
+    with pytest.raises(DataError, match="column 'visits', row 21"):
+        count_batches(pieces, plan)

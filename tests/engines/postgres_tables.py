@@ -14,7 +14,7 @@ _numbers = count(1)
 
 def new_name() -> str:
     """The name of a table that nobody has."""
-    return f"t{next(_numbers)}"
+    return f"rows_{next(_numbers)}"
 
 
 @contextmanager

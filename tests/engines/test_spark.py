@@ -140,6 +140,32 @@ def test_a_sample_of_rows_that_are_alike_has_their_shares(spark: Any) -> None:
     }
 
 
+def test_a_sample_tells_missing_cells_of_one_column_from_those_of_another(spark: Any) -> None:
+    """A hash of cells alone passes over those that are missing. The names are those of columns of our own."""
+    rows = spark.range(40_000).selectExpr(
+        "CASE WHEN id % 2 = 0 THEN 1 END AS times", "CASE WHEN id % 2 = 1 THEN 1 END AS hash", "id % 3 AS row"
+    )
+    sample, _ = SparkRows.of(rows).sample(3_000, lambda done: None)
+    there = [(row["times"], row["hash"]) for row in sample.to_pylist()]
+    assert there.count((1, None)) == pytest.approx(1_500, abs=10)
+    assert there.count((None, 1)) == pytest.approx(1_500, abs=10)
+
+
+def test_classes_of_every_type_and_a_column_called_prior(spark: Any) -> None:
+    label = np.arange(60) % 2
+    table = pa.table({"prior": pa.array(label + np.arange(60) / 60), "y": pa.array(label)})
+    day = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")[label]
+    for y in (label.astype(np.int32), label.astype(np.int16), label.astype(bool), day, label * 2.0):
+        clf = BayesClassifier(tune=None).fit(table.select(["prior"]), y)
+        frame = spark.createDataFrame(table)
+        found = clf.predict_proba(frame).toArrow()
+        assert [str(one) for one in found["predicted"].to_pylist()] == [str(one) for one in clf.predict(table).tolist()]
+        told = clf.explain(frame).toArrow()
+        odds = 10 * np.log10(clf.predict_proba(table).max(axis=1) / clf.predict_proba(table).min(axis=1))
+        both = told["decibans(prior)"].to_numpy() + told["decibans(prior)_"].to_numpy()
+        np.testing.assert_allclose(both, odds, atol=1e-9)
+
+
 def test_names_that_look_like_commands_are_names(spark: Any) -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, ROWS)
@@ -166,6 +192,8 @@ def test_bad_input_gets_one_clear_error_and_changes_nothing(spark: Any, frame: A
         BayesClassifier().fit(frame, "lable")
     with pytest.raises(DataError, match="no row"):
         BayesClassifier().fit(frame.limit(0), "label")
+    with pytest.raises(DataError, match="no row has a label"):
+        fitted.score(frame.limit(0), "label")
     nested = frame.selectExpr("height", "array(1, 2) AS list", "label")
     with pytest.raises(DataError, match="column 'list': it holds array, which no family reads"):
         BayesClassifier().fit(nested, "label")

@@ -25,7 +25,7 @@ def evidence_name(term: str) -> str:
 
 def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
     """For each row the predicted class, the next best, and what the prior and each column say for the one against the
-    other: they add up to the log odds. All are missing where no class can be, or there is only one.
+    other: they add up to the log odds, and are NaN where no class can be, or there is only one.
 
     The table has the columns of the model, in its order.
     """
@@ -44,4 +44,7 @@ def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
     start = np.broadcast_to(evidence.log_prior + evidence.bias, (table.rows, model.classes.size))
     labels, values = model.classes, columns.values
     found = {"predicted": labels[best], "against": labels[other], evidence_name("prior"): decibans(start)}
-    return found | {evidence_name(name): decibans(values[:, k]) for k, name in enumerate(columns.columns)}
+    for k, column in enumerate(columns.columns):
+        name = evidence_name(column)
+        found[f"{name}_" if name in found else name] = decibans(values[:, k])  # a column may be called prior
+    return found

@@ -19,7 +19,8 @@ from deciban.files.sql_rows import SqlRows
 from deciban.files.stream import Source, Work
 from deciban.progress import Advance
 from deciban.sql import SPARK
-from deciban.tables.arrow import repeated
+from deciban.tables.arrow import repeated, with_each
+from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
 
 # What a task answers: the number of its part of the rows, and what it made of them or the error that stopped it.
 ANSWER = pa.schema([("part", pa.int32()), ("content", pa.binary()), ("error", pa.binary())])
@@ -39,7 +40,18 @@ BYTEWISE = "UTF8_BINARY"
 
 # Types of Spark that no family reads, and Spark's names for the types of what is added to rows.
 UNREADABLE = ("array", "map", "struct", "binary", "variant", "void", "interval", "day", "year", "geo", "udt")
-ADDED_TYPES = {"string": "string", "int64": "long", "double": "double", "bool": "boolean", "float": "float"}
+ADDED_TYPES = {
+    "int8": "byte",
+    "int16": "short",
+    "int32": "integer",
+    "int64": "long",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "bool": "boolean",
+    "date32[day]": "date",
+    "timestamp[us]": "timestamp_ntz",
+}
 
 
 def is_spark_table(data: Any) -> bool:
@@ -93,10 +105,14 @@ class SparkRows(Source):
         from pyspark.sql import functions
 
         hashed = _unused("hash", self.names)
-        drawn = self._selected.withColumn(hashed, functions.xxhash64(*map(SPARK.identifier, self.names)))
+        cells = [functions.col(SPARK.identifier(name)) for name in self.names]
+        holes = [cell.isNull() for cell in cells]  # a hash passes over missing cells, wherever they are
+        drawn = self._selected.withColumn(hashed, functions.xxhash64(*cells, *holes))
         with spark_errors():
             rows, different = drawn.agg(functions.count("*"), functions.approx_count_distinct(hashed)).first()
             advance(rows)
+            if rows > LONG_ROWS:
+                most = rows_that_fit(most, self.head(LONG_ROWS).nbytes / LONG_ROWS)
             if rows <= most:
                 return collected(self._selected), rows
             if different >= MOSTLY_DIFFERENT * rows:
@@ -105,7 +121,7 @@ class SparkRows(Source):
             return collected(_some_of_each(drawn, hashed, self.names, most / rows)), rows
 
     def each_part(self, work: Work) -> Iterator[bytes]:
-        answers = _numbered(self._selected).mapInArrow(Fold(work, self.names), ANSWER_IN_SPARK)
+        answers = _numbered(self._selected).mapInArrow(WorkOnPart(work, self.names), ANSWER_IN_SPARK)
         with spark_errors():
             found = sorted(answers.collect(), key=lambda answer: answer.part)
         for answer in found:
@@ -135,9 +151,9 @@ class SparkRows(Source):
         from pyspark.sql.types import StructType
 
         schema = StructType(list(self.frame.schema.fields))
-        for added in work(_no_rows(self.frame.columns)).schema:
+        for added in _as_spark_has(work(_no_rows(self.frame.columns))).schema:
             schema = schema.add(added.name, ADDED_TYPES[str(added.type)])
-        return _numbered(self.frame).mapInArrow(Extend(work, tuple(self.frame.columns)), schema)
+        return _numbered(self.frame).mapInArrow(AddColumns(work, tuple(self.frame.columns)), schema)
 
     @property
     def _selected(self) -> Any:
@@ -153,7 +169,7 @@ class SparkRows(Source):
 
 
 @dataclass(frozen=True)
-class Fold:
+class WorkOnPart:
     """What a task does with its part of the rows: `work`, and answer what that makes of them. names: of the columns."""
 
     work: Work
@@ -169,7 +185,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Extend:
+class AddColumns:
     """What a task does with rows that are to have more columns than these."""
 
     work: Callable[[pa.Table], pa.Table]
@@ -177,7 +193,7 @@ class Extend:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in _together(batches, self.names):
-            added = self.work(table)
+            added = _as_spark_has(self.work(table))
             whole = pa.table([*table.columns, *added.columns], names=[*table.column_names, *added.column_names])
             yield from whole.combine_chunks().to_batches()
 
@@ -232,7 +248,7 @@ def spark_errors() -> Iterator[None]:
             raise
         raise UsageError(
             "the Spark table: Spark's executors have no deciban; install it there (or send it with "
-            "spark.archives), or count by SQL alone with where='engine'"
+            "spark.archives), or count by SQL alone with where='engine' and without columns of texts"
         ) from problem
 
 
@@ -253,18 +269,24 @@ def _together(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) -> Iter
         yield pa.Table.from_batches(held).rename_columns(list(names))
 
 
+def _as_spark_has(table: pa.Table) -> pa.Table:
+    """The same, with text where Spark has no such type."""
+    return with_each(table, lambda column: column if str(column.type) in ADDED_TYPES else column.cast(pa.string()))
+
+
 def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -> Any:
     """A share of the rows where many are alike: of those with one hash as many as the share says, and one more or
     less by what a second hash says."""
     from pyspark.sql import functions as F  # noqa: N812 - as all who use Spark call it
 
     lot = F.shiftrightunsigned(F.xxhash64(hashed, F.lit(1)), 11) / F.lit(2.0**53)
-    times = drawn.groupBy(hashed).agg(F.floor(F.count("*") * share + lot).cast("int").alias("times"))
-    kept = F.broadcast(times.filter("times > 0"))
+    times = _unused("times", names)
+    counted = drawn.groupBy(hashed).agg(F.floor(F.count("*") * share + lot).cast("int").alias(times))
+    kept = F.broadcast(counted.filter(F.col(times) > 0))
     rows = drawn.join(kept, hashed).groupBy(hashed).agg(
-        F.first(F.struct(*map(SPARK.identifier, names))).alias("row"), F.first("times").alias("times")
+        F.first(F.struct(*map(SPARK.identifier, names))).alias("row"), F.first(times).alias(times)
     )  # fmt: skip
-    return rows.orderBy(hashed).select(F.explode(F.array_repeat("row", F.col("times"))).alias("row")).select("row.*")
+    return rows.orderBy(hashed).select(F.explode(F.array_repeat("row", F.col(times))).alias("row")).select("row.*")
 
 
 def _lowest(share: float) -> int:
