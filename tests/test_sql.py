@@ -34,6 +34,9 @@ def check(dialect: Dialect, ask: Ask) -> None:
     numbers = ask("SELECT " + ", ".join(f"{dialect.number(x)} AS c{k}" for k, x in enumerate(NUMBERS)))
     assert [repr(float(x)) for x in numbers] == [repr(x) for x in NUMBERS]
     assert all(isinstance(x, float) for x in numbers)
+    array = f"({dialect.doubles(NUMBERS)})"
+    elements = ask("SELECT " + ", ".join(f"{array}[{k + dialect.first}] AS c{k}" for k in range(len(NUMBERS))))
+    assert [repr(x) for x in elements] == [repr(x) for x in NUMBERS]
     table = ", ".join(f"{k} AS {dialect.identifier(name)}" for k, name in enumerate(NAMES))
     names = ", ".join(map(dialect.identifier, NAMES))
     assert ask(f"SELECT {names} FROM (SELECT {table}) AS t") == tuple(range(len(NAMES)))

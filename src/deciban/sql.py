@@ -1,6 +1,7 @@
 """SQL as text, in the dialects of three engines: the one place where names and values are quoted."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from deciban.errors import UsageError
@@ -10,8 +11,8 @@ from deciban.errors import UsageError
 class Dialect:
     """How an engine writes names, values and types.
 
-    quote: the sign around names. double, text, integer: the names of its types. nul: whether texts may hold NUL bytes.
-    longest_name: the most bytes of a name.
+    quote: the sign around names. double, text, integer, timestamp: the names of its types. nul: whether texts may hold
+    NUL bytes. longest_name: the most bytes of a name. first: the number of the first element of an array.
     """
 
     name: str
@@ -20,7 +21,9 @@ class Dialect:
     text: str = "VARCHAR"
     integer: str = "BIGINT"
     nul: bool = True
+    timestamp: str = "TIMESTAMP"
     longest_name: int = 1 << 16
+    first: int = 1
 
     def identifier(self, name: str) -> str:
         """A name as SQL writes it, whatever it holds; a UsageError where the engine can have no such name."""
@@ -43,6 +46,10 @@ class Dialect:
         """A double, exactly: a bare 1.5 would be a decimal number."""
         return _exact(value) if math.isfinite(value) else f"CAST('{_named(value)}' AS {self.double})"
 
+    def doubles(self, values: Iterable[float]) -> str:
+        """An array of doubles, exactly; `(array)[k]` is an element of it. As one text it is read fastest."""
+        return f"CAST('[{_listed(values)}]' AS {self.double}[])"
+
 
 class DuckDbDialect(Dialect):
     """DuckDB; a NUL byte ends a statement there."""
@@ -63,6 +70,9 @@ class PostgresDialect(Dialect):
         shown = _exact(value) if math.isfinite(value) else _named(value)
         return f"'{shown}'::float8"
 
+    def doubles(self, values: Iterable[float]) -> str:
+        return f"'{{{_listed(values)}}}'::float8[]"
+
 
 class SparkDialect(Dialect):
     """Spark SQL, in which what a quote or a backslash means in a literal depends on settings and on the version."""
@@ -75,12 +85,15 @@ class SparkDialect(Dialect):
     def number(self, value: float) -> str:
         return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_named(value)}')"
 
+    def doubles(self, values: Iterable[float]) -> str:
+        return f"CAST(split('{_listed(values)}', ',') AS ARRAY<DOUBLE>)"
+
 
 BACKSLASH = "\\"
 
 DUCKDB = DuckDbDialect("DuckDB")
 POSTGRES = PostgresDialect("PostgreSQL", double="float8", text="text", nul=False, longest_name=63)
-SPARK = SparkDialect("Spark", quote="`", text="STRING")
+SPARK = SparkDialect("Spark", quote="`", text="STRING", timestamp="TIMESTAMP_NTZ", first=0)
 
 # The dialects by the names that users give.
 DIALECTS: dict[str, Dialect] = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark": SPARK}
@@ -97,6 +110,11 @@ def _exact(value: float) -> str:
     """A finite double with an exponent, and as many digits as tell it from all others."""
     shown = repr(float(value))
     return shown if "e" in shown else f"{shown}e0"
+
+
+def _listed(values: Iterable[float]) -> str:
+    """Doubles within the text of an array."""
+    return ",".join(repr(float(value)) if math.isfinite(value) else _named(value) for value in values)
 
 
 def _named(value: float) -> str:

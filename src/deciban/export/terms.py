@@ -43,7 +43,7 @@ class LevelPlace:
 
     column: int
     kind: LevelKind
-    levels: tuple[str, ...] | tuple[float, ...] | tuple[int, ...]
+    levels: tuple[str | float | int, ...]
     merged: bool = False
 
     @property
