@@ -1,5 +1,6 @@
 """SQL as text, in the dialects of three engines: the one place where names and values are quoted."""
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,9 +47,30 @@ class Dialect:
         """A double, exactly: a bare 1.5 would be a decimal number."""
         return _exact(value) if math.isfinite(value) else f"CAST('{_named(value)}' AS {self.double})"
 
+    def value(self, value: str | float | int) -> str:
+        """A text, a double or a whole number."""
+        if isinstance(value, str):
+            return self.literal(value)
+        return self.number(value) if isinstance(value, float) else f"CAST('{value}' AS {self.integer})"
+
     def doubles(self, values: Iterable[float]) -> str:
-        """An array of doubles, exactly; `(array)[k]` is an element of it. As one text it is read fastest."""
-        return f"CAST('[{_listed(values)}]' AS {self.double}[])"
+        """An array of doubles, exactly; `(array)[k]` is an element of it."""
+        return self._numbers(_listed(values), self.double)
+
+    def integers(self, values: Iterable[int]) -> str:
+        """An array of whole numbers."""
+        return self._numbers(",".join(map(str, values)), self.integer)
+
+    def texts(self, values: Iterable[str | None]) -> str:
+        """An array of texts."""
+        return f"[{', '.join(map(self._literal_or_null, values))}]"
+
+    def _literal_or_null(self, text: str | None) -> str:
+        return "NULL" if text is None else self.literal(text)
+
+    def _numbers(self, listed: str, kind: str) -> str:
+        """An array of numbers as one text, which is read faster than many numbers."""
+        return f"CAST('[{listed}]' AS {kind}[])"
 
 
 class DuckDbDialect(Dialect):
@@ -70,8 +92,11 @@ class PostgresDialect(Dialect):
         shown = _exact(value) if math.isfinite(value) else _named(value)
         return f"'{shown}'::float8"
 
-    def doubles(self, values: Iterable[float]) -> str:
-        return f"'{{{_listed(values)}}}'::float8[]"
+    def texts(self, values: Iterable[str | None]) -> str:
+        return f"CAST(ARRAY[{', '.join(map(self._literal_or_null, values))}] AS text[])"
+
+    def _numbers(self, listed: str, kind: str) -> str:
+        return f"'{{{listed}}}'::{kind}[]"
 
 
 class SparkDialect(Dialect):
@@ -85,8 +110,12 @@ class SparkDialect(Dialect):
     def number(self, value: float) -> str:
         return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_named(value)}')"
 
-    def doubles(self, values: Iterable[float]) -> str:
-        return f"CAST(split('{_listed(values)}', ',') AS ARRAY<DOUBLE>)"
+    def texts(self, values: Iterable[str | None]) -> str:
+        """As JSON: thousands of literals would take long to be read."""
+        return f"from_json({self.literal(json.dumps(list(values)))}, 'array<string>')"
+
+    def _numbers(self, listed: str, kind: str) -> str:
+        return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)"
 
 
 BACKSLASH = "\\"

@@ -1,5 +1,10 @@
 """The cells of a row, each read once, and the places of these."""
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from deciban.export.likelihood_terms import infinite
 from deciban.export.sql.engines import Reading
 from deciban.export.sql.stages import Stages
 from deciban.export.terms import MISSING_PLACE, OTHER_PLACE, CutPlace, LevelPlace, Place, Refusal, TermModel, TuplePlace
@@ -37,6 +42,10 @@ class Cells:
         """A cell as a double."""
         return self.cell(column, "number")
 
+    def bounded(self, column: int, most: float) -> str:
+        """A number that is to be squared, as long as its size is at most this."""
+        return self.stages.name("x", self.engine.within(self.number(column), most))
+
     def log(self, column: int) -> str:
         """The logarithm of a number; NULL where it is not above 0."""
         number = self.number(column)
@@ -57,33 +66,47 @@ class Cells:
     def _level(self, place: LevelPlace) -> str:
         cell = self.cell(place.column, READINGS[place.kind])
         missing, other = self.first + MISSING_PLACE, self.first + (MISSING_PLACE if place.merged else OTHER_PLACE)
-        rows = [
-            (self._literal(level), self.first + place.first + k)
-            for k, level in enumerate(place.levels)
-            if self.dialect.nul or not isinstance(level, str) or "\0" not in level
-        ]
-        if len(rows) > MOST_CASES:
-            found = f"COALESCE({self.stages.joined('p', cell, rows)}, {other})"
+        first = self.first + place.first
+        if len(place.levels) > MOST_CASES:
+            joined = self.stages.joined("p", cell, self._array(place), first, len(place.levels))
+            found = f"COALESCE({joined}, {other})"
         else:
-            known = " ".join(f"WHEN {literal} THEN {number}" for literal, number in rows)
-            found = f"CASE {cell} {known} ELSE {other} END" if rows else str(other)
+            known = [f"WHEN {self._literal(level)} THEN {first + k}" for k, level in enumerate(place.levels)]
+            found = f"CASE {cell} {' '.join(known)} ELSE {other} END" if known else str(other)
         return self.stages.name("p", f"CASE WHEN {cell} IS NULL THEN {missing} ELSE {found} END")
 
     def _literal(self, level: str | float) -> str:
-        if isinstance(level, str):
-            return self.dialect.literal(level)
-        return self.dialect.number(level) if isinstance(level, float) else f"CAST('{level}' AS {self.dialect.integer})"
+        return "NULL" if self._cannot_be(level) else self.dialect.value(level)
 
-    def refused(self, refusal: Refusal) -> str:
+    def _array(self, place: LevelPlace) -> str:
+        levels: list[Any] = [None if self._cannot_be(level) else level for level in place.levels]
+        if place.kind == "text":
+            return self.dialect.texts(levels)
+        return self.dialect.doubles(levels) if place.kind == "number" else self.dialect.integers(levels)
+
+    def _cannot_be(self, level: str | float) -> bool:
+        """Whether the engine has no way to write a level: then it is no cell there either."""
+        return isinstance(level, str) and "\0" in level and not self.dialect.nul
+
+    def refused(self, refusals: Sequence[Refusal]) -> list[str]:
+        """The conditions under which a row is refused; those of infinite numbers are one."""
+        endless = [one.place.column for one in refusals if one == infinite(one.place.column)]
+        others = [one for one in refusals if one != infinite(one.place.column)]
+        sizes = [f"abs({self.number(column)})" for column in endless]
+        largest = f"GREATEST({', '.join(sizes)})" if len(sizes) > 1 else "".join(sizes)
+        found = [f"{largest} = {self.dialect.number(math.inf)}"] if sizes else []
+        return [*found, *map(self._refused, others)]
+
+    def _refused(self, refusal: Refusal) -> str:
         """Whether a row has one of the places that are refused."""
         place = refusal.place
         if isinstance(place, LevelPlace):
             wanted = ", ".join(str(self.first + number) for number in refusal.places)
             return f"{self.place(place)} IN ({wanted})"
         number = self.number(place.column)
-        return " OR ".join(self._within(number, place, some) for some in refusal.places)
+        return " OR ".join(self._lies_at(number, place, some) for some in refusal.places)
 
-    def _within(self, number: str, place: CutPlace, wanted: int) -> str:
+    def _lies_at(self, number: str, place: CutPlace, wanted: int) -> str:
         """Whether a number has a place, which is not that of a missing one."""
         bounds = []
         if wanted > 1:

@@ -13,6 +13,9 @@ from deciban.export.terms import CorrectionTables, CutPlace
 # Lookups that are added up in one expression: engines that compile expressions fail at long ones.
 LOOKUPS_AT_A_TIME = 16
 
+# Questions of one table at most: with each its cells are twice as many.
+MOST_QUESTIONS = 6
+
 # A question: the number of a place, and the last one beyond which a row may be.
 Question = tuple[int, int]
 
@@ -45,16 +48,23 @@ class Answered:
 
 
 def answered_tables(tests: Integers, parts: Sequence[dict[int, Floats]]) -> list[Answered]:
-    """All tables; those that ask nothing that another does not ask are added to it."""
+    """All tables, of which those that ask almost the same are one: it takes fewer lookups."""
     asked = [[(int(place), int(last)) for place, last in table if place >= 0] for table in tests]
-    found: list[Answered] = []
+    homes: list[tuple[set[Question], list[int]]] = []
     for t in sorted(range(len(asked)), key=lambda t: -len(set(asked[t]))):
         wanted = set(asked[t])
-        home = next((one for one in found if wanted <= set(one.questions)), None)
-        if home is None:
-            home = Answered(tuple(sorted(wanted)), {})
-            found.append(home)
-        home.add(asked[t], parts[t])
+        together = [(len(wanted | own), own, tables) for own, tables in homes if len(wanted | own) <= MOST_QUESTIONS]
+        _, own, tables = min(together, key=lambda one: one[0] - len(one[1]), default=(0, wanted, []))
+        own |= wanted
+        tables.append(t)
+        if len(tables) == 1:
+            homes.append((own, tables))
+    found = []
+    for questions, tables in homes:
+        table = Answered(tuple(sorted(questions)), {})
+        for t in tables:
+            table.add(asked[t], parts[t])
+        found.append(table)
     return found
 
 
@@ -64,8 +74,11 @@ def add_corrections(
     """For each part and class the sums that make up its correction; `parts` has the values of each table."""
     classes = tables.values.shape[2]
     lookups: dict[int, list[list[str]]] = {}
-    for table in answered_tables(tables.tests, parts):
-        index = _index(cells, tables, table.questions)
+    answered = answered_tables(tables.tests, parts)
+    indexes = [_index(cells, tables, table.questions) for table in answered]
+    if classes > 2 or any(len(table.parts) > 1 for table in answered):  # they are needed more than once
+        indexes = [name for some in _pieces(indexes) for name in cells.stages.names("i", some)]
+    for table, index in zip(answered, indexes, strict=True):
         for part, values in table.parts.items():
             relative = (values - values[:, :1]).round(15)  # what is less does not matter in the sum of a thousand
             for c, column in enumerate(relative.T):
@@ -75,10 +88,14 @@ def add_corrections(
     return {part: [_sums(cells, some) for some in by_class] for part, by_class in lookups.items()}
 
 
+def _pieces(expressions: Sequence[str]) -> list[Sequence[str]]:
+    """A few of the expressions at a time."""
+    return [expressions[k : k + LOOKUPS_AT_A_TIME] for k in range(0, len(expressions), LOOKUPS_AT_A_TIME)]
+
+
 def _sums(cells: Cells, lookups: Sequence[str]) -> list[str]:
     """The sums of a few lookups each."""
-    starts = range(0, len(lookups), LOOKUPS_AT_A_TIME)
-    return [cells.stages.name("k", total(lookups[start : start + LOOKUPS_AT_A_TIME])) for start in starts]
+    return [cells.stages.name("k", total(some)) for some in _pieces(lookups)]
 
 
 def _index(cells: Cells, tables: CorrectionTables, questions: Sequence[Question]) -> str:

@@ -18,13 +18,14 @@ class Engine:
     fence: what stands before each SELECT of a chain so that its expressions are not copied into the next one. packs:
     whether several numbers of a row are kept as one array, because a table can have few columns. stages_answers:
     whether yes-or-no questions are answered first, each once. least_exponent: the least number whose exponential is
-    taken; of lower ones it is 0.
+    taken; of lower ones it is 0. advice: what stands at the head of a statement.
     """
 
     fence = ""
     packs = False
     stages_answers = True
     least_exponent = -746.0
+    advice = ""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -72,9 +73,17 @@ class Engine:
         """Whether a number has no fraction."""
         return f"{number} = floor({number})"
 
-    def between(self, distance: str, low: float, high: float) -> str:
-        """A distance whose square can be worked with as long as its size is between two bounds."""
+    def within(self, number: str, most: float) -> str:
+        """A number whose products and squares can be worked with as long as its size is at most this."""
+        return number
+
+    def nudged(self, distance: str, factor: float) -> str:
+        """A distance that is to be multiplied by a factor and squared."""
         return distance
+
+    def keys(self, array: str, first: int, size: int, table: str) -> str:
+        """A table with the elements of an array (level) and whole numbers from the first on (place)."""
+        return f"(SELECT unnest({array}) AS level, unnest(range({first}, {first + size})) AS place) AS {table}"
 
     def amount(self, number: str, most: float, factor: float) -> str:
         """A number above 0, cut off at the most, that is to be multiplied by a factor of at most this size."""
@@ -92,6 +101,7 @@ class PostgresEngine(Engine):
     packs = True
     stages_answers = False
     least_exponent = -700.0
+    advice = "; SET jit = off before, as compiling it would take longer than running it"
 
     def flag(self, cell: str) -> str:
         """By the text, which both kinds of columns have: no cast leads from true and false to a double."""
@@ -109,11 +119,18 @@ class PostgresEngine(Engine):
     def cuts_below(self, number: str, cuts: Sequence[float], first: int) -> str:
         return f"{first} + width_bucket({number}, {self.dialect.doubles(cuts)})" if cuts else str(first)
 
-    def between(self, distance: str, low: float, high: float) -> str:
-        """0 below the bounds, infinite beyond them: with these all can be worked with."""
-        least, most = self.dialect.number(low), self.dialect.number(min(high, 1e308))
-        beyond = f"WHEN abs({distance}) > {most} THEN {self.dialect.number(math.inf)}"
-        return f"(CASE {beyond} WHEN abs({distance}) < {least} THEN 0 ELSE {distance} END)"
+    def keys(self, array: str, first: int, size: int, table: str) -> str:
+        numbered = f"unnest({array}) WITH ORDINALITY AS u (level, number)"
+        return f"(SELECT level, CAST(number + {first - 1} AS integer) AS place FROM {numbered}) AS {table}"
+
+    def within(self, number: str, most: float) -> str:
+        """Infinite beyond that: with infinities all can be worked with."""
+        largest = self.dialect.number(min(most, 1e308))
+        return f"CASE WHEN abs({number}) > {largest} THEN {self.dialect.number(math.inf)} ELSE {number} END"
+
+    def nudged(self, distance: str, factor: float) -> str:
+        """By so little that only a distance is changed whose square would be too small."""
+        return f"({distance} + {self.dialect.number(min(1e-150 / abs(factor), 1.0))})" if factor else distance
 
     def amount(self, number: str, most: float, factor: float) -> str:
         least, most = 1e-200, min(most, 1e300 / max(abs(factor), 1e-8))
@@ -132,6 +149,10 @@ class SparkEngine(Engine):
 
     def whole_row(self, table: str) -> str:
         return f"struct({table}.*)"
+
+    def keys(self, array: str, first: int, size: int, table: str) -> str:
+        spread = f"SELECT posexplode({array}) AS (number, level)"
+        return f"(SELECT level, number + {first} AS place FROM ({spread})) AS {table}"
 
     def is_whole(self, number: str) -> str:
         """By rint, which is a double: floor is a whole number of 64 bits there, and an error beyond."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from deciban.arrays import LARGEST, TOO_LARGE, Floats
 from deciban.export.sql.cells import Cells
-from deciban.export.sql.joint_normals import joint_normal_evidence, scaled_distance
+from deciban.export.sql.joint_normals import joint_normal_evidence
 from deciban.export.sql.stages import total
 from deciban.export.terms import (
     Block,
@@ -87,12 +87,15 @@ def _lookup(cells: Cells, term: LookupTerm) -> Evidence:
 
 
 def _normal(cells: Cells, term: NormalTerm) -> Evidence:
-    x = cells.log(term.column) if term.of_log else cells.number(term.column)
+    most = 1e152 / max(float(term.root.max()), 1e-150)
+    x = cells.log(term.column) if term.of_log else cells.bounded(term.column, most)
     number, found = cells.dialect.number, []
     for mean, root, offset in zip(term.mean.tolist(), term.root.tolist(), term.offset.tolist(), strict=True):
-        distance = scaled_distance(cells, f"({x} - {number(term.centre)} - {number(mean)})", root)
-        z = f"{distance} * {number(root)}"
-        found.append(f"{number(offset)} - ({z}) * ({z})")
+        distance = cells.engine.nudged(f"({x} - {number(term.centre)} - {number(mean)})", root)
+        z = f"({distance} * {number(root)})"
+        found.append(f"{number(offset)} - {z} * {z}")
+    if not term.impossible:
+        return [f"COALESCE({one}, {number(0.0)})" for one in found]
     return _where_inside(cells, term, f"{x} IS NOT NULL", found)
 
 

@@ -27,15 +27,10 @@ def distances(cells: Cells, term: JointNormalTerm) -> list[str]:
     """How far each column is from its centre; NULL where it is missing."""
     number, found = cells.dialect.number, []
     for k, (column, centre) in enumerate(zip(term.columns, term.centre.tolist(), strict=True)):
-        size = float(np.abs(term.forms[0].whiten[:, :, k]).max())
-        distance = scaled_distance(cells, f"({cells.number(column)} - {number(centre)})", size)
-        found.append(cells.stages.name("z", distance))
+        largest = float(np.abs(term.forms[0].whiten[:, :, k]).max())
+        x = cells.bounded(column, 1e152 / (len(term.columns) ** 1.5 * largest))
+        found.append(cells.stages.name("z", cells.engine.nudged(f"({x} - {number(centre)})", largest)))
     return found
-
-
-def scaled_distance(cells: Cells, distance: str, factor: float) -> str:
-    """A distance that is to be multiplied by a factor and squared."""
-    return cells.engine.between(distance, 1e-150 / factor, 1e152 / factor) if factor else distance
 
 
 def pattern_of(cells: Cells, away: Sequence[str]) -> str:

@@ -16,6 +16,9 @@ from deciban.model import Model
 # Shares that are larger than this are beyond what can be added up.
 VAST_SHARES = 1e300
 
+# What shares of evidence may leave of it, in proportion: more than rounding would.
+LEFT_OVER = 1e-6
+
 
 def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence]:
     """What each column of a block of several has of its evidence, by its number."""
@@ -31,15 +34,14 @@ def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence
 def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:
     number, away = cells.dialect.number, distances(cells, term)
     scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, deviations(model, block).tolist(), strict=True)]
-    steps = [cells.stages.name("s", cells.engine.between(one, 1e-100, 1e100)) for one in scaled]
+    steps = [cells.stages.name("s", cells.engine.nudged(cells.engine.within(one, 1e100), 1e-50)) for one in scaled]
     forms = normal_shares(model, block, term)
     pattern = pattern_of(cells, away) if len(forms) > 1 else None
     plain = [
         ["0", *(_polynomial(cells, forms, pattern, steps, k, c) for c in range(1, model.classes.size))]
         for k in range(len(steps))
     ]
-    size = cells.stages.name("b", total([f"abs({one})" for row in plain for one in row[1:]]))
-    known = f"{size} < {number(VAST_SHARES)}"
+    known = _is_known(cells, block, plain)
     there = cells.stages.name("b", total([f"CASE WHEN {one} IS NULL THEN 0 ELSE 1 END" for one in steps]))
     whole = block_evidence(cells, block)
     within = _within_cap(cells, block, plain)
@@ -52,6 +54,21 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
             for share, rest in zip(within[k], whole, strict=True)
         ]
     return found
+
+
+def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str:
+    """Whether the shares, column by class, add up to the evidence: those of vast evidence may have lost all digits."""
+    number = cells.dialect.number
+    each = [one or number(0.0) for one in sum_of_terms(cells, block)]
+    size = cells.stages.name("b", total([f"abs({one})" for row in plain for one in row[1:]]))
+    if len(each) == 2:
+        ahead = [contrast(cells, each)]
+    else:
+        names, _ = behind_best(cells, each)
+        ahead = [f"({one} - {names[0]})" for one in names[1:]]
+    apart = [f"abs({total([row[c] for row in plain])} - {one})" for c, one in enumerate(ahead, 1)]
+    close = f"{total(apart)} <= {number(LEFT_OVER)} * ({number(1.0)} + {size})"
+    return cells.stages.name("b", f"{size} < {number(VAST_SHARES)} AND {close}")
 
 
 def _within_cap(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> list[list[str]]:

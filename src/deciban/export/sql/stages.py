@@ -43,13 +43,12 @@ class Stages:
         array = self.name(prefix, f"ARRAY[{', '.join(expressions)}]")
         return [f"{array}[{k + self.engine.dialect.first}]" for k in range(len(expressions))]
 
-    def joined(self, prefix: str, key: str, rows: Sequence[tuple[str, int]]) -> str:
-        """The name of the number that belongs to a key, NULL where it is none of the keys; `rows` has both."""
-        values = ", ".join(f"({literal}, {number})" for literal, number in rows)
-        table = f"_t{len(self._known)}"
-        stage = self._depth(key)
+    def joined(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
+        """The name of the place of a key in an array of so many elements, from the first one on; NULL where it is none
+        of them."""
+        table, stage = f"_t{len(self._known)}", self._depth(key)
         found = self._put(prefix, f"{table}.place", stage)
-        join = f"LEFT JOIN (VALUES {values}) AS {table} (level, place) ON {key} = {table}.level"
+        join = f"LEFT JOIN {self.engine.keys(array, first, size, table)} ON {key} = {table}.level"
         self._stages[stage].joins.append(join)
         return found
 

@@ -17,6 +17,7 @@ from deciban.fitted import Fitted
 from deciban.model import Model
 from deciban.sql import dialect_of
 from deciban.text_tables import class_name
+from deciban.version import __version__
 
 # The part of a correction that is all of it.
 WHOLE = -1
@@ -45,7 +46,8 @@ def to_sql(
         named += answers.explanation(sums.columns())
     names = Names(engine.dialect, [*(keep or ()), *model.schema.column_names])
     shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
-    return cells.stages.statement(f"{engine.dialect.qualified(table)} AS {TABLE}", [*kept, *shown])
+    statement = cells.stages.statement(f"{engine.dialect.qualified(table)} AS {TABLE}", [*kept, *shown])
+    return f"-- a model of deciban {__version__}{engine.advice}\n{statement}"
 
 
 def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
@@ -59,7 +61,7 @@ def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
 def _refused(cells: Cells, terms: TermModel) -> str | None:
     """Whether a row has no answer; None where every row has one."""
     normals = [term for block in terms.blocks for term in block.terms if isinstance(term, JointNormalTerm)]
-    causes = [cells.refused(refusal) for refusal in terms.refusals]
+    causes = cells.refused(terms.refusals)
     causes += [hole for term in normals if (hole := holes(cells, term)) is not None]
     return " OR ".join(causes) if causes else None
 
@@ -114,7 +116,8 @@ class Sums:
 
     def _named(self, sums: list[list[str]]) -> list[list[str]]:
         """Each sum by its name, as it is needed twice."""
-        return [[self.cells.stages.name("o", total(some))] if some else [] for some in sums]
+        names = self.cells.stages.names("o", [total(some) for some in sums])
+        return [[name] if some else [] for name, some in zip(names, sums, strict=True)]
 
     def columns(self) -> dict[str, list[list[str]]]:
         """What the evidence of each column for each class is the sum of, by its name."""
