@@ -22,6 +22,9 @@ from deciban.model import VAST_EVIDENCE, Model
 # Numbers of the polynomials of a block at most.
 MOST_FACTORS = 100_000
 
+# Columns of a joint normal block, every set of which has polynomials of its own: rows may miss any of them.
+MOST_ENUMERATED_SETS = 6
+
 
 def table_shares(model: Model, block: Block, term: LookupTerm) -> Floats:
     """What each column has of every row of a joint table, place by column by class, after weight and cap."""
@@ -53,24 +56,18 @@ class Polynomials:
 
 
 def normal_shares(model: Model, block: Block, term: JointNormalTerm) -> list[Polynomials]:
-    """The polynomials of each form of a joint normal term, whole rows first; a UsageError where they are too long."""
-    likelihood = model.likelihoods[block.group]
-    assert isinstance(likelihood, JointNormal), "a joint normal term is of a joint normal likelihood"
+    """The polynomials of whole rows and, of few columns, of all their sets, the whole one first; a UsageError where
+    they are too long."""
     size, classes = len(term.columns), model.classes.size
-    apart = np.unique(likelihood.group).size > 1
+    apart = np.unique(term.normals.group).size > 1
     if (factors := size * (size**2 // 2 if apart else size) * (classes - 1)) > MOST_FACTORS:
         raise UsageError(
             f"block {block.name!r}: what each of its {size} columns says would be {factors:,} numbers; "
             f"leave out the explanation, or use deciban itself"
         )
-    return [_polynomials(likelihood, form.kept, block.weight) for form in term.forms]
-
-
-def deviations(model: Model, block: Block) -> Floats:
-    """What a column of a joint normal block is divided by."""
-    likelihood = model.likelihoods[block.group]
-    assert isinstance(likelihood, JointNormal), "a joint normal term is of a joint normal likelihood"
-    return likelihood.unit[likelihood.whitened.columns]
+    least = 1 if size <= MOST_ENUMERATED_SETS else size
+    sets = (kept for count in range(size, least - 1, -1) for kept in combinations(range(size), count))
+    return [_polynomials(term.normals, kept, term.weight) for kept in sets]
 
 
 def _polynomials(likelihood: JointNormal, kept: tuple[int, ...], weight: float) -> Polynomials:

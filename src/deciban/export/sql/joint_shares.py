@@ -7,9 +7,9 @@ import numpy as np
 from deciban.arrays import Floats
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.evidence import TERMS, Evidence, behind_best, block_evidence, contrast, lookup, sum_of_terms
-from deciban.export.sql.joint_normals import distances, pattern_of
+from deciban.export.sql.joint_normals import distances
 from deciban.export.sql.stages import total
-from deciban.export.term_shares import Polynomials, deviations, normal_shares, table_shares
+from deciban.export.term_shares import Polynomials, normal_shares, table_shares
 from deciban.export.terms import Block, JointNormalTerm, LinearTerm, LookupTerm
 from deciban.model import Model
 
@@ -33,10 +33,11 @@ def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence
 
 def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:
     number, away = cells.dialect.number, distances(cells, term)
-    scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, deviations(model, block).tolist(), strict=True)]
+    units = term.normals.unit[term.normals.whitened.columns].tolist()
+    scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
     steps = [cells.stages.name("s", cells.engine.nudged(cells.engine.within(one, 1e100), 1e-50)) for one in scaled]
     forms = normal_shares(model, block, term)
-    pattern = pattern_of(cells, away) if len(forms) > 1 else None
+    pattern = _pattern(cells, away) if len(forms) > 1 else None
     plain = [
         ["0", *(_polynomial(cells, forms, pattern, steps, k, c) for c in range(1, model.classes.size))]
         for k in range(len(steps))
@@ -54,6 +55,12 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
             for share, rest in zip(within[k], whole, strict=True)
         ]
     return found
+
+
+def _pattern(cells: Cells, away: Sequence[str]) -> str:
+    """The place of the set of columns that are there: each is a binary digit, the first one the lowest."""
+    digits = " + ".join(f"CASE WHEN {one} IS NULL THEN 0 ELSE {1 << k} END" for k, one in enumerate(away))
+    return cells.stages.name("h", f"{cells.first} + {digits}")
 
 
 def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str:

@@ -9,7 +9,7 @@ from deciban.export.sql.cells import TABLE, Cells
 from deciban.export.sql.corrections import add_corrections
 from deciban.export.sql.engines import ENGINES
 from deciban.export.sql.evidence import block_evidence
-from deciban.export.sql.joint_normals import holes
+from deciban.export.sql.joint_normals import holes, refuse_holes
 from deciban.export.sql.joint_shares import block_shares
 from deciban.export.sql.stages import Stages, total
 from deciban.export.terms import JointNormalTerm, TermModel
@@ -60,9 +60,13 @@ def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
 
 def _refused(cells: Cells, terms: TermModel) -> str | None:
     """Whether a row has no answer; None where every row has one."""
-    normals = [term for block in terms.blocks for term in block.terms if isinstance(term, JointNormalTerm)]
     causes = cells.refused(terms.refusals)
-    causes += [hole for term in normals if (hole := holes(cells, term)) is not None]
+    for block in terms.blocks:
+        for term in block.terms:
+            if isinstance(term, JointNormalTerm):
+                refuse_holes(block, term)
+                hole = holes(cells, term)
+                causes += [hole] if hole is not None else []
     return " OR ".join(causes) if causes else None
 
 
