@@ -48,7 +48,7 @@ def test_the_test_command_of_the_readme_is_what_ci_runs() -> None:
 
 def test_importing_is_light() -> None:
     """The package alone imports nothing heavy, and learning imports nothing that is optional."""
-    optional = ["polars", "duckdb", "matplotlib", "pyspark", "onnx"]
+    optional = ["polars", "duckdb", "matplotlib", "pyspark", "onnx", "adbc_driver_manager", "ibis"]
     heavy = ["numba", "sklearn", "pyarrow", "scipy", "numpy", "pandas", *optional]
     code = f"import sys, deciban; print([name for name in {heavy} if name in sys.modules])"
     assert run(sys.executable, "-c", code).strip() == "[]"

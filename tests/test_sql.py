@@ -50,6 +50,9 @@ def check(dialect: Dialect, ask: Ask) -> None:
     table = ", ".join(f"{k} AS {dialect.identifier(name)}" for k, name in enumerate(NAMES))
     names = ", ".join(map(dialect.identifier, NAMES))
     assert ask(f"SELECT {names} FROM (SELECT {table}) AS t") == tuple(range(len(NAMES)))
+    whole = dialect.rows_of([0, -1, 2**62])
+    assert ask(f"SELECT count(*), sum(x) FROM (SELECT * FROM ({whole}) AS t(x)) AS t") == (3, 2**62 - 1)
+    assert ask(f"SELECT count(*) FROM ({dialect.rows_of([])}) AS t") == (0,)
 
 
 def test_duckdb() -> None:

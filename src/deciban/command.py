@@ -20,6 +20,10 @@ class WithoutPandas:
 def main() -> None:
     """Run the command line and exit with its code."""
     shutdown.catch_signals()
+    if any("://" in argument for argument in sys.argv):
+        from deciban.files.databases.arguments import hide_passwords
+
+        hide_passwords()
     sys.meta_path.insert(0, WithoutPandas)
     from deciban.cli import main as run_and_leave
 

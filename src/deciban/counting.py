@@ -95,6 +95,14 @@ def count_batches(
     return tree.total(start).without_empty_classes()
 
 
+def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
+    """`start`, which has counted nothing, and the counts of all parts, added up in their order as a binary tree."""
+    tree = _Tree()
+    for place, counts in enumerate(parts):
+        tree.add(place, counts)
+    return tree.total(start).without_empty_classes()
+
+
 class _Tree:
     """Adds counts as a binary tree over their places, in whatever order they come.
 

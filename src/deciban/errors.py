@@ -1,5 +1,7 @@
 """One family of errors: each message names the cause, the place and the remedy."""
 
+import sys
+import warnings
 from typing import TypeVar
 
 
@@ -111,6 +113,14 @@ def naming_source(problem: Problem) -> Problem:
     """The error, marked as one whose message begins with its source, so that nobody names that again."""
     problem.names_source = True
     return problem
+
+
+def warn_user(message: str) -> None:
+    """Warn of something, at the line outside of this package that brought it about."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 class BadCell(Exception):  # noqa: N818 - never leaves the package: a DataError is made of it where names are known

@@ -1,10 +1,13 @@
 """How good a model is on rows whose class is known: new rows, folds of a table, learned rows that are left out."""
 
+import pickle
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -18,12 +21,12 @@ from deciban.explain.diagnose import Diagnosis, diagnose
 from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.fitted import Fitted, Settings
 from deciban.folds import refuse_few_rows, split
-from deciban.learn import fit_examples, places_of
+from deciban.learn import fit_examples, open_examples, places_of
 from deciban.leave_one_out import MOST_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.model import Model
 from deciban.parallel import map_in_threads
 from deciban.progress import Advance, progress, stages
-from deciban.scoring import loss_for, predict_posteriors
+from deciban.scoring import loss_for, predict, predict_posteriors
 from deciban.store.identity import identity
 from deciban.store.model_file import shards_of
 from deciban.tables.labelled import LabelledTable
@@ -31,11 +34,26 @@ from deciban.tables.labels import UNKNOWN_LABEL
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table
 
+# From rows with labels, which are known classes, to their posteriors.
+Posterior = Callable[[Fitted, LabelledTable], Floats]
+
+# From pieces of rows with labels to what is found of them, which can be pickled.
+Finding = Callable[[Fitted, Iterable[LabelledTable]], Any]
+
+NOTHING_TO_COMPARE = "no row has a label and a weight; give at least one to compare with"
+
 
 def evaluate_rows(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
     """The figures of rows that were not learned."""
-    with progress("evaluating", "rows", rows.expected) as advance:
-        return _summed(fitted, rows, loss, lambda piece: predict_posteriors(fitted, piece.table), advance)
+    return _figures(fitted, rows, loss, _posterior_of_new)
+
+
+def accuracy_of(fitted: Fitted, rows: Examples) -> float:
+    """The share of labelled rows whose class is predicted."""
+    hits = np.array(_of_each_part(fitted, rows, _hits)).sum(axis=0)
+    if not hits[1] > 0.0:
+        raise DataError(NOTHING_TO_COMPARE)
+    return float(hits[0] / hits[1])
 
 
 def evaluate_and_recognise(
@@ -47,23 +65,19 @@ def evaluate_and_recognise(
     """
     recount = _Recount(fitted)
 
-    def posterior(piece: LabelledTable) -> Floats:
+    def posterior(fitted: Fitted, piece: LabelledTable) -> Floats:
         observe(piece.table)
         recount.add(piece)
         return predict_posteriors(fitted, piece.table)
 
-    with progress("evaluating", "rows", rows.expected) as advance:
-        found = _summed(fitted, rows, loss, posterior, advance)
+    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
+        found = _refuse_none(_summed(fitted, _advancing(rows.pieces(), advance), loss, posterior))
     return found, not found.unknown and recount.is_known
 
 
 def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
     """The figures of rows that were learned, each left out in its turn."""
-
-    def posterior(piece: LabelledTable) -> Floats:
-        return left_out(fitted, *learned_rows(fitted, piece)).posterior
-
-    return replace(_summed(fitted, rows, loss, posterior), left_out=True)
+    return replace(_figures(fitted, rows, loss, _posterior_of_learned), left_out=True)
 
 
 def evaluate_folds(
@@ -73,11 +87,11 @@ def evaluate_folds(
 
     only: so many of the folds: one of five is a hold-out of a fifth.
     """
-    refuse_few_rows(rows, folds if only is None else 2)
     total: Evaluation | None = None
     evaluated = folds if only is None else only
     given_before: set[str] = set()
-    with stages("fold", evaluated) as begin:
+    with rows.naming(), stages("fold", evaluated) as begin:
+        refuse_few_rows(rows, folds if only is None else 2)
         for fold in range(evaluated):
             begin(fold)
             inside, outside = split(rows, folds, fold)
@@ -155,32 +169,89 @@ class _Recount:
         return identity(self._counts) in (*shards_of(self._fitted), identity(self._fitted.counts))
 
 
-def _summed(
-    fitted: Fitted,
-    rows: Examples,
-    loss: Any,
-    posterior: Callable[[LabelledTable], Floats],
-    advance: Advance = lambda done: None,
-) -> Evaluation:
-    """The figures of all pieces added up; `posterior` gives that of a piece, all of whose labels are known classes."""
+def _posterior_of_new(fitted: Fitted, piece: LabelledTable) -> Floats:
+    return predict_posteriors(fitted, piece.table)
+
+
+def _posterior_of_learned(fitted: Fitted, piece: LabelledTable) -> Floats:
+    return left_out(fitted, *learned_rows(fitted, piece)).posterior
+
+
+def _figures(fitted: Fitted, rows: Examples, loss: Any, posterior: Posterior) -> Evaluation:
+    """The figures of all rows."""
+    return _refuse_none(_added(_of_each_part(fitted, rows, partial(_summed, loss=loss, posterior=posterior))))
+
+
+def _of_each_part(fitted: Fitted, rows: Examples, what: Finding) -> list[Any]:
+    """What is found of each part of the rows, where they are; of rows that are here, they are one part."""
+    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
+        if isinstance(rows, LabelledStream) and rows.elsewhere:
+            work = _FoundOfPart(fitted, rows.target, rows.weight, what)
+            return [pickle.loads(part) for part in rows.stream.each_part(work)]
+        return [what(fitted, _advancing(rows.pieces(), advance))]
+
+
+@dataclass(frozen=True)
+class _FoundOfPart:
+    """What is found of a part of the rows, elsewhere."""
+
+    fitted: Fitted
+    target: str
+    weight: str | None
+    what: Finding
+
+    def __call__(self, tables: Iterable[Any]) -> bytes:
+        fitted = self.fitted.with_settings(replace(self.fitted.settings, threads=1))
+        pieces = (open_examples(fitted, table, self.target, self.weight).whole() for table in tables)
+        found = self.what(fitted, pieces)
+        return pickle.dumps(found.compact if isinstance(found, Evaluation) else found)
+
+
+def _advancing(pieces: Iterable[LabelledTable], advance: Advance) -> Iterator[LabelledTable]:
+    for piece in pieces:
+        yield piece
+        advance(piece.table.rows)
+
+
+def _added(parts: Iterable[Evaluation | None]) -> Evaluation | None:
+    found = [part for part in parts if part is not None]
+    return reduce(add, found) if found else None
+
+
+def _refuse_none(found: Evaluation | None) -> Evaluation:
+    if found is None or not found.weight > 0.0:
+        raise DataError(NOTHING_TO_COMPARE)
+    return found
+
+
+def _hits(fitted: Fitted, pieces: Iterable[LabelledTable]) -> tuple[float, float]:
+    """The weight of rows whose class is predicted, and of all that have one."""
+    right = total = 0.0
+    for piece in pieces:
+        known = piece.labels.codes >= 0
+        weights = np.ones(known.size) if piece.weights is None else piece.weights
+        hits = predict(fitted, piece.table)[known] == piece.labels.classes[piece.labels.codes[known]]
+        right += float(weights[known] @ hits)
+        total += float(weights[known].sum())
+    return right, total
+
+
+def _summed(fitted: Fitted, pieces: Iterable[LabelledTable], loss: Any, posterior: Posterior) -> Evaluation | None:
+    """The figures of all pieces added up; None where there is none."""
     model = fitted.model
     costs = None if loss is None else loss_for(fitted, loss)
-    total: Evaluation | None = None
-    with rows.naming():
-        for piece in rows.pieces():
-            weights = np.ones(piece.table.rows) if piece.weights is None else piece.weights
-            places = piece.labels.places_among(model.classes)
-            kept = np.flatnonzero((places >= 0) & (weights > 0.0))
-            unknown = float(weights[places == UNKNOWN_LABEL].sum())
-            table = model.schema.cells_as_learned(piece.table, piece.first_row)
-            part = replace(piece, table=table, weights=weights).take(kept)
-            found = posterior(part) if kept.size else np.zeros((0, model.classes.size))
-            one = Evaluation.of(found, places[kept], weights[kept], model.classes, unknown, costs)
-            total = one if total is None else total + one
-            advance(piece.table.rows)
-    if total is None or not total.weight > 0.0:
-        raise DataError("no row has a label and a weight; give at least one to compare with")
-    return total
+
+    def figures(piece: LabelledTable) -> Evaluation:
+        weights = np.ones(piece.table.rows) if piece.weights is None else piece.weights
+        places = piece.labels.places_among(model.classes)
+        kept = np.flatnonzero((places >= 0) & (weights > 0.0))
+        unknown = float(weights[places == UNKNOWN_LABEL].sum())
+        table = model.schema.cells_as_learned(piece.table, piece.first_row)
+        part = replace(piece, table=table, weights=weights).take(kept)
+        found = posterior(fitted, part) if kept.size else np.zeros((0, model.classes.size))
+        return Evaluation.of(found, places[kept], weights[kept], model.classes, unknown, costs)
+
+    return _added(map(figures, pieces))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """How good posteriors and decisions are on rows whose class is known: sums that add up over batches and folds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -206,6 +206,11 @@ class Evaluation:
             self.unknown + other.unknown,
             self.left_out and other.left_out,
         )
+
+    @property
+    def compact(self) -> "Evaluation":
+        """The same in as little room as many rows need: the AUC is then known to a hundredth of a nat of log-odds."""
+        return replace(self, ranking=self.ranking.compact)
 
     @property
     def weight(self) -> float:

@@ -91,6 +91,9 @@ class Fold(Stream):
     def naming(self) -> AbstractContextManager[None]:
         return self.stream.naming()
 
+    def steady(self) -> AbstractContextManager[None]:
+        return self.stream.steady()
+
 
 def refuse_few_rows(rows: Examples, folds: int) -> None:
     """Refuse a table in which no class has a row for each fold: then a fold is empty, or all rows are in one."""

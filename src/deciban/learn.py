@@ -3,7 +3,6 @@
 Every function returns a new `Fitted` and changes nothing: where one fails, what was known before stays as it was.
 """
 
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +14,9 @@ from deciban.arrays import Codes, Floats
 from deciban.counts import Counts
 from deciban.decisions.priors import prior_of
 from deciban.errors import DataError, ForgetError, SchemaError, UsageError
-from deciban.files.labelled_stream import Examples, LabelledStream
-from deciban.files.locate import scan
-from deciban.files.open import open_rows
+from deciban.files.labelled_stream import Examples, LabelledStream, Where
+from deciban.files.open import found_rows, open_rows
+from deciban.files.relations import RelationRows, is_relation
 from deciban.files.stream import Source, Stream
 from deciban.fitted import Fitted, Origin, Settings
 from deciban.plan import (
@@ -46,31 +45,47 @@ from deciban.tune.tuning import Tuning
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
 
 
-def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None) -> Examples:
+def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Examples:
     """Rows with their labels and weights, which files hold in columns of their own.
 
     If something was learned before, columns of a file are read as the types they were learned with, and left out if
-    they were left out then.
+    they were left out then. where: whether they are to be counted here or by the engine that has them.
     """
-    given = scan(X) if isinstance(X, str | os.PathLike) else X
+    if where not in ("here", "engine"):
+        raise UsageError(f"where={where!r}: choose 'here' or 'engine'")
+    given = found_rows(X)
+    if where == "engine" and is_relation(given):
+        given = RelationRows.of(given)
     types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
     source = open_rows(given, types, None if fitted is None else fitted.origin.habit)
     if not isinstance(source, Stream):
+        if where == "engine":
+            raise UsageError(
+                "where='engine': the rows are in memory, and no engine has them; leave where= out, or give a file, "
+                "a query or a table of a database"
+            )
         return LabelledTable.of(source, y, sample_weight)
     if isinstance(source, Source) and fitted is not None:
         source = source.without([name for name in fitted.origin.ignored if name in source.names])
-    examples = LabelledStream.of(source, y, sample_weight)
+    examples = LabelledStream.of(source, y, sample_weight, where)
     if isinstance(given, Source) and isinstance(source, Source) and source.looks_like(y) != given.looks_like(y):
         return replace(examples, labels_look_like=given.looks_like(y))
     return examples
 
 
 def fit(
-    settings: Settings, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None, partial: bool = False
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    partial: bool = False,
+    where: Where = "here",
 ) -> Fitted:
     """What is known after these rows alone; see `fit_examples`."""
     settings.check()
-    examples = open_examples(None, X, y, sample_weight)
+    examples = open_examples(None, X, y, sample_weight, where)
     with examples.naming():
         fitted = fit_examples(settings, examples, classes=classes, partial=partial)
     return replace(fitted, origin=_named(fitted.origin, y, sample_weight))
@@ -115,7 +130,9 @@ def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None,
     return conclude(plan, counts)
 
 
-def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Fitted:
+def learn_more(
+    fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, where: Where = "here"
+) -> Fitted:
     """What is known after these rows too. The tuning is kept, and stale.
 
     classes: all the labels there may be; without, those of the settings.
@@ -124,9 +141,9 @@ def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classe
     declared = settings.classes if classes is None else classes
     if not known.class_weight.any():  # nothing was learned that could decide
         declared = known.classes if known.declared else declared
-        return fit(settings, X, y, sample_weight, classes=declared, partial=True)
+        return fit(settings, X, y, sample_weight, classes=declared, partial=True, where=where)
     settings.check()
-    examples = open_examples(fitted, X, y, sample_weight)
+    examples = open_examples(fitted, X, y, sample_weight, where)
     with examples.naming():
         schema, everything = _extended(fitted, examples)
         known = known.extended_to(schema)
@@ -139,9 +156,9 @@ def learn_more(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classe
         return with_counts(fitted, known + counted)
 
 
-def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
+def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
     """What would be known had these rows not been learned."""
-    examples = open_examples(fitted, X, y, sample_weight)
+    examples = open_examples(fitted, X, y, sample_weight, where)
     with examples.naming():
         rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
         name = identity(rows)
@@ -157,22 +174,24 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
 
 def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
     """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
-    rows, everything = open_examples(fitted, X, y, sample_weight).sample()
-    labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
-    tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
-    table = fitted.counts.schema.table_as_learned(rows.table)
-    tuning = replace(tuning, corrections=None, cap=np.inf)
-    tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
-    if fitted.settings.tune == "auto":
-        tuning = corrected(tuning, fitted.counts, everything, fitted.settings, learned)
+    examples = open_examples(fitted, X, y, sample_weight)
+    with examples.naming():
+        rows, everything = examples.sample()
+        labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
+        tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
+        table = fitted.counts.schema.table_as_learned(rows.table)
+        tuning = replace(tuning, corrections=None, cap=np.inf)
+        tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
+        if fitted.settings.tune == "auto":
+            tuning = corrected(tuning, fitted.counts, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
 
 
-def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
+def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
     """These rows alone, counted as `fitted` counts: what is to be added to it."""
     settings = fitted.settings
     settings.check()
-    examples = open_examples(fitted, X, y, sample_weight)
+    examples = open_examples(fitted, X, y, sample_weight, where)
     with examples.naming():
         schema, everything = _extended(fitted, examples)
         counts = count_examples(schema, everything, settings.threads)

@@ -6,18 +6,21 @@ plan_examples ─► Plan ─► count (here, in other processes, on other machi
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
-from deciban.counting import batches, count_batches
+from deciban.counting import add_up, batches, count_batches
 from deciban.counts import Counts
 from deciban.decisions.priors import check_prior, prior_of
+from deciban.engines.count import count_in_engine
 from deciban.errors import DataError, UsageError
 from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.open import open_table
+from deciban.files.stream import Work
 from deciban.fitted import Fitted, Origin, Settings
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.store.model_file import content
+from deciban.store.model_file import content, from_content
 from deciban.tables.label_warnings import too_many
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, encode_labels
@@ -161,8 +164,19 @@ def corrected(tuning: Tuning, counts: Counts, examples: Examples, settings: Sett
 
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
-    """The counts of all rows under a schema."""
+    """The counts of all rows under a schema, which are counted where they are."""
+    if isinstance(examples, LabelledStream) and examples.where == "engine":
+        return count_in_engine(schema, examples, partial(count_examples, threads=threads))
+    if isinstance(examples, LabelledStream) and examples.elsewhere:
+        shards = examples.stream.each_part(_counting(schema, examples))
+        return add_up((from_content(shard, "a shard").counts for shard in shards), Counts.empty(schema))
     return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
+
+
+def _counting(schema: Schema, examples: LabelledStream) -> Work:
+    """What counts a part of these rows, elsewhere: one core is enough for a part."""
+    origin = Origin(examples.target, examples.weight, habit=examples.habit)
+    return Plan(Settings(threads=1), schema, None, origin, {}).count
 
 
 def refuse_empty(table: Table) -> None:

@@ -13,6 +13,7 @@ MOST_KEPT = 1 << 22
 MOST_TALLIED = 256
 BINS_PER_NAT = 100
 MOST_NATS = 40
+TALLY_BINS = 2 * MOST_NATS * BINS_PER_NAT
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,23 @@ class Ranking:
         whole = self.tallies is None and other.tallies is None and not (self.given_up or other.given_up)
         if whole and both.posterior.size <= MOST_KEPT:
             return both
-        none: Any = slice(0, 0)
         if self.given_up or other.given_up or both.posterior.shape[1] > MOST_TALLIED:
-            return Ranking(both.posterior[none], both.labels[none], both.weights[none], given_up=True)
-        tallies = self._tallied() + other._tallied()
-        return Ranking(both.posterior[none], both.labels[none], both.weights[none], tallies)
+            return both._without_rows(None)
+        return both._without_rows(self._tallied() + other._tallied())
+
+    @property
+    def compact(self) -> "Ranking":
+        """The same with tallies, where these are smaller than the rows."""
+        classes = self.posterior.shape[1]
+        if classes > MOST_TALLIED or self.labels.size <= TALLY_BINS:
+            return self
+        return self._without_rows(self._tallied())
+
+    def _without_rows(self, tallies: Floats | None) -> "Ranking":
+        """What is left when no row is kept by itself: tallies, or nothing."""
+        none: Any = slice(0, 0)
+        rows = self.posterior[none], self.labels[none], self.weights[none]
+        return Ranking(*rows, tallies, given_up=tallies is None)
 
     def among(self, places: Integers, classes: int) -> "Ranking":
         """The same among more classes, with the present ones at `places`; the others have the posterior 0."""
@@ -82,7 +95,7 @@ class Ranking:
     def _tallied(self) -> Floats:
         """The tallies with the rows that are kept one by one."""
         classes = self.posterior.shape[1]
-        bins = 2 * MOST_NATS * BINS_PER_NAT
+        bins = TALLY_BINS
         with np.errstate(divide="ignore"):
             log_odds = np.log(self.posterior) - np.log1p(-np.minimum(self.posterior, 1.0))
         place = np.clip((log_odds + MOST_NATS) * BINS_PER_NAT, 0, bins - 1).astype(np.int64)

@@ -1,7 +1,7 @@
 """From rows to posteriors and decisions: scored by one model, batch by batch on threads."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +15,10 @@ from deciban.decisions.loss import Loss
 from deciban.decisions.policy import Decisions, least_risk_decisions
 from deciban.decisions.priors import prior_variance
 from deciban.errors import UsageError
+from deciban.files.databases.write import Existing
 from deciban.files.open import open_rows, open_table
 from deciban.files.stream import Source, Stream
-from deciban.files.write import FileKind, kind_of_file, refuse_inputs, written
+from deciban.files.write import FileKind, kind_of_output, refuse_inputs, written
 from deciban.fitted import Fitted
 from deciban.intervals import posterior_intervals
 from deciban.model import Model
@@ -78,7 +79,7 @@ def score_rows(
     source = opened_rows(fitted, X)
     if not isinstance(source, Stream):
         return score(source, 0)
-    return np.concatenate(list(_each_piece(fitted, source, score)))
+    return np.concatenate(list(_each_piece(fitted, source, score, others_as_text=True)))
 
 
 def predict(fitted: Fitted, X: Any) -> LabelArray:
@@ -146,16 +147,40 @@ def predict_batches(
     yield from _each_piece(fitted, X, predicted, others_as_text=True, for_file=for_file)
 
 
-def predict_to(fitted: Fitted, path: Any, X: Any, *, probabilities: bool = False) -> int:
-    """Write the tables of `predict_batches` to a .csv, .jsonl or .parquet file; the number of rows."""
+def predict_to(
+    fitted: Fitted,
+    path: Any,
+    X: Any,
+    *,
+    probabilities: bool = False,
+    table: str | None = None,
+    existing: Existing = "refuse",
+) -> int:
+    """Write the tables of `predict_batches`, as `write_tables` does; the number of rows."""
     source = opened_rows(fitted, X)
+    kind = kind_of_output(path)
+    tables = predict_batches(fitted, source, probabilities=probabilities, for_file=kind)
+    return write_tables(path, tables, source, table, existing)
+
+
+def write_tables(
+    path: Any,
+    tables: Iterable[pa.Table],
+    source: Table | Stream,
+    table: str | None = None,
+    existing: Existing = "refuse",
+) -> int:
+    """Write tables to a .csv, .jsonl or .parquet file, or into a table of a database; the number of rows.
+
+    source: what they come from, which is not to be overwritten. existing: what becomes of a table that is there.
+    """
     if isinstance(source, Source):
         refuse_inputs(path, source.inputs)
     rows = 0
-    with written(path) as write:
-        for table in predict_batches(fitted, source, probabilities=probabilities, for_file=kind_of_file(path)):
-            write(table)
-            rows += table.num_rows
+    with written(path, table=table, existing=existing) as write:
+        for one in tables:
+            write(one)
+            rows += one.num_rows
     return rows
 
 
@@ -202,6 +227,22 @@ def decide_batches(
 
     others_as_text = not wanted.varies  # costs that vary may be columns
     yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, for_file=for_file)
+
+
+def decide_to(
+    fitted: Fitted,
+    path: Any,
+    X: Any,
+    loss: Any = None,
+    *,
+    reject: float | None = None,
+    table: str | None = None,
+    existing: Existing = "refuse",
+) -> int:
+    """Write the tables of `decide_batches`, as `write_tables` does; the number of rows."""
+    source = opened_rows(fitted, X)
+    tables = decide_batches(fitted, source, loss, reject=reject, for_file=kind_of_output(path))
+    return write_tables(path, tables, source, table, existing)
 
 
 def column_of(table: Table) -> Callable[[str], Any]:

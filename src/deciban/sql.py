@@ -69,8 +69,12 @@ class Dialect:
         return "NULL" if text is None else self.literal(text)
 
     def _numbers(self, listed: str, kind: str) -> str:
-        """An array of numbers as one text, which is read faster than many numbers."""
+        """An array of numbers as one text, which engines read faster than many numbers."""
         return f"CAST('[{listed}]' AS {kind}[])"
+
+    def rows_of(self, numbers: Iterable[int]) -> str:
+        """A query for whole numbers, one a row."""
+        return f"SELECT unnest({self.integers(numbers)})"
 
 
 class DuckDbDialect(Dialect):
@@ -115,7 +119,10 @@ class SparkDialect(Dialect):
         return f"from_json({self.literal(json.dumps(list(values)))}, 'array<string>')"
 
     def _numbers(self, listed: str, kind: str) -> str:
-        return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)"
+        return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)" if listed else f"CAST(array() AS ARRAY<{kind}>)"
+
+    def rows_of(self, numbers: Iterable[int]) -> str:
+        return f"SELECT explode({self.integers(numbers)})"
 
 
 BACKSLASH = "\\"

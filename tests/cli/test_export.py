@@ -4,10 +4,12 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnxruntime import InferenceSession
 
 from deciban import BayesClassifier, Text, load
-from tests.cli.conftest import Deciban
+from tests.cli.conftest import Deciban, started
 from tests.export.targets import needs_node, run_node, run_python
 
 
@@ -26,6 +28,20 @@ def test_a_python_file_says_what_the_model_says(deciban: Deciban, model: str) ->
     found = run_python([(Path("m.py").read_text("utf-8"), [{"age": "44.5", "town": "Ulm"}])], ["proba"])[0].rows[0]
     expected = load(model).predict_proba([{"age": 44.5, "town": "Ulm"}])[0]
     assert found["proba"] == pytest.approx(expected.tolist(), abs=1e-14)
+
+
+def test_an_onnx_model_says_what_the_model_says(deciban: Deciban, model: str) -> None:
+    answer = deciban("export", model, "--to", "onnx", "--output", "m.onnx")
+    assert (answer.code, answer.out) == (0, f"m.onnx: {os.path.getsize('m.onnx'):,} bytes\n")
+    cells = {"age": np.array([[44.5]]), "town": np.array([["Ulm"]], dtype=object)}
+    found = InferenceSession("m.onnx").run(["probabilities"], cells)[0]
+    np.testing.assert_allclose(found, load(model).predict_proba([{"age": 44.5, "town": "Ulm"}]), rtol=1e-12)
+    assert started("export", model, "--to", "onnx").stdout == Path("m.onnx").read_bytes()
+
+
+def test_bytes_are_not_printed_as_text(deciban: Deciban, model: str) -> None:
+    answer = deciban("export", model, "--to", "onnx", "--json")
+    assert (answer.code, "name a file with --output" in answer.err) == (2, True)
 
 
 def test_standard_output_has_the_same_bytes(deciban: Deciban, model: str) -> None:

@@ -4,8 +4,10 @@ import os
 from pathlib import Path
 
 import numpy as np
+from pyarrow import parquet
 
 from deciban import load
+from tests.agree.sources import mixed, parts
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
 
@@ -116,3 +118,23 @@ def test_a_table_that_breaks_in_the_middle_changes_no_model(deciban: Deciban, mo
         assert (answer.code, "more.csv, line 30002: found 2 cells" in answer.err) == (3, True)
     assert Path(model).read_bytes() == before
     assert sorted(os.listdir()) == ["base.csv", "m.dcb", "more.csv"]
+
+
+def test_the_command_counts_in_the_engine(deciban: Deciban) -> None:
+    whole = mixed(600)
+    first, second = parts(whole, 2)
+    for name, part in (("first", first), ("second", second), ("both", whole)):
+        parquet.write_table(part, f"{name}.parquet")
+        made = deciban("fit", f"{name}.parquet", "-t", "label", "-o", f"{name}.dcb", "--plain", "--where", "engine")
+        assert made.code == 0
+    assert deciban("learn", "first.dcb", "second.parquet", "--where", "engine", "-o", "learned.dcb").code == 0
+    assert deciban("forget", "learned.dcb", "first.parquet", "--where", "engine", "-o", "left.dcb").code == 0
+    for one, other in (("learned", "both"), ("left", "second")):
+        found, model = (load(f"{name}.dcb") for name in (one, other))
+        np.testing.assert_allclose(found.predict_proba(first), model.predict_proba(first), rtol=0, atol=1e-9)
+    Path("table.csv").write_text("x,label\n1,a\n2,b\n")
+    refused = deciban("fit", "table.csv", "-t", "label", "-o", "x.dcb", "--where", "engine")
+    assert (
+        refused.code,
+        "table.csv: --where engine: cells of a CSV file are read here; leave --where out" in refused.err,
+    ) == (2, True)

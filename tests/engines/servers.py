@@ -179,11 +179,15 @@ def spark_environment() -> dict[str, str]:
     }
 
 
-def new_cluster(workers: int = 2) -> SparkCluster:
-    """A cluster that answers; the caller stops it."""
+def refuse_without_spark() -> None:
+    """Skip a test where there is no Spark."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:
         pytest.skip("there is no Java, which Spark needs: install Debian's default-jre-headless")
+
+
+def new_cluster(workers: int = 2, memory: str = "1g") -> SparkCluster:
+    """A cluster that answers; the caller stops it."""
     folder = Path(tempfile.mkdtemp(prefix="deciban-spark-"))
     port = free_port()
     home = ("--host", "127.0.0.1", "--webui-port", "0")
@@ -191,7 +195,7 @@ def new_cluster(workers: int = 2) -> SparkCluster:
     wait_for_port(port, master)
     url = f"spark://127.0.0.1:{port}"
     started = [
-        spark_class(folder, "org.apache.spark.deploy.worker.Worker", *home, "--cores", "1", "--memory", "1g",
+        spark_class(folder, "org.apache.spark.deploy.worker.Worker", *home, "--cores", "1", "--memory", memory,
                     "--work-dir", str(folder / f"work{k}"), url)
         for k in range(workers)
     ]  # fmt: skip
@@ -210,12 +214,12 @@ def wait_for_port(port: int, process: "subprocess.Popen[bytes]", seconds: float 
     raise AssertionError(f"nobody listens on port {port}")
 
 
-def new_session(cluster: SparkCluster, **settings: str) -> Any:
-    """A session of Spark on a cluster."""
+def new_session(master: str, folder: Path, **settings: str) -> Any:
+    """A session of Spark, on a cluster or in this process ("local[2]")."""
     from pyspark.sql import SparkSession
 
     os.environ.update(spark_environment())
-    builder = SparkSession.builder.master(cluster.url).appName("deciban tests")
+    builder = SparkSession.builder.master(master).appName("deciban tests")
     usual = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
@@ -224,7 +228,7 @@ def new_session(cluster: SparkCluster, **settings: str) -> Any:
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
     for name, value in {**usual, **settings}.items():
         builder = builder.config(name, value)
@@ -234,19 +238,10 @@ def new_session(cluster: SparkCluster, **settings: str) -> Any:
 
 
 @pytest.fixture(scope="session")
-def spark_cluster() -> Iterator[SparkCluster]:
-    """A Spark cluster that tests of this process share."""
-    cluster = new_cluster()
-    try:
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-@pytest.fixture(scope="session")
-def spark(spark_cluster: SparkCluster) -> Iterator[Any]:
-    """A session of Spark on a cluster of two workers."""
-    session = new_session(spark_cluster)
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session of Spark that tests of this process share. What needs a real cluster is in `spark_programs`."""
+    refuse_without_spark()
+    session = new_session("local[2]", tmp_path_factory.mktemp("spark"))
     try:
         yield session
     finally:

@@ -13,7 +13,7 @@ import pytest
 import deciban
 from deciban import BayesClassifier, Gaussian
 from deciban.files.csv_files import CsvRead, CsvScan
-from deciban.files.scan import ColumnType
+from deciban.files.typed_source import ColumnType
 from deciban.files.write import to_stream
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
@@ -37,7 +37,7 @@ def csv(table: pa.Table) -> None:
 def resolve_types(table: pa.Table) -> None:
     names = tuple(table.column_names)
     types = {name: ColumnType("VARCHAR") for name in names}
-    _, found = CsvScan("table.csv", names, (CsvRead((), ()),), types).resolve_types(table)
+    _, found = CsvScan("table.csv", names, types, (CsvRead((), ()),)).resolve_types(table)
     assert found.schema.types[0] == pa.int64()
 
 

@@ -1,5 +1,6 @@
 """Decisions at least expected cost."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,11 @@ from deciban.classifier.state import FittedState
 from deciban.decisions.policy import CoverageCurve, Decisions, incurred, risks
 from deciban.decisions.ratio import Threshold
 from deciban.errors import DataError, UsageError
+from deciban.files.databases.write import Existing
+from deciban.files.spark import is_spark_table
 from deciban.files.write import FileKind
 from deciban.learn import places_of
+from deciban.scoring_in_spark import decide_in_spark
 
 
 class Deciding(FittedState):
@@ -35,7 +39,8 @@ class Deciding(FittedState):
         Returns
         -------
         Decisions
-            Arrays ``decision``, ``risk``, ``runner_up`` and ``runner_up_risk``; print it.
+            Arrays ``decision``, ``risk``, ``runner_up`` and ``runner_up_risk``; print it. Of a Spark DataFrame: the
+            same with these columns added.
 
         See Also
         --------
@@ -51,6 +56,8 @@ class Deciding(FittedState):
         ['no']
         """
         fitted = self._fitted()
+        if is_spark_table(X):
+            return decide_in_spark(fitted, X, loss, reject)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
 
     def decide_batches(
@@ -75,6 +82,40 @@ class Deciding(FittedState):
             Some rows with the columns ``decision``, ``risk``, ``runner_up`` and ``runner_up_risk`` added.
         """
         yield from scoring.decide_batches(self._fitted(), X, loss, reject=reject, for_file=for_file)
+
+    def decide_to(
+        self,
+        path: str | os.PathLike[str],
+        X: Any,
+        loss: Any = None,
+        *,
+        reject: float | None = None,
+        table: str | None = None,
+        existing: Existing = "refuse",
+    ) -> int:
+        """Write rows with their decisions to a file, which is whole or not there, or into a table of a database.
+
+        Parameters
+        ----------
+        path : str or path-like
+            As for `predict_to`.
+        X : table
+            Rows, as for `predict`; they need not fit into memory.
+        loss : Loss, matrix, mapping, table or path, default=None
+            As for `decide`.
+        reject : float, default=None
+            As for `decide`.
+        table : str, default=None
+            The table of the database that is written; see `predict_to`.
+        existing : {"refuse", "replace", "append"}, default="refuse"
+            What becomes of a table that is there; see `predict_to`.
+
+        Returns
+        -------
+        int
+            The number of rows.
+        """
+        return scoring.decide_to(self._fitted(), path, X, loss, reject=reject, table=table, existing=existing)
 
     def risk(self, X: Any, loss: Any = None) -> Floats:
         """The expected loss of every decision.

@@ -4,30 +4,34 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
-import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
-from deciban import learn, scoring
+from deciban import evaluate, learn, scoring
 from deciban.arrays import Floats
 from deciban.classifier.deciding import Deciding
 from deciban.classifier.evaluating import Evaluating
+from deciban.classifier.exporting import Exporting
 from deciban.classifier.inspecting import Inspecting
 from deciban.classifier.state import SETTINGS
 from deciban.classifier.updating import Updating
-from deciban.errors import DataError
 from deciban.explain.explanation import Explanation
 from deciban.families.checks import Unseen
+from deciban.files.databases.write import Existing
+from deciban.files.labelled_stream import Where
+from deciban.files.open import named_rows
+from deciban.files.spark import is_spark_table
 from deciban.files.write import FileKind
 from deciban.fitted import Fitted
 from deciban.posterior import log_normalize
 from deciban.schema.schema import ColumnSpec
+from deciban.scoring_in_spark import explain_in_spark, predict_in_spark
 from deciban.store import model_file
 from deciban.tables.labels import LabelArray
 
 
-class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Bayes classifier for tables of numbers, categories, flags, counts and texts, with missing cells.
 
     Each column is modelled within each class by a family (normal, categorical, Bernoulli, Poisson, text, ...) that is
@@ -131,7 +135,16 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         self.threads = threads
         self.tune = tune
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        query: str | None = None,
+        table: str | None = None,
+        where: Where = "here",
+    ) -> Self:
         """Learn rows; whatever was learned before is replaced.
 
         Parameters
@@ -139,14 +152,23 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         X : table
             The rows: a pandas, polars or Arrow table, a DuckDB relation, a NumPy array, a SciPy sparse matrix, a dict
             of columns, a list of dicts or of lists, or a list of texts; or rows that need not fit into memory: the name
-            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, or what `deciban.scan`
-            returns.
+            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, the URL of a PostgreSQL
+            database or a connection to any database, an Ibis table, what `deciban.scan` returns, or a Spark DataFrame,
+            whose rows are counted by Spark's executors.
         y : array-like or str
             The label of each row, or the name of the column of X that holds the labels. Rows whose label is missing are
             left out and counted in ``counts_.unlabelled``.
         sample_weight : array-like or str, default=None
             How often each row counts (0 is a row that is not there, 2 is the row twice), or the name of the column of X
             that says so.
+        query : str, default=None
+            Where X is the URL of a database, or a connection: the query whose rows are learned.
+        table : str, default=None
+            Where X is such: the table whose rows are learned, in place of a query.
+        where : {"here", "engine"}, default="here"
+            Where the rows are counted: here, or by the engine that has them (DuckDB for Parquet and queries,
+            PostgreSQL, Spark SQL), so that only a sample of them is read. Columns that SQL cannot count, such as texts,
+            are read.
 
         Returns
         -------
@@ -159,6 +181,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
             classifier stays as it was.
         UsageError
             If a parameter cannot be used.
+        OSError
+            If a file or a database cannot be read, or a server goes away; the classifier stays as it was.
 
         See Also
         --------
@@ -171,7 +195,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         >>> BayesClassifier().fit(weather(), "play").classes_.tolist()
         ['no', 'yes']
         """
-        fitted = learn.fit(self._settings(), X, y, sample_weight)
+        X = named_rows(X, query, table)
+        fitted = learn.fit(self._settings(), X, y, sample_weight, where=where)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:
@@ -186,13 +211,16 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         Returns
         -------
         ndarray of shape (rows,)
-            Classes; ties go to the first of `classes_`.
+            Classes; ties go to the first of `classes_`. Of a Spark DataFrame: the same with the columns ``predicted``
+            and ``probability`` added.
 
         See Also
         --------
         predict_proba : The probability of each class.
         decide : Decisions at least cost.
         """
+        if is_spark_table(X):
+            return predict_in_spark(self._fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict(self._fitted(), X)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -206,7 +234,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         Returns
         -------
         ndarray of shape (rows, classes)
-            In the order of `classes_`; the prior for a row to which every class gives probability 0.
+            In the order of `classes_`; the prior for a row to which every class gives probability 0. Of a Spark
+            DataFrame: the same with the columns ``predicted``, ``probability`` and ``P(...)`` of each class added.
 
         Examples
         --------
@@ -215,6 +244,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         >>> BayesClassifier().fit(weather(), "play").predict_proba([{"outlook": "overcast"}]).round(3).tolist()
         [[0.143, 0.857]]
         """
+        if is_spark_table(X):
+            return predict_in_spark(self._fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict_posteriors(self._fitted(), X)
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -255,24 +286,40 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         """
         yield from scoring.predict_batches(self._fitted(), X, probabilities=probabilities, for_file=for_file)
 
-    def predict_to(self, path: str | os.PathLike[str], X: Any, *, probabilities: bool = False) -> int:
-        """Write rows with their predictions to a file, which is whole or not there.
+    def predict_to(
+        self,
+        path: str | os.PathLike[str],
+        X: Any,
+        *,
+        probabilities: bool = False,
+        table: str | None = None,
+        existing: Existing = "refuse",
+    ) -> int:
+        """Write rows with their predictions to a file, which is whole or not there, or into a table of a database.
 
         Parameters
         ----------
         path : str or path-like
-            A name that ends with .csv, .jsonl or .parquet (or .csv.gz).
+            A name that ends with .csv, .jsonl or .parquet (or .csv.gz); or the URL of a PostgreSQL database.
         X : table
             Rows, as for `predict`; they need not fit into memory.
         probabilities : bool, default=False
             Whether to add the probability of every class.
+        table : str, default=None
+            The table of the database that is written, such as "scores" or "sales.scores", in one transaction.
+        existing : {"refuse", "replace", "append"}, default="refuse"
+            What becomes of a table that is there: an error, a new one in its place, or rows behind those it has.
 
         Returns
         -------
         int
             The number of rows.
+
+        See Also
+        --------
+        decide_to : The same of decisions.
         """
-        return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities)
+        return scoring.predict_to(self._fitted(), path, X, probabilities=probabilities, table=table, existing=existing)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labelled rows whose class is predicted.
@@ -295,16 +342,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         evaluate : All other figures.
         """
         fitted = self._fitted()
-        right = total = 0.0
-        for piece in learn.open_examples(fitted, X, y, sample_weight).pieces():
-            known = piece.labels.codes >= 0
-            weights = np.ones(known.size) if piece.weights is None else piece.weights
-            hits = scoring.predict(fitted, piece.table)[known] == piece.labels.classes[piece.labels.codes[known]]
-            right += float(weights[known] @ hits)
-            total += float(weights[known].sum())
-        if not total > 0.0:
-            raise DataError("no row has a label and a weight; give at least one to compare with")
-        return right / total
+        return evaluate.accuracy_of(fitted, learn.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
         """Why each row is classified as it is: what each column says for it, in decibans.
@@ -322,7 +360,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         -------
         Explanation
             Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
-            ``frame()``.
+            ``frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``,
+            ``decibans(prior)`` and ``decibans(...)`` of each column added.
 
         See Also
         --------
@@ -330,6 +369,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, ClassifierMixi
         importance : What columns say of many rows.
         """
         fitted = self._fitted()
+        if is_spark_table(X):
+            return explain_in_spark(fitted, X)  # type: ignore[no-any-return]  # a DataFrame
         return Explanation.of(fitted.model, scoring.aligned_table(fitted, X), by)
 
     def save(self, path: str | os.PathLike[str]) -> None:

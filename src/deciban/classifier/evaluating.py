@@ -117,10 +117,14 @@ class Evaluating(FittedState):
         Returns
         -------
         LeaveOneOut
-            The posterior of each row, and figures; print it.
+            The posterior of each row, and figures; print it. Of a Spark DataFrame, whose rows stay where they are: an
+            `Evaluation`, the figures alone.
         """
         fitted = self._fitted()
-        return evaluate.left_out(fitted, *evaluate.learned_rows(fitted, self._examples(X, y, sample_weight)))
+        rows = self._examples(X, y, sample_weight)
+        if rows.elsewhere:
+            return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
+        return evaluate.left_out(fitted, *evaluate.learned_rows(fitted, rows))
 
     def diagnose(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Diagnosis:
         """Which assumptions of plain Bayes fail, where, what that costs in leave-one-out bits, and the remedy.

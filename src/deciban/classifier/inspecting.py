@@ -9,8 +9,6 @@ from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.estimates import Estimates
 from deciban.explain.parameters import ParameterCount
 from deciban.explain.words import TopWords, top_words_of
-from deciban.export.javascript import to_javascript
-from deciban.export.python import to_python
 from deciban.forms import Form, form_of
 from deciban.model import Evidence
 from deciban.posterior import log_normalize
@@ -207,61 +205,3 @@ class Inspecting(FittedState):
         """
         fitted = self._fitted()
         return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)
-
-    def to_javascript(self) -> str:
-        """The model as a JavaScript module that needs nothing else, for browsers and for Node.
-
-        Returns
-        -------
-        str
-            The source of an ES module, which exports `predict`, `proba`, `logProba`, `evidence` and `columnEvidence`
-            of a row, `columns` and `classes`. Its log probabilities are those of `predict_log_proba` to 1e-12.
-
-        Raises
-        ------
-        UsageError
-            If JavaScript cannot score a column; it is named.
-
-        See Also
-        --------
-        report : A page that has the same scorer in it.
-        to_python : The same as a Python file.
-
-        Examples
-        --------
-        >>> from deciban import BayesClassifier
-        >>> from deciban.datasets import weather
-        >>> module = BayesClassifier(tune=None).fit(weather(), "play").to_javascript()
-        >>> "export const" in module
-        True
-        """
-        return to_javascript(self._fitted())
-
-    def to_python(self) -> str:
-        """The model as one Python file that needs nothing but the standard library of Python 3.8 or later.
-
-        Returns
-        -------
-        str
-            The source of a module, which has `predict`, `proba`, `log_proba`, `log_joint`, `evidence` and
-            `column_evidence` of a row (a dict from names of columns to cells), `columns` and `classes`. Its log
-            probabilities are those of `predict_log_proba` to 1e-12. As a program it reads rows as lines of JSON.
-
-        Raises
-        ------
-        UsageError
-            If a column cannot be exported; it is named.
-
-        See Also
-        --------
-        to_javascript : The same for browsers and Node.
-
-        Examples
-        --------
-        >>> from deciban import BayesClassifier
-        >>> from deciban.datasets import weather
-        >>> source = BayesClassifier(tune=None).fit(weather(), "play").to_python()
-        >>> source.splitlines()[-1]
-        '    sys.exit(main())'
-        """
-        return to_python(self._fitted())

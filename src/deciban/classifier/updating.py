@@ -7,6 +7,8 @@ from typing import Any, Self
 from deciban import learn
 from deciban.classifier.state import FittedState
 from deciban.errors import UsageError
+from deciban.files.labelled_stream import Where
+from deciban.files.open import named_rows
 from deciban.fitted import Fitted
 from deciban.plan import Plan
 
@@ -14,7 +16,17 @@ from deciban.plan import Plan
 class Updating(FittedState):
     """Methods that learn more rows, forget rows, and add classifiers that were trained apart."""
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        query: str | None = None,
+        table: str | None = None,
+        where: Where = "here",
+    ) -> Self:
         """Learn more rows: together with what was learned before, just what `fit` would have counted.
 
         New classes, new values and new named columns are welcome. What was tuned is kept, and is stale until `retune`.
@@ -29,6 +41,12 @@ class Updating(FittedState):
             All the labels there may be; any other is then an error. None takes those of the constructor.
         sample_weight : array-like or str, default=None
             How often each row counts, or the name of the column that says so.
+        query : str, default=None
+            Where X is a database: the query whose rows are learned, as for `fit`.
+        table : str, default=None
+            Where X is a database: the table whose rows are learned.
+        where : {"here", "engine"}, default="here"
+            Where the rows are counted, as for `fit`.
 
         Returns
         -------
@@ -44,11 +62,22 @@ class Updating(FittedState):
         forget : Unlearn rows.
         shard : Count rows elsewhere, to be added.
         """
+        X = named_rows(X, query, table)
         if self.__sklearn_is_fitted__():
-            return self._become(learn.learn_more(self._fitted(), X, y, sample_weight, classes))
-        return self._become(learn.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True))
+            return self._become(learn.learn_more(self._fitted(), X, y, sample_weight, classes, where))
+        fitted = learn.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, where=where)
+        return self._become(fitted)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        query: str | None = None,
+        table: str | None = None,
+        where: Where = "here",
+    ) -> Self:
         """Unlearn rows that were learned before: exact for counts, to 1e-9 for means and variances.
 
         Parameters
@@ -60,6 +89,12 @@ class Updating(FittedState):
             Their labels, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
             The weights with which they were learned.
+        query : str, default=None
+            Where X is a database: the query whose rows are forgotten, as for `fit`.
+        table : str, default=None
+            Where X is a database: the table whose rows are forgotten.
+        where : {"here", "engine"}, default="here"
+            Where the rows are counted, as for `fit`.
 
         Returns
         -------
@@ -70,7 +105,7 @@ class Updating(FittedState):
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(learn.forget(self._fitted(), X, y, sample_weight))
+        return self._become(learn.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
         """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
@@ -161,7 +196,7 @@ class Updating(FittedState):
         self.fitted_ = learn.retune(self._fitted(), X, y, sample_weight, learned=learned)
         return self
 
-    def shard(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def shard(self, X: Any, y: Any, sample_weight: Any = None, *, where: Where = "here") -> Self:
         """Count rows as this classifier counts them: a classifier to be sent and added.
 
         ``clf + clf.shard(X, y)`` has learned what ``clf.partial_fit(X, y)`` learns.
@@ -174,13 +209,15 @@ class Updating(FittedState):
             Their labels, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
             Their weights, or the name of the column that holds them.
+        where : {"here", "engine"}, default="here"
+            Where the rows are counted, as for `fit`.
 
         Returns
         -------
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(learn.shard(self._fitted(), X, y, sample_weight))
+        return self._copy(learn.shard(self._fitted(), X, y, sample_weight, where))
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.

@@ -14,11 +14,17 @@ from deciban.cli import evaluating, exporting, learning, plotting, reporting, sc
 from deciban.cli.common import complain, flush
 from deciban.cli.wording import in_options
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
+from deciban.files.databases.arguments import passwords_among
 from deciban.version import __version__
 
 # What the exit codes mean: 0 fine, 2 usage, 3 data, 4 model file, 5 input and output, 130 interrupted, 143 terminated,
 # 129 hung up; 1 is a fault.
 CODES = {UsageError: 2, DataError: 3, ModelFileError: 4, DecibanError: 3, OSError: 5, MemoryError: 3}
+
+PASSWORD_SEEN = (
+    "a password in an argument can be seen in the list of processes, and stays in the history of the shell; "
+    "give it by PGPASSWORD, or in ~/.pgpass"
+)
 
 EPILOG = """\b
 Examples:
@@ -85,6 +91,8 @@ def run(arguments: Sequence[str]) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *rest, **more: complain("warning", in_options(str(message)))
+        if passwords_among(arguments):
+            complain("warning", PASSWORD_SEEN)
         try:
             result = app.main(list(arguments), prog_name="deciban", standalone_mode=False)
             if streams.Nowhere.lost and not shutdown.written:

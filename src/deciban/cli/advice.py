@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deciban.cli.common import complain, few
+from deciban.files.databases.addresses import is_address
 
 if TYPE_CHECKING:
     from deciban.files.stream import Source
@@ -44,7 +45,8 @@ def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = Fal
                 expressions[name] = expression
             complain("warning", f"column {name!r} is {reasons[name]}, and taken for categories{remedy}")
     if expressions:
-        complain("warning", f"read {few(list(expressions))} as meant by {_query(expressions, table)}")
+        way = "casts in --query" if table and is_address(table[0]) else _query(expressions, table)
+        complain("warning", f"read {few(list(expressions))} as meant by {way}")
 
 
 def tell_markers(source: "Source", target: str | None) -> None:

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
+from deciban.files.databases.addresses import HIDDEN, without_passwords
 from deciban.plain_json import plain_json
 from deciban.text_tables import aligned, class_name, counted, shortened, width_of
 
@@ -60,7 +61,8 @@ def heading(text: str) -> None:
 def complain(kind: str, text: str) -> None:
     """One line on standard error."""
     colour = {"error": "red", "warning": "yellow"}.get(kind)
-    click.echo(f"deciban: {click.style(kind, fg=colour, bold=True)}: {clean(' '.join(text.splitlines()))}", err=True)
+    said = clean(without_passwords(" ".join(text.splitlines())))
+    click.echo(f"deciban: {click.style(kind, fg=colour, bold=True)}: {said}", err=True)
 
 
 def flush() -> None:
@@ -82,6 +84,9 @@ def reading(command: Command) -> Command:
     """The options of commands that read a table."""
     for option in reversed(
         (
+            click.option("--query", metavar="SQL", help="Of a database (TABLE is its URL): the rows of this query."),
+            click.option("--table", "database_table", metavar="NAME", help="Of a database: the rows of this table, "
+                         "such as sales.customers."),
             click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", help="Read a column as text, number, "
                          "bool, date or time."),
             click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out."),
@@ -101,7 +106,18 @@ def reading(command: Command) -> Command:
     return command
 
 
-READING = ("types", "ignore", "missing", "encoding", "delimiter", "thousands", "date_format", "no_header")
+READING = (
+    "query",
+    "database_table",
+    "types",
+    "ignore",
+    "missing",
+    "encoding",
+    "delimiter",
+    "thousands",
+    "date_format",
+    "no_header",
+)
 
 
 def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
@@ -116,6 +132,8 @@ def opened(table: Sequence[str], options: dict[str, Any], output: str | None = N
         raise UsageError(f"--delimiter {delimiter!r}: give one sign, or tab")
     found = scan(
         table[0] if len(table) == 1 else list(table),
+        query=given["query"],
+        table=given["database_table"],
         types=types,
         ignore=given["ignore"],
         missing=(*MISSING_WORDS, *given["missing"]),
@@ -127,6 +145,13 @@ def opened(table: Sequence[str], options: dict[str, Any], output: str | None = N
     )
     check_output(output, found.inputs)  # those of a folder, a glob or a query too
     return found
+
+
+def again_from(table: Sequence[str], options: dict[str, Any]) -> list[str]:
+    """What to give another command to read the same rows, without a password."""
+    database = {"--query": options["query"], "--table": options["database_table"]}
+    given = [part for option, value in database.items() if value is not None for part in (option, value)]
+    return [*(without_passwords(one).replace(f":{HIDDEN}@", "@") for one in table), *given]
 
 
 def pair(text: str, option: str, form: str) -> tuple[str, str]:

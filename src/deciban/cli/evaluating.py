@@ -107,7 +107,8 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
     elif options["leave_one_out"]:
         how, found = _left_out(fitted), evaluate_left_out(fitted, rows, loss)
     else:
-        how, found, as_new = _judged(fitted, rows, loss)
+        with rows.naming():
+            how, found, as_new = _judged(fitted, rows, loss)
     if as_json:
         learned = {} if as_new is None else {"as_if_new": as_new.as_dict()}
         return say_json({"how": how, **found.as_dict(), **learned})

@@ -1,4 +1,4 @@
-"""export: a model as a program of its own, in JavaScript or Python."""
+"""export: a model as a program of its own, in JavaScript or Python, or as an ONNX model."""
 
 import sys
 from collections.abc import Callable
@@ -8,6 +8,7 @@ import click
 
 from deciban.cli.common import MODEL, common, files, loaded, say, say_json
 from deciban.cli.outputs import check_output
+from deciban.errors import UsageError
 
 if TYPE_CHECKING:
     from deciban.fitted import Fitted
@@ -25,8 +26,16 @@ def _python(fitted: "Fitted") -> str:
     return to_python(fitted)
 
 
-# What a model can be written as.
-TARGETS: dict[str, Callable[["Fitted"], str]] = {"js": _javascript, "python": _python}
+def _onnx(fitted: "Fitted") -> bytes:
+    from deciban.export.onnx.model import to_onnx
+
+    written: bytes = to_onnx(fitted).SerializeToString()
+    return written
+
+
+# What a model can be written as; these are no texts.
+BYTES = ("onnx",)
+TARGETS: dict[str, Callable[["Fitted"], str | bytes]] = {"js": _javascript, "python": _python, "onnx": _onnx}
 
 
 @click.command(epilog="""\b
@@ -35,29 +44,33 @@ Examples:
   node --input-type=module -e "import { proba } from './wine.mjs'; console.log(proba({ alcohol: 13.2 }))"
   deciban export wine.dcb --to python --output wine.py
   echo '{"alcohol": 13.2}' | python wine.py
+  deciban export wine.dcb --to onnx --output wine.onnx
 """)  # fmt: skip
 @MODEL
 @click.option(
     "--to",
     required=True,
     type=click.Choice(tuple(TARGETS)),
-    help="js: a module for browsers and Node (.mjs). python: a file that needs the standard library alone (.py).",
+    help="js: a module for browsers and Node (.mjs). python: a file that needs the standard library alone (.py). "
+    "onnx: a model for onnxruntime (.onnx).",
 )
 @click.option(
     "--output",
     "-o",
     metavar="FILE",
     shell_complete=files,
-    help="The file to write, such as wine.mjs or wine.py; standard output unless given.",
+    help="The file to write, such as wine.mjs, wine.py or wine.onnx; standard output unless given.",
 )
 @common
 def export(model: str, to: str, output: str | None, as_json: bool) -> None:
-    """Write a model as a program that needs nothing else, and gives the same probabilities."""
+    """Write a model as a program that needs nothing else, or for onnxruntime; it gives the same probabilities."""
     check_output(output, (model,))
+    if to in BYTES and output is None and (as_json or sys.stdout.isatty()):
+        raise UsageError(f"--to {to} writes bytes that are no text; name a file with --output")
     from deciban.files.write import replacing
 
     source = TARGETS[to](loaded(model))
-    written = source.encode()
+    written = source if isinstance(source, bytes) else source.encode()
     if output is not None:
         with replacing(output) as file:
             file.write(written)
@@ -66,7 +79,7 @@ def export(model: str, to: str, output: str | None, as_json: bool) -> None:
         return say(f"{output}: {len(written):,} bytes")
     if as_json:
         return say_json({"to": to, "bytes": len(written), "source": source})
-    if sys.stdout.isatty():
+    if isinstance(source, str) and sys.stdout.isatty():
         return say(source)
     sys.stdout.buffer.write(written)
     return None

@@ -15,6 +15,7 @@ from deciban.cli.common import (
     MODEL,
     TABLE,
     TARGET,
+    again_from,
     columns_of,
     common,
     complain,
@@ -38,6 +39,13 @@ from deciban.text_tables import counted
 if TYPE_CHECKING:
     from deciban.fitted import Fitted
 
+WHERE = click.option(
+    "--where",
+    type=click.Choice(["here", "engine"]),
+    default="here",
+    show_default=True,
+    help="Where rows are counted: here, or by SQL in the engine that has them, so that only a sample is read.",
+)
 MODEL_OUTPUT = click.option(
     "--output", "-o", metavar="FILE", shell_complete=files, help="The model file to write, such as wine.dcb."
 )
@@ -50,6 +58,7 @@ Examples:
   deciban fit 'sales/*.parquet' -t churn -o churn.dcb --ignore customer_id
   deciban fit "sql: select * from 'a.csv' join 'b.parquet' using (id)" -t bought -o bought.dcb
   deciban fit letters/ -t folder -o letters.dcb
+  deciban fit postgresql://ann@db.example.com/shop --query 'select * from orders' -t returned -o returns.dcb
   zcat big.csv.gz | deciban fit - -t kind -o big.dcb --family "height,weight=JointGaussian"
 """
 )
@@ -88,6 +97,7 @@ Examples:
 )
 @click.option("--plain", is_flag=True, help="Textbook Bayes: no tuning of families, blocks, weights, corrections.")
 @click.option("--threads", type=click.IntRange(1), help="How many threads count; all cores unless given.")
+@WHERE
 @click.option("--force", is_flag=True, help="Write the model also where there is a file that is no model.")
 @reading
 @common
@@ -96,7 +106,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
 
     TABLE is a file (CSV, JSON lines, Parquet; also compressed), several files, a glob, a folder, - for standard input,
     or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is a table whose
-    target is "folder", the name of the folder that a document is in.
+    target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by its URL, and its
+    rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
     """  # fmt: skip
     if options["force"]:
         check_output(output, table)
@@ -115,13 +126,14 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
         tune=None if options["plain"] else "auto",
     )
     settings.check()  # before a table is opened, which may be long or come by standard input
+    again = again_from(table, options)
     scan = opened(table, options, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, columns=families_of(options["family"], columns))
-    fitted = engine.fit(settings, scan, target, options["weight"])
+    fitted = engine.fit(settings, scan, target, options["weight"], where=options["where"])
     save(output, fitted)
     tell_markers(scan, target)
-    warn_of_model(fitted, table, scan.typed)
+    warn_of_model(fitted, again, scan.typed)
     if as_json:
         from deciban.cli.evaluating import contents
 
@@ -135,7 +147,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     else:
         say(tuning_summary(fitted))
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
-        say(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *table])}")
+        say(f"how good it is: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
 
 
@@ -148,6 +160,7 @@ Examples:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
+@WHERE
 @click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
 @reading
@@ -164,10 +177,11 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         missing_columns(fitted, scan)
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
-        shard = engine.shard(fitted, scan, rows.target, rows.weight)
-        learned = engine.merge([fitted, shard], [model, scan.name], options["force"])
-        if options["retune"]:
-            learned = engine.retune(learned, rows.stream, rows.target, rows.weight)
+        with rows.naming():
+            shard = engine.shard(fitted, scan, rows.target, rows.weight, options["where"])
+            learned = engine.merge([fitted, shard], [model, scan.name], options["force"])
+            if options["retune"]:
+                learned = engine.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
     new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
     _tell(output or model, learned, f"{counted(shard.counts.rows, 'row')} learned", as_json)
@@ -181,6 +195,7 @@ Example:
 @TABLE
 @TARGET
 @MODEL_OUTPUT
+@WHERE
 @reading
 @common
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
@@ -194,7 +209,7 @@ def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool
         scan = opened(table, options, output or model)
         rows = labelled(fitted, scan, options["target"])
         new_columns(fitted, rows, scan.name, "left out")
-        fitted = engine.forget(fitted, rows.stream, rows.target, rows.weight)
+        fitted = engine.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
         save(output or model, fitted)
     _tell(output or model, fitted, f"{counted(before - fitted.counts.rows, 'row')} forgotten", as_json)
 

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deciban.errors import UsageError
+from deciban.files.databases.addresses import is_address
 
 
 def check_output(path: str | None, inputs: Iterable[str]) -> None:
     """Refuse an output that cannot be written or is an input; without a path, what standard output is sent to."""
     from deciban.files.write import refuse_inputs
 
+    if is_address(path):
+        return  # a database says itself what may be written
     if path is not None:
         _check_writable(Path(path))
     refuse_inputs(path, inputs)
@@ -19,10 +22,10 @@ def check_output(path: str | None, inputs: Iterable[str]) -> None:
 
 def check_table_output(path: str | None, inputs: Iterable[str]) -> None:
     """Refuse also a name that does not say what to write."""
-    from deciban.files.write import kind_of_file
+    from deciban.files.write import kind_of_output
 
     if path is not None:
-        kind_of_file(path)
+        kind_of_output(path)
     check_output(path, inputs)
 
 

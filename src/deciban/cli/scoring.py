@@ -28,12 +28,14 @@ from deciban.cli.common import (
 from deciban.cli.option_values import names_in
 from deciban.cli.outputs import check_table_output
 from deciban.errors import DataError, LossError
+from deciban.files.databases.addresses import is_address, without_passwords
 from deciban.text_tables import class_name, counted, digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from deciban.decisions.loss import Loss
+    from deciban.files.databases.write import Existing
     from deciban.files.write import FileKind
     from deciban.fitted import Fitted
     from deciban.tables.table import Table
@@ -43,10 +45,15 @@ TABLE_OUTPUT = click.option(
     "-o",
     metavar="FILE",
     shell_complete=files,
-    help="A .csv, .jsonl or .parquet file; standard output (CSV, or JSON lines with --json) unless given.",
+    help="A .csv, .jsonl or .parquet file; standard output (CSV, or JSON lines with --json) unless given. With --into, "
+    "the URL of a database.",
 )
 KEEP = click.option("--keep", metavar="COLUMNS", help="Which columns of the table to write too, such as 'id,name' (a "
                     "name with a comma in double quotes); all unless given, '' for none.")  # fmt: skip
+INTO = click.option("--into", metavar="NAME", help="Write into this table of a database, such as sales.scores: that of "
+                    "TABLE, or of --output postgresql://...; all rows, or none.")  # fmt: skip
+REPLACE = click.option("--replace", is_flag=True, help="With --into: a table that is there is replaced.")
+APPEND = click.option("--append", is_flag=True, help="With --into: rows are added to a table that is there.")
 RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spreadsheet takes for a formula as it is.")
 
 
@@ -54,10 +61,14 @@ RAW = click.option("--raw", is_flag=True, help="In CSV, leave text that a spread
 Examples:
   deciban predict wine.dcb new.csv --output predicted.csv
   deciban predict wine.dcb new.parquet --probabilities --keep id | head
+  deciban predict churn.dcb postgresql://ann@db.example.com/shop --table customers --into sales.scores
 """)  # fmt: skip
 @MODEL
 @TABLE
 @TABLE_OUTPUT
+@INTO
+@REPLACE
+@APPEND
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
 @KEEP
 @RAW
@@ -65,6 +76,7 @@ Examples:
 @common
 def predict(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Write the rows of TABLE with their most probable class and its probability."""
+    output = _output(output, table, options)
     check_table_output(output, (model, *table))
     from deciban.scoring import predict_batches
 
@@ -97,12 +109,16 @@ costs.csv names the true classes in its first line and the decisions in its firs
 )
 @click.option("--reject", type=float, metavar="COST", help="What it costs to leave a row undecided.")
 @TABLE_OUTPUT
+@INTO
+@REPLACE
+@APPEND
 @KEEP
 @RAW
 @reading
 @common
 def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
+    output = _output(output, table, options)
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
     from deciban.scoring import decide_batches
 
@@ -161,12 +177,28 @@ def about_costs(path: str | None) -> Iterator[None]:
         raise DataError(text if path is None or text.startswith(path) else f"{path}: {text}") from problem
 
 
-def _kind(output: str | None, as_json: bool) -> "FileKind":
+def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:
+    """Where tables are written: a file, a database, or standard output if None."""
+    if options["into"] is None:
+        if options["replace"] or options["append"]:
+            raise click.UsageError("--replace and --append say what becomes of a table of a database; give --into")
+        if is_address(output):
+            raise click.UsageError("--output is a database; name the table to write with --into")
+        return output
+    if options["replace"] and options["append"]:
+        raise click.UsageError("--replace and --append exclude each other; give one of them")
+    database = table[0] if output is None else output
+    if not is_address(database):
+        raise click.UsageError("--into is a table of a database; give its URL with --output postgresql://...")
+    return database
+
+
+def _kind(output: str | None, as_json: bool) -> "FileKind | None":
     """What tables are written as."""
-    from deciban.files.write import kind_of_file
+    from deciban.files.write import kind_of_output
 
     if output is not None:
-        return kind_of_file(output)
+        return kind_of_output(output)
     return "json" if as_json else "csv"
 
 
@@ -190,14 +222,16 @@ def _write(
                 shown = _without(table, dropped)
                 write(_in_six_digits(shown, options.get("as_read", names)) if people else shown)
         return
-    with written(output, safe=not options["raw"]) as write:
+    into = options.get("into")
+    existing: Existing = "replace" if options.get("replace") else "append" if options.get("append") else "refuse"
+    with written(output, safe=not options["raw"], table=into, existing=existing) as write:
         for table in tables:
             write(_without(table, dropped))
             rows += table.num_rows
     if as_json:
-        say_json({"output": output, "rows": rows})
+        say_json({"output": without_passwords(output), "rows": rows, **({} if into is None else {"into": into})})
     else:
-        say(f"{output}: {counted(rows, 'row')}")
+        say(f"{without_passwords(output) if into is None else into}: {counted(rows, 'row')}")
 
 
 def _in_six_digits(table: "pa.Table", as_read: Collection[str]) -> "pa.Table":

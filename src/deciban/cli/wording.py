@@ -7,7 +7,7 @@ from collections.abc import Callable
 VALUE = r"('[^']*'|[^\s:;,]+)"
 
 # Parameters that are options of the same name.
-OPTIONS = "prior|alpha|unseen|threads|folds|encoding|delimiter|reject|missing"
+OPTIONS = "prior|alpha|unseen|threads|folds|encoding|delimiter|reject|missing|where"
 
 # A label in a list of Python.
 LABEL = r"(?:'[^']*'|\"[^\"]*\"|True|False|-?\d+(?:\.\d+)?)"
@@ -37,6 +37,11 @@ PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\btypes=\{'([^']*)': '(\w+)'\}", lambda found: f"--type {shlex.quote(f'{found[1]}={found[2]}')}"),
     (r"\b(missing|thousands) is for (CSV files|tables)", r"--\1 is for \2"),
     (r"\bdate_format is for (CSV files|tables)", r"--date-format is for \1"),
+    (r"\bquery='([^']*)', or table='([^']*)'", r"--query '\1', or --table \2"),
+    (r"\bquery= and table=", "--query and --table"),
+    (r"\bleave it out with ignore=", "leave it out with --ignore"),
+    (r"\bexisting='(\w+)'", r"--\1"),
+    (r"\bscan it anew", "start again"),
     (r"\btune='auto'", "a fit without --plain"),
     (r" or clf\.save\(\)", ""),
     (r"leave one out, or force it$", "leave one out, or give --force"),

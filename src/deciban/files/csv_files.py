@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from deciban.errors import BadCell, DataError
+from deciban.errors import BadCell, DataError, UsageError
 from deciban.files.arrow_readers import UNSUITABLE, CsvText
 from deciban.files.duckdb import list_of, literal, quoted, record_of, select_from
 from deciban.files.quotes import LONGEST_LINE, Quotes, quotes_in, refuse_long_lines
-from deciban.files.scan import ColumnType, Scan, Types, behind
+from deciban.files.scan import Scan, behind
 from deciban.files.sniff import FileFormat, unfinished_line
+from deciban.files.typed_source import ColumnType, Types
 from deciban.tables.arrow import with_each
 from deciban.tables.cell_formats import MARKERS, CellFormat, CellHabits, marker_note, sniffed_format
 from deciban.tables.text_types import as_days, as_whole, kind_of, text_type
@@ -102,6 +103,13 @@ class CsvScan(Scan):
     @property
     def typed(self) -> bool:
         return False
+
+    def sql(self) -> NoReturn:
+        """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
+        raise UsageError(
+            f"{self.name}: where='engine': cells of a CSV file are read here; leave where= out, write the table as "
+            f"Parquet, or let DuckDB read it in its own way: \"sql: select * from '...'\""
+        )
 
     @property
     def has_types(self) -> bool:
@@ -340,7 +348,7 @@ def open_csv(
     names = tuple(dict.fromkeys(column for form in forms for column in form.header))
     reads = _reads(names, paths, forms, tuple(missing))
     scan = CsvScan(
-        name, names, reads, {name: ColumnType("VARCHAR", sure=False) for name in names},
+        name, names, {name: ColumnType("VARCHAR", sure=False) for name in names}, reads,
         row_bytes=None if any(form.row_bytes is None for form in forms) else forms[0].row_bytes,
         habit=replace(habit, missing=tuple(word for word in missing if word not in MISSING_WORDS)),
         files=tuple(paths), called=called,

@@ -7,8 +7,9 @@ from pathlib import Path
 from deciban.errors import DataError
 from deciban.files.arrow_readers import JsonText
 from deciban.files.duckdb import JSON_FILE_MEMORY, column_types, list_of, literal, record_of
-from deciban.files.scan import ColumnType, Scan, Types, select_typed
+from deciban.files.scan import Scan, select_typed
 from deciban.files.sniff import FileFormat
+from deciban.files.typed_source import ColumnType, Types
 
 # What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
@@ -51,10 +52,10 @@ def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], cal
         _refuse_keys_by_case(name, found)
     columns = tuple((column, JSON_TYPES.get(kind, kind)) for column, kind in found.items())
     return Scan(
-        name, tuple(found), tuple(JsonRead(tuple(files), compression, columns) for compression, files in alike.items()),
-        {column: ColumnType(kind) for column, kind in columns}, row_size=forms[0].row_bytes or 0.0,
-        rows=None if arrow is None else arrow.rows, arrow=arrow, more_memory=2 * JSON_FILE_MEMORY,
-        files=tuple(paths), called=called,
+        name, tuple(found), {column: ColumnType(kind) for column, kind in columns},
+        tuple(JsonRead(tuple(files), compression, columns) for compression, files in alike.items()),
+        row_size=forms[0].row_bytes or 0.0, rows=None if arrow is None else arrow.rows, arrow=arrow,
+        more_memory=2 * JSON_FILE_MEMORY, files=tuple(paths), called=called,
     )  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Streams whose labels and weights are columns of their own."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from deciban.files.stream import Source, Stream
 from deciban.progress import progress
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
-from deciban.tables.labels import LabelArray, Labels
+from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
 from deciban.tables.text_types import as_whole
 
@@ -21,12 +21,17 @@ from deciban.tables.text_types import as_whole
 FIRST_ROWS = 1_000
 
 
+# Where rows are counted: here, from what is read; or by the engine that has them.
+Where = Literal["here", "engine"]
+
+
 @dataclass(frozen=True)
 class LabelledStream:
     """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
 
     labels_look_like: what the labels are by themselves, where they are read as something else. rows: how many there
-    are, if they were counted.
+    are, if they were counted. where: whether they are counted here or by the engine that has them. seen: a sample of
+    them, if one was drawn for the latter.
     """
 
     stream: Stream
@@ -34,9 +39,11 @@ class LabelledStream:
     weight: str | None = None
     labels_look_like: str = ""
     rows: int | None = None
+    where: Where = "here"
+    seen: LabelledTable | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, stream: Stream, y: Any, sample_weight: Any) -> "LabelledStream":
+    def of(cls, stream: Stream, y: Any, sample_weight: Any, where: Where = "here") -> "LabelledStream":
         """A UsageError where labels or weights are not named, or the names are not there."""
         with stream.naming():
             for role, name in (("y", y), ("sample_weight", sample_weight)):
@@ -48,10 +55,12 @@ class LabelledStream:
                     find_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
             if y == sample_weight:
                 raise UsageError(f"column {y!r} cannot hold both the classes and the weights; name another")
+            if where == "engine":
+                stream.sql()  # refuses rows that no engine has
         if isinstance(stream, Source):
             named = [name for name in stream.row_names if name not in (y, sample_weight)]
             stream = stream.with_label_as_written(y).without(named)
-        return cls(stream, y, sample_weight)
+        return cls(stream, y, sample_weight, where=where)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,13 +92,20 @@ class LabelledStream:
             yield self._labelled(table, first)
             first += table.num_rows
 
+    @property
+    def elsewhere(self) -> bool:
+        return self.stream.elsewhere
+
     def sample(self, most: int | None = None) -> tuple[LabelledTable, "Examples"]:
         most = rows_to_sample(len(self.names)) if most is None else most
+        in_engine = self.where == "engine"
         with progress("looking", "rows", self.expected) as advance:
-            drawn, rows = self.stream.sample(most, advance)
+            draw = self.stream.sample_in_engine if in_engine else self.stream.sample
+            drawn, rows = draw(most, advance)
         stream, table = self.stream.resolve_types(drawn)
         sample = self._labelled(table)
-        return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows)
+        seen = sample if in_engine else None
+        return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows, seen=seen)
 
     def peek(self) -> tuple[LabelledTable, "Examples"]:
         if isinstance(self.stream, Source) and self.stream.has_types:
@@ -105,21 +121,33 @@ class LabelledStream:
             place = table.column_names.index(self.target)
             table = table.set_column(place, self.target, as_whole(table.column(place)))
         found = LabelledTable.of(Frame(table), self.target, self.weight, first_row)
-        if found.labels.classes.dtype.kind == "O" and (bad := _with_nul(found.labels)) is not None:
-            place, label = bad
-            raise DataError(
-                f"column {self.target!r}, row {first_row + place}: the label {label!r} holds a NUL byte; "
-                f"the file is damaged: write it anew"
-            )
+        self._refuse_nul(found.labels, first_row)
         return found
+
+    def labels_of(self, cells: pa.ChunkedArray) -> Labels:
+        """The labels in such a column of its own, in an order of their own."""
+        labels = encode_labels(cells, len(cells))
+        self._refuse_nul(labels)
+        return labels
+
+    def _refuse_nul(self, labels: Labels, first_row: int | None = None) -> None:
+        if labels.classes.dtype.kind == "O" and (bad := _with_nul(labels)) is not None:
+            place, label = bad
+            row = "" if first_row is None else f", row {first_row + place}"
+            raise DataError(
+                f"column {self.target!r}{row}: the label {label!r} holds a NUL byte; the file is damaged: write it anew"
+            )
 
     @property
     def unfinished_labels(self) -> tuple[str, ...]:
         """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
         return () if self.weight is not None else self.stream.unfinished(self.target)
 
-    def naming(self) -> AbstractContextManager[None]:
-        return self.stream.naming()
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
+        with self.stream.naming(), self.stream.steady():
+            yield
 
 
 # Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.

@@ -1,4 +1,4 @@
-"""From what the user says (a file, a glob, a folder, a query, standard input) to what is streamed."""
+"""From what the user says (a file, a glob, a folder, a query, standard input, a database) to what is streamed."""
 
 import glob
 import os
@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from deciban.errors import DataError, UsageError
-from deciban.files.csv_files import MISSING_WORDS, open_csv
+from deciban.files.csv_files import MISSING_WORDS, CsvScan, open_csv
+from deciban.files.databases.addresses import is_address
+from deciban.files.databases.find import is_database, open_database
 from deciban.files.duckdb import translated_errors
 from deciban.files.json_files import open_json
 from deciban.files.parquet_files import open_parquet
@@ -21,6 +23,7 @@ from deciban.files.scan import Scan
 from deciban.files.sniff import FileFormat, sniff
 from deciban.files.stream import Source
 from deciban.files.temporary import STANDARD_INPUT, spooled
+from deciban.files.typed_source import TypedSource
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.text_types import TYPES
 
@@ -36,6 +39,8 @@ TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if e
 def scan(
     source: Any,
     *,
+    query: str | None = None,
+    table: str | None = None,
     types: Mapping[str, str] | None = None,
     ignore: Sequence[str] = (),
     missing: Sequence[str] = MISSING_WORDS,
@@ -45,18 +50,23 @@ def scan(
     thousands: str = "",
     date_format: str = "",
 ) -> Source:
-    """Files or a query as a table that is streamed.
+    """Files, a query or a table of a database as a table that is streamed.
 
     `fit`, `predict` and all other methods that take rows take it in place of a table, and read it in pieces, so that
     memory does not grow with it. They take the name of a file, too, and scan it themselves: this function is for what
-    has to be said of the file.
+    has to be said of the file, and for databases.
 
     Parameters
     ----------
-    source : str, path or list of them
+    source : str, path or list of them, connection or Ibis table
         A file (CSV, JSON lines or Parquet; packed by gzip or zstd), a glob, a folder, a list of files, "-" for standard
         input, or "sql: select ...", any query of DuckDB. A folder of documents in folders named by their classes, or
-        files of mail.
+        files of mail. A database: the URL of PostgreSQL ("postgresql://user@host/database"; the password is better in
+        PGPASSWORD or ~/.pgpass), a connection of ADBC or of Python's DB-API, or a table of Ibis.
+    query : str, default None
+        Of a database: a query, whose rows are read.
+    table : str, default None
+        Of a database: a table, all rows of which are read, such as "customers" or "sales.customers".
     types : mapping of str to {"text", "number", "bool", "date", "time"}, default None
         The types of columns that are not what they look like.
     ignore : sequence of str, default ()
@@ -87,6 +97,8 @@ def scan(
         If a file cannot be read as a table; the message has file, line and column, and what to do.
     FileNotFoundError, PermissionError
         If a file is not there, or may not be read.
+    ConnectionError, PermissionError, TimeoutError
+        If a database cannot be reached, may not be read, or takes too long.
 
     See Also
     --------
@@ -105,11 +117,16 @@ def scan(
     ('day', 'code', 'rain') {'day': datetime.date(2026, 2, 1), 'code': '7', 'rain': 2.5}
     """
     _check_habit(thousands, date_format)
-    if isinstance(source, str) and source.startswith(SQL):
+    found: TypedSource
+    if query is not None or table is not None or is_database(source):
+        found = open_database(source, query, table)
+    elif isinstance(source, str) and source.startswith(SQL):
         found = open_query(source)
     else:
         given = [os.fspath(one) for one in (source if isinstance(source, list | tuple) else [source])]
         name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
+        if any(map(is_address, given)):
+            raise UsageError("a database is read alone; give its URL, and neither files nor another one")
         options = {"types": types, "missing": tuple(missing) != MISSING_WORDS, "delimiter": delimiter,
                    "header": not header, "thousands": thousands, "date_format": date_format}  # fmt: skip
         paths = _tables_or_documents(name, given, encoding, options)
@@ -118,7 +135,7 @@ def scan(
         habit = CellHabits(thousands=thousands, date_format=date_format)
         found = _open_files(name, paths, (encoding, delimiter, header), missing, habit)
     habits = {"thousands": thousands, "date_format": date_format, "missing": not set(missing) <= set(MISSING_WORDS)}
-    if found.typed and any(habits.values()):
+    if not isinstance(found, CsvScan) and any(habits.values()):
         option = next(option for option, is_given in habits.items() if is_given)
         raise UsageError(f"{found.name}: {option} is for CSV files, and this is none; leave it out")
     if types:

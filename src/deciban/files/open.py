@@ -1,23 +1,37 @@
-"""Whatever the user has, in memory or in files, as rows to learn from or to score."""
+"""Whatever the user has, in memory, in files or in a database, as rows to learn from or to score."""
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from deciban.files.databases.find import is_database
 from deciban.files.locate import scan
+from deciban.files.spark import SparkRows, is_spark_table
 from deciban.files.stream import Source, Stream
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
 
 
-def open_rows(data: Any, types: Mapping[str, str], habit: CellHabits | None = None) -> Table | Stream:
-    """A table in memory, or a stream of files or a query; `types` are Arrow's, of columns that are known already.
+def named_rows(data: Any, query: str | None, table: str | None) -> Any:
+    """The source of a query or a table of a database; without either, the data as they are."""
+    return data if query is None and table is None else scan(data, query=query, table=table)
 
-    habit: how cells of CSV files were written that were learned before.
+
+def found_rows(data: Any) -> Any:
+    """The source of what is named: files, a query, a database; anything else as it is."""
+    return scan(data) if isinstance(data, str | os.PathLike) or is_database(data) else data
+
+
+def open_rows(data: Any, types: Mapping[str, str], habit: CellHabits | None = None) -> Table | Stream:
+    """A table in memory, or a stream of files, a query or a database.
+
+    types: Arrow's types of columns that are known already. habit: how cells of CSV files were written that were learned
+    before.
     """
-    if isinstance(data, str | os.PathLike):
-        data = scan(data)
+    data = found_rows(data)
+    if is_spark_table(data):
+        data = SparkRows.of(data)
     if habit is not None and isinstance(data, Source):
         data = data.with_habit(habit)
     return data.reading_as(types) if isinstance(data, Stream) else as_table(data)

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from deciban.files.arrow_readers import SHORT_BYTES, ParquetReader, in_named_folders
 from deciban.files.duckdb import column_types, list_of
-from deciban.files.scan import ColumnType, Scan, Types, select_typed
+from deciban.files.scan import Scan, select_typed
+from deciban.files.typed_source import ColumnType, Types
 from deciban.progress import Advance
 from deciban.tables.row_sampling import rows_that_fit, sampled_places
 
@@ -61,6 +62,10 @@ class ParquetScan(Scan):
         with self._answer(query, drawn=places) as reader:
             return self._named(reader.read_all()), self.rows
 
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        numbered = self.reads[0].numbered and self.rows is not None
+        return self.sample(most, advance) if numbered else super().sample_in_engine(most, advance)
+
 
 class Footer(NamedTuple):
     """What Parquet files say: the bytes of a row, how many rows, and types if DuckDB has the same ones."""
@@ -78,7 +83,7 @@ def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str]) ->
     rows = found.rows or 0
     size = int(found.row_size * rows)
     return ParquetScan(
-        name, tuple(types), (read,), {name: ColumnType(own) for name, own in types.items()},
+        name, tuple(types), {name: ColumnType(own) for name, own in types.items()}, (read,),
         row_size=found.row_size, rows=found.rows, files=tuple(paths), called=called,
         arrow=ParquetReader(tuple(paths), rows, size) if found.types and size <= SHORT_BYTES else None,
     )  # fmt: skip

@@ -19,7 +19,8 @@ from deciban.files.duckdb import (
     record_of,
     translated_errors,
 )
-from deciban.files.scan import ColumnType, Scan, Types, select_typed
+from deciban.files.scan import Scan, select_typed
+from deciban.files.typed_source import ColumnType, Types
 from deciban.tables.text_types import text_type
 
 SQL = "sql:"
@@ -54,7 +55,7 @@ def open_query(source: str) -> Scan:
     with translated_errors(name):
         query = _with_words(text)
     types = {column: ColumnType(own) for column, own in column_types(f"SELECT * FROM ({query}\n)", name).items()}
-    return Scan(name, tuple(types), (QueryRead(query),), types, named=tuple(_files_in(text)))
+    return Scan(name, tuple(types), types, (QueryRead(query),), named=tuple(_files_in(text)))
 
 
 def _files_in(query: str) -> Iterator[str]:

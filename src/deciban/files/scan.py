@@ -4,56 +4,26 @@ A `Read` is one thing that DuckDB reads, as a value that becomes SQL; a `Scan` h
 another. Each kind of file has its reads, and what else is special of it, in a file of its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from deciban.files.arrow_readers import UNSUITABLE, ArrowReader, bytes_of, pieces
 from deciban.files.duckdb import NOTHING, connect, quoted, select_from, translated_errors
-from deciban.files.stream import Source
-from deciban.tables.cell_formats import CellFormat
-from deciban.tables.text_types import kind_of
+from deciban.files.pieces import VECTOR_ROWS, in_pieces, rows_of_piece
+from deciban.files.sql_rows import SqlRows, sample_by_number
+from deciban.files.typed_source import TypedSource, Types
+from deciban.progress import Advance
+from deciban.sql import DUCKDB
 
-# Rows, bytes and cells of one piece of a stream, at most.
-STREAM_ROWS = 3 << 13
-STREAM_BYTES = 12 << 20
-STREAM_CELLS = 1 << 21
-
-# Rows that DuckDB handles together, and those that it holds at least, read and handed out.
-VECTOR_ROWS = 2048
+# Rows that DuckDB holds at least, read and handed out.
 HELD_ROWS = 8 * VECTOR_ROWS
 
-
-@dataclass(frozen=True)
-class ColumnType:
-    """What one column is, in DuckDB's names for types.
-
-    own: what it is by itself; a column of a CSV file is text. wanted: what it is read as, where that is said or was
-    found. sure: False where no cell of it was seen yet. days: whether it holds dates without a time of the day.
-    cell_format: how its cells are written, where they are read as text and converted here.
-    """
-
-    own: str
-    wanted: str = ""
-    sure: bool = True
-    days: bool = False
-    cell_format: CellFormat | None = None
-
-    @property
-    def kind(self) -> str:
-        """What the column is read as, in the end."""
-        return self.wanted or self.own
-
-    @property
-    def in_duckdb(self) -> str:
-        """What DuckDB reads it as."""
-        return "VARCHAR" if self.cell_format is not None else self.kind
-
-
-Types = Mapping[str, ColumnType]
+# Megabytes that DuckDB may take besides, to count; beyond them it writes to a temporary file.
+COUNTING_MEMORY = 256
 
 
 class Read(Protocol):
@@ -65,17 +35,16 @@ class Read(Protocol):
 
 
 @dataclass(frozen=True)
-class Scan(Source):
+class Scan(TypedSource):
     """A table that is streamed from files or a query, as often as it is asked for. Its columns have types.
 
-    reads: what DuckDB reads, one after the other. types: those of all columns. row_size: the bytes of a row in memory,
-    about, where that is known beforehand. rows: their number, where that is known. arrow: what reads the files without
-    DuckDB. named: files that a query names. kept: files that are deleted when nobody reads them any more.
-    more_memory: megabytes of DuckDB beyond those that rows take.
+    reads: what DuckDB reads, one after the other. row_size: the bytes of a row in memory, about, where that is known
+    beforehand. rows: their number, where that is known. arrow: what reads the files without DuckDB. named: files that a
+    query names. kept: files that are deleted when nobody reads them any more. more_memory: megabytes of DuckDB beyond
+    those that rows take.
     """
 
     reads: tuple[Read, ...]
-    types: Types
     row_size: float = 0.0
     rows: int | None = None
     arrow: ArrowReader | None = None
@@ -97,23 +66,6 @@ class Scan(Source):
         types = [self.types[name] for name in self.names]
         as_they_are = all(one.kind == one.own and one.cell_format is None for one in types)
         return self.arrow if types and as_they_are else None
-
-    def with_types(self, types: Mapping[str, str]) -> "Scan":
-        """Read some columns as another type of DuckDB's."""
-        self._refuse_unknown(types)
-        wanted = {name: replace(self.types[name], wanted=kind) for name, kind in types.items()}
-        return replace(self, types={**self.types, **wanted})
-
-    def looks_like(self, column: str) -> str:
-        return kind_of(self.types[column].kind) if column in self.types else ""
-
-    def reading_as(self, types: Mapping[str, str]) -> "Scan":
-        own = {name: kind_of(self.types[name].own) for name in self.names if kind_of(types.get(name, "")) == "VARCHAR"}
-        wanted = {name: "VARCHAR" for name, kind in own.items() if kind != "VARCHAR"}
-        return self.with_types(wanted) if wanted else self
-
-    def resolve_types(self, sample: pa.Table) -> tuple["Scan", pa.Table]:
-        return self, sample
 
     def head(self, rows: int) -> pa.Table:
         if (first := self._first_rows(rows)) is not None:
@@ -146,7 +98,7 @@ class Scan(Source):
         """All rows, as DuckDB reads them, in pieces of one size."""
         first = 1
         with self._answer(self._query) as reader:
-            for piece in _in_pieces(reader, self._piece_rows, reader.schema):
+            for piece in in_pieces(reader, self._piece_rows, reader.schema):
                 yield self._named(piece, first)
                 first += piece.num_rows
 
@@ -157,9 +109,7 @@ class Scan(Source):
     @property
     def _piece_rows(self) -> int:
         """The rows of a piece, which depend on the table alone."""
-        few = int(STREAM_BYTES / max(self._row_bytes, 1.0))
-        rows = min(STREAM_ROWS, max(256, min(few, STREAM_CELLS // max(len(self.columns), 1))))
-        return rows - rows % VECTOR_ROWS if rows > VECTOR_ROWS else rows  # as DuckDB has them: nothing is copied
+        return rows_of_piece(self._row_bytes, len(self.columns))
 
     @property
     def _row_bytes(self) -> float:
@@ -187,6 +137,29 @@ class Scan(Source):
             connection.close()
             pa.default_memory_pool().release_unused()
 
+    @contextmanager
+    def sql(self) -> Iterator[SqlRows]:
+        """The rows as DuckDB has them, on all cores: nobody else counts."""
+        connection = connect(len(self.columns), parsing=True, more_memory=self.more_memory + COUNTING_MEMORY)
+
+        def ask(query: str) -> pa.Table:
+            with translated_errors(self.name, self._header, self.called):
+                return connection.sql(query).to_arrow_table()
+
+        try:
+            columns = {name: f"c{k}" for k, name in enumerate(self.names)}
+            yield SqlRows.of(DUCKDB, f"({self._query}) AS source", columns, ask)
+        finally:
+            connection.close()
+            pa.default_memory_pool().release_unused()
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        """The same rows as `sample` draws: DuckDB has them in their order."""
+        with self.sql() as rows:
+            drawn, size = sample_by_number(rows, most)
+        advance(size)
+        return drawn, size
+
     @property
     def _header(self) -> Mapping[str, str]:
         """The names of columns by those that DuckDB knows them by, where these are others."""
@@ -209,20 +182,3 @@ def behind(rows: int, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         if table.num_rows > rows or rows == 0:
             yield table.slice(rows)
         rows = max(rows - table.num_rows, 0)
-
-
-def _in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The rows in pieces of one size, in whatever batches they are read on so many threads; at least one piece.
-
-    So the sums of a model do not depend on the machine, in no digit.
-    """
-    held, empty = schema.empty_table(), True
-    for batch in batches:
-        more = pa.Table.from_batches([batch])
-        held = pa.concat_tables([held, more]) if held.num_rows else more
-        while held.num_rows >= size:
-            empty = False
-            yield held.slice(0, size).combine_chunks()
-            held = held.slice(size)
-    if held.num_rows or empty:
-        yield held.combine_chunks()

@@ -1,8 +1,8 @@
 """Tables that come piece by piece, as often as they are asked for."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,10 +11,14 @@ from typing import Self
 import pyarrow as pa
 
 from deciban.errors import DecibanError, UsageError, naming_source
+from deciban.files.sql_rows import SqlRows
 from deciban.files.temporary import STANDARD_INPUT
 from deciban.progress import Advance
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.row_sampling import RowSampler, rows_that_fit
+
+# What is made of the rows of a part of a stream, wherever that is; it can be pickled.
+Work = Callable[[Iterable[pa.Table]], bytes]
 
 
 class Stream(ABC):
@@ -57,6 +61,10 @@ class Stream(ABC):
     def naming(self) -> AbstractContextManager[None]:
         """While it lasts, errors about rows name their source."""
 
+    def steady(self) -> AbstractContextManager[None]:
+        """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
+        return nullcontext()
+
     @property
     def learned_habit(self) -> CellHabits | None:
         """How its cells are written, for a model to remember; None where they are written in the usual way."""
@@ -66,9 +74,27 @@ class Stream(ABC):
         """Cells of a column in last lines of files that have no end."""
         return ()
 
+    def sql(self) -> AbstractContextManager[SqlRows]:
+        """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
+        a UsageError where there is none."""
+        raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        """What `sample` draws, without reading the other rows."""
+        return self.sample(most, advance)
+
     def table(self) -> pa.Table:
         """All rows in memory."""
         return self.resolve_types(pa.concat_tables(self.tables()))[1]
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are on other machines, where they are worked on; else `tables` reads them."""
+        return False
+
+    def each_part(self, work: Work) -> Iterator[bytes]:
+        """What `work` makes of each part of the rows, in the order of the parts."""
+        yield work(self.tables())
 
     def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
         """A random sample of at most so many rows (fewer if they are long), and how many rows there are.

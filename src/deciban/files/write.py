@@ -1,4 +1,4 @@
-"""Tables written piece by piece: CSV, JSON lines or Parquet, whole or not at all."""
+"""Tables written piece by piece: CSV, JSON lines or Parquet, or into a database; whole or not at all."""
 
 import csv
 import errno
@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import shutdown
-from deciban.errors import DataError, UsageError
+from deciban.errors import UsageError
+from deciban.files.databases.addresses import is_address
+from deciban.files.databases.write import Existing, written_into
 from deciban.files.duckdb import connect, interrupts
 from deciban.files.leftovers import lock, sweep
 from deciban.files.temporary import STANDARD_INPUT
-from deciban.tables.arrow import with_each
+from deciban.tables.arrow import like_first, with_each
 from deciban.tables.cell_numbers import plain_type
 
 Write = Callable[[pa.Table], None]
@@ -130,9 +132,27 @@ def _named(problem: BaseException, path: str | os.PathLike[str]) -> None:
         problem.filename = problem.filename or os.fspath(path)
 
 
+def kind_of_output(path: str | os.PathLike[str]) -> FileKind | None:
+    """What a file of this name holds; None for a database, whose columns have types of their own."""
+    return None if is_address(path) else kind_of_file(path)
+
+
 @contextmanager
-def written(path: str | os.PathLike[str], *, safe: bool = True) -> Iterator[Write]:
-    """A function that writes one table after the other to a file, whose name says how."""
+def written(
+    path: str | os.PathLike[str], *, safe: bool = True, table: str | None = None, existing: Existing = "refuse"
+) -> Iterator[Write]:
+    """A function that writes one table after the other to a file, whose name says how, or into a table of a database.
+
+    safe: see `to_stream`. table, existing: the table of a database, and what becomes of one that is there.
+    """
+    if table is not None:
+        if not is_address(path):
+            raise UsageError("table= is for databases; give the URL of one, such as postgresql://user@host/database")
+        with written_into(os.fspath(path), table, existing) as write:
+            yield write
+        return
+    if is_address(path):
+        raise UsageError("which table of the database to write is not said; give table='schema.table'")
     kind = kind_of_file(path)
     with replacing(path) as file:
         compressed = os.fspath(path).lower().endswith(".gz")
@@ -159,7 +179,7 @@ def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
         if writer is None:
             schema = table.schema
             writer = makers[kind](file, schema, kind)
-        writer.write_table(_like(table, schema) if kind == "parquet" else table)
+        writer.write_table(like_first(table, schema) if kind == "parquet" else table)
 
     try:
         yield write
@@ -211,17 +231,6 @@ class _csv:  # noqa: N801 - a maker like the others
 
     def close(self) -> None:
         pass
-
-
-def _like(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
-    """A table with the types of the first one, for files in which a column has one type."""
-    if table.schema == schema:
-        return table
-    cast = table.cast(schema)
-    for name, here, there in zip(table.column_names, table.schema.types, cast.schema.types, strict=True):
-        if pa.types.is_timestamp(here) and pa.types.is_date(there) and cast[name].cast(here) != table[name]:
-            raise DataError(f"column {name!r} has dates first and times of the day later; write a .csv or .jsonl file")
-    return cast
 
 
 def _parquet(file: Any, schema: pa.Schema, kind: str) -> Any:

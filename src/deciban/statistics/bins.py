@@ -130,14 +130,18 @@ def counted_column(x: Floats, labels: Codes, weights: Floats, classes: int, most
     return Column(exponent, keys[places], table)
 
 
+def least_exponent(largest: float, digits: int = BIN_DIGITS) -> int:
+    """The exponent of the finest bins whose numbers have so many digits, for values up to this."""
+    return max(-1074, int(np.frexp(largest)[1]) - digits) if largest > 0.0 else -1074
+
+
 def _first_exponent(x: Floats, most: int, digits: int) -> int:
     """An exponent to start from, no larger than the final one: that of the first values, with the digits of all."""
     largest = float(np.abs(x).max())
+    low = least_exponent(largest, digits)
     if largest == 0.0:
-        return -1074
-    top = int(np.frexp(largest)[1])
-    low = max(-1074, top - digits)
-    high = max(low, top + 1)  # where the bins are -1 and 0
+        return low
+    high = max(low, int(np.frexp(largest)[1]) + 1)  # where the bins are -1 and 0
     few = np.sort(x[:FIRST_VALUES])
     while low < high:
         middle = (low + high) // 2

@@ -12,6 +12,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, scatter_to
 from deciban.errors import BadCell
 from deciban.statistics.base import remaining
+from deciban.statistics.decimals import as_doubles
 
 # Whole numbers that lie within this range are counted in a table of that many places, without hashing.
 WIDEST_TABLE = 1 << 12
@@ -82,7 +83,7 @@ def as_values(array: pa.Array, column: int = 0) -> pa.Array:
             raise BadCell(column, None, "it holds integers beyond 2**63", "turn the column into text")
         return array.cast(pa.int64())
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        floats = array.cast(pa.float64())
+        floats = as_doubles(array) if pa.types.is_decimal(kind) else array.cast(pa.float64())
         floats = pc.add(pc.if_else(pc.is_nan(floats), pa.scalar(None, pa.float64()), floats), 0.0)  # -0.0 is 0.0
         whole = pc.all(pc.equal(pc.floor(floats), floats)).as_py() is not False
         small = pc.all(pc.less(pc.abs(floats), 2.0**53)).as_py() is not False

@@ -160,7 +160,7 @@ def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> t
             break
         step = np.divide(first, n, out=np.zeros(shape), where=poor)
         spread = np.divide(second, n, out=np.zeros(shape), where=poor) - step * step
-        shift = np.where(poor, _few_digits(shift + step, spread), shift)
+        shift = np.where(poor, few_digits(shift + step, spread), shift)
     return shift, sums
 
 
@@ -173,10 +173,10 @@ def _guessed_means(numbers: Numbers, labels: Codes, weights: Floats, shape: tupl
     with np.errstate(over="ignore", invalid="ignore"):  # cells that are too large are found later
         step = np.divide(total, n, out=np.zeros(shape), where=n > 0.0)
         spread = np.divide(squares, n, out=np.zeros(shape), where=n > 0.0) - step * step
-        return _few_digits(first + step, spread)
+        return few_digits(first + step, spread)
 
 
-def _few_digits(shift: Floats, variance: Floats) -> Floats:
+def few_digits(shift: Floats, variance: Floats) -> Floats:
     """`shift` to a sixteenth of the deviation: then sums over whole numbers are exact, and so is forgetting."""
     known = (variance > 0.0) & np.isfinite(variance)
     unit = np.ldexp(1.0, np.floor(0.5 * np.log2(np.where(known, variance, 1.0)) - 3.0).astype(np.int64))

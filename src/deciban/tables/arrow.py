@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from deciban.errors import DataError
+
 Name = TypeVar("Name", bound=Hashable)
 
 
@@ -15,6 +17,17 @@ def with_each(table: pa.Table, change: Callable[[pa.ChunkedArray], Any]) -> pa.T
     if all(one is other for one, other in zip(before, after, strict=True)):
         return table
     return pa.Table.from_arrays(after, names=table.column_names)
+
+
+def like_first(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
+    """A table with the types of the first one, for what it is written to, in which a column has one type."""
+    if table.schema == schema:
+        return table
+    cast = table.cast(schema)
+    for name, here, there in zip(table.column_names, table.schema.types, cast.schema.types, strict=True):
+        if pa.types.is_timestamp(here) and pa.types.is_date(there) and cast[name].cast(here) != table[name]:
+            raise DataError(f"column {name!r} has dates first and times of the day later; write a .csv or .jsonl file")
+    return cast
 
 
 def take_cells(array: pa.Array, rows: Any) -> pa.Array:

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from deciban.arrays import Floats
 from deciban.errors import BadCell
+from deciban.statistics.decimals import as_doubles
 from deciban.statistics.levels import as_values
 
 # Where the numbers made of dates and times start, as error messages and the schema say it.
@@ -63,7 +64,9 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
         return _ticks(array.cast(pa.time64("us"), safe=False)) / SECOND_MICROSECONDS
     if pa.types.is_duration(kind):
         return _ticks(array.cast(pa.duration("us"), safe=False)) / SECOND_MICROSECONDS
-    if not pa.types.is_float64(kind):
+    if pa.types.is_decimal(kind):
+        array = as_doubles(array)
+    elif not pa.types.is_float64(kind):
         array = array.cast(pa.float64(), safe=False)
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 

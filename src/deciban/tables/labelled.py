@@ -82,6 +82,11 @@ class LabelledTable:
         """How cells of a file are written, where that is not the usual way."""
         return None
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are on other machines."""
+        return False
+
     def pieces(self) -> Iterator["LabelledTable"]:
         """All rows, piece by piece."""
         yield self
@@ -105,7 +110,7 @@ class LabelledTable:
         return self
 
     def naming(self) -> AbstractContextManager[None]:
-        """While it lasts, errors name the source of the rows."""
+        """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
         return nullcontext()
 
 

@@ -1,0 +1,103 @@
+"""From questions to answers, in as few statements as an engine takes."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.engines.asking import Asked, Classes
+from deciban.engines.bins import bin_keys, binned_column, finest_exponent
+from deciban.engines.columns import Columns
+from deciban.engines.groups import NO_GROUPS, Groups, Keys, ask_groups
+from deciban.engines.hints import Hints, near_mean
+from deciban.engines.numbers import Numbers, Wanted, ask_numbers, moments_of, totals_of
+from deciban.engines.questions import Answers, Interval, Number, Questions
+from deciban.engines.scatters import ask_scatter
+from deciban.statistics import Scatter
+from deciban.statistics.bins import Column
+
+
+@dataclass(frozen=True)
+class Interview:
+    """What is asked, of whom, and what is known before. some: the numbers of some rows, by column."""
+
+    asked: Asked
+    columns: Columns
+    questions: Questions
+    hints: Hints
+    some: Mapping[int, Floats]
+
+    @classmethod
+    def of(cls, asked: Asked, columns: Columns, questions: Questions, hints: Hints) -> "Interview":
+        asked_for = (*questions.moments.items, *questions.bins.items, *chain(*questions.scatters.items))
+        places = sorted({number.column for number in asked_for})
+        some = hints.numbers(places, [columns.numbers[place] for place in places])
+        return cls(asked, columns, questions, hints, dict(zip(places, some.T, strict=True)))
+
+    def answers(self, refuse: Callable[[Numbers], None], careful: bool) -> tuple[Classes, Answers]:
+        """The classes, and all answers; `refuse` raises an error where cells that were found cannot be used.
+
+        careful: cells are looked at before they are added up, which may be more than the engine can do with them.
+        """
+        wanted = Wanted(
+            self.questions.numbers, self._guesses(self.questions.moments.items), self.questions.totals.items
+        )
+        sql = {column: self.columns.numbers[column] for column in wanted.ranges}
+        if careful:
+            sql = {column: self._known(column) for column in sql}
+            classes, found = ask_numbers(self.asked, sql, Wanted(wanted.ranges), self.asked.classes())
+            refuse(found)
+            found |= ask_numbers(self.asked, sql, Wanted({}, wanted.moments, wanted.totals), classes)[1]
+        else:
+            classes, found = ask_numbers(self.asked, sql, wanted, None)
+            if found.nan:
+                sql |= {column: self._known(column) for column in found.nan}
+                found |= ask_numbers(self.asked, sql, wanted.of(found.nan), classes)[1]
+            refuse(found)
+        return classes, Answers(
+            classes.labels.size,
+            moments_of(self.asked, wanted, sql, found, classes),
+            totals_of(wanted.totals, found, classes),
+            [self._scatter(block, sql, found, classes) for block in self.questions.scatters.items],
+            *self._groups(sql, found, classes),
+        )
+
+    def _known(self, column: int) -> str:
+        """A column of numbers, NULL where they are NaN."""
+        sql = self.columns.numbers[column]
+        return self.asked.engine.known(sql) if column in self.columns.floating else sql
+
+    def _guesses(self, numbers: Iterable[Number]) -> dict[Number, float]:
+        return {number: near_mean(number.of(self.some[number.column])) for number in numbers}
+
+    def _sql(self, numbers: Iterable[Number], sql: Mapping[int, str]) -> list[str]:
+        return [number.sql(self.asked.engine, sql[number.column]) for number in numbers]
+
+    def _scatter(self, block: Sequence[Number], sql: Mapping[int, str], found: Numbers, classes: Classes) -> Scatter:
+        near, constant = list(self._guesses(block).values()), [found.constant(number) for number in block]
+        return ask_scatter(self.asked, self._sql(block, sql), np.array(near), np.array(constant).T, classes)
+
+    def _groups(
+        self, sql: Mapping[int, str], found: Numbers, classes: Classes
+    ) -> tuple[list[Column], list[Groups], list[Groups]]:
+        """Bins of numbers, levels of columns, and tuples."""
+        bins, tuples = self.questions.bins.items, self.questions.tuples.items
+        exponents = [finest_exponent(self.some[one.column], found.largest(one.column)) for one in bins]
+        levels = [column for column in self.questions.levels.items if column not in self.columns.absent]
+        bundles = [[levels[place] for place in together] for together in self.hints.together(levels)]
+        sets: list[Keys] = [
+            *bin_keys(self.asked.engine, self._sql(bins, sql), exponents),
+            *(tuple(self.columns.values[column] for column in bundle) for bundle in bundles),
+            *(tuple(self._member(one, sql) for one in members) for members in tuples),
+        ]
+        answers = iter(ask_groups(self.asked, sets, classes))
+        binned = [binned_column(exponent, next(answers), classes) for exponent in exponents]
+        by_column = {
+            column: groups for bundle in bundles for column, groups in zip(bundle, next(answers).apart(), strict=True)
+        }
+        return binned, [by_column.get(column, NO_GROUPS) for column in self.questions.levels.items], list(answers)
+
+    def _member(self, member: int | Interval, sql: Mapping[int, str]) -> str:
+        return self._sql([member], sql)[0] if isinstance(member, Interval) else self.columns.values[member]

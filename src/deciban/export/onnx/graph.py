@@ -1,0 +1,86 @@
+"""The log joint of a model, as nodes of an ONNX graph."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.export.onnx.cells import Cells
+from deciban.export.onnx.densities import density_terms, linear_terms
+from deciban.export.onnx.joint_normals import joint_normal
+from deciban.export.onnx.lookups import flags, is_flag, looked_up, refused_rows
+from deciban.export.onnx.places import CellPlace, Places
+from deciban.export.onnx.tensors import Tensor
+from deciban.export.onnx.trees import always, corrections
+from deciban.export.terms import (
+    HalfLineTerm,
+    JointNormalTerm,
+    LevelPlace,
+    LinearTerm,
+    LookupTerm,
+    NormalTerm,
+    Term,
+    TermModel,
+    TuplePlace,
+)
+
+
+def log_joint(model: TermModel, cells: Cells) -> tuple[Tensor, Tensor | None]:
+    """The log joint of each row, row by class, but for what is the same for every class; and which rows are refused, a
+    matrix of one column, or None where no row is."""
+    places = Places(cells, _places(model))
+    parts, start = [*_parts(model, cells, places)], model.start
+    if model.corrections is not None:
+        start = start + always(model.corrections)
+    joint = reduce(add, parts) + start if parts else _for_each_row(start, cells)
+    return joint, refused_rows(cells, places, model.refusals)
+
+
+def _for_each_row(numbers: Floats, cells: Cells) -> Tensor:
+    """The same numbers for each row."""
+    shape = cells.graph.node("Concat", cells.rows(), np.array([1]), axis=0)
+    return cells.graph.node("Expand", numbers[None], shape)
+
+
+def _places(model: TermModel) -> Iterator[CellPlace]:
+    """The places that must be found; flags, trees and refusals ask for numbers as they are."""
+    for term in (term for block in model.blocks for term in block.terms):
+        if isinstance(term, LookupTerm) and not is_flag(term):
+            yield from term.place.members if isinstance(term.place, TuplePlace) else (term.place,)
+    asked = () if model.corrections is None else model.corrections.places
+    for place in (*asked, *(refusal.place for refusal in model.refusals)):
+        if isinstance(place, LevelPlace):
+            yield place
+
+
+def _parts(model: TermModel, cells: Cells, places: Places) -> Iterator[Tensor]:
+    """What is added up, row by class: terms of one kind at a time."""
+    alike: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for block in model.blocks:
+        assert block.cap == np.inf or len(block.terms) == 1, "what is capped is one term"
+        for term in block.terms:
+            alike[*_kind(term), block.cap].append(term)
+    for (kind, *_, cap), terms in alike.items():
+        if kind is LookupTerm:
+            yield flags(cells, terms) if is_flag(terms[0]) else looked_up(places, terms)
+        elif kind is LinearTerm:
+            yield linear_terms(cells, terms)
+        elif kind is JointNormalTerm:
+            yield from (joint_normal(cells, term, cap) for term in terms)
+        else:
+            yield density_terms(cells, terms, cap)
+    tables = model.corrections
+    if tables is not None and model.classes.size > 1 and (tables.tests[:, 0, 0] >= 0).any():
+        yield corrections(cells, places, tables)
+
+
+def _kind(term: Term) -> tuple[Any, ...]:
+    """Terms of one kind are written together."""
+    if isinstance(term, LookupTerm):
+        return LookupTerm, is_flag(term)
+    of_numbers = isinstance(term, NormalTerm) and term.of_log, isinstance(term, HalfLineTerm) and term.counts
+    return type(term), *of_numbers

@@ -1,0 +1,70 @@
+"""Relations of DuckDB, in a connection of the user's, as a stream."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from deciban.errors import DataError
+from deciban.files.duckdb import quoted, translated_errors
+from deciban.files.sql_rows import SqlRows, sample_by_number
+from deciban.files.stream import Source
+from deciban.progress import Advance
+from deciban.sql import DUCKDB
+from deciban.tables.arrow import repeated
+
+# What statements call a relation; DuckDB knows the name in that statement alone.
+RELATION = "deciban_rows"
+
+
+def is_relation(data: Any) -> bool:
+    """Whether something is a relation of DuckDB."""
+    return type(data).__name__ == "DuckDBPyRelation"
+
+
+@dataclass(frozen=True)
+class RelationRows(Source):
+    """The rows of a relation."""
+
+    relation: Any = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, relation: Any) -> "RelationRows":
+        """A DataError where two columns have one name."""
+        if (twice := repeated(relation.columns)) is not None:
+            raise DataError(f"column {twice!r} is there more than once; give every column its own name")
+        return cls("the relation", tuple(relation.columns), relation=relation)
+
+    @property
+    def expected(self) -> int | None:
+        return None
+
+    def reading_as(self, types: Mapping[str, str]) -> "RelationRows":
+        return self
+
+    def resolve_types(self, sample: pa.Table) -> "tuple[RelationRows, pa.Table]":
+        return self, sample
+
+    def tables(self) -> Iterator[pa.Table]:
+        with translated_errors(self.name):
+            reader = self.relation.project(", ".join(map(quoted, self.names))).to_arrow_reader()
+            yield pa.Table.from_batches([], reader.schema)
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+        with self.sql() as rows:
+            drawn, size = sample_by_number(rows, most)
+        advance(size)
+        return drawn, size
+
+    @contextmanager
+    def sql(self) -> Iterator[SqlRows]:
+        def ask(query: str) -> pa.Table:
+            with translated_errors(self.name):
+                return self.relation.query(RELATION, query).to_arrow_table()
+
+        columns = {name: f"{RELATION}.{quoted(name)}" for name in self.names}
+        yield SqlRows.of(DUCKDB, RELATION, columns, ask)

@@ -1,0 +1,168 @@
+"""The same rows through databases give the same model as in memory: PostgreSQL, connections of the user's, Ibis."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from deciban import BayesClassifier, merge, scan
+from tests.agree.sources import mixed, parts
+from tests.agree.test_sources import FEW, LABELLED, MANY, TABLES, assert_same, assert_same_counts, expected
+from tests.engines.postgres_tables import adbc_connection, new_name, stored
+from tests.engines.servers import Postgres
+
+# Types that deciban reads by a cast, or as they are, and which hold the same cells.
+OTHER_TYPES = """
+    SELECT height::float8, income::numeric(14, 2), visits, grade, town::varchar, member, born, seen, label::{kind}
+    FROM {table} -- and all of it
+"""
+
+
+class Databases:
+    """The same table in each database."""
+
+    def __init__(self, server: Postgres, folder: Path, stack: ExitStack) -> None:
+        self.server, self.folder, self.stack = server, folder, stack
+
+    def postgres(self, table: pa.Table) -> Any:
+        return scan(self.server.url, table=stored(self.server, table))
+
+    def postgres_query(self, table: pa.Table) -> Any:
+        name = stored(self.server, table)
+        self.server.execute(f"CREATE TYPE {name}_label AS ENUM ('yes', 'perhaps', 'no')")
+        kind = f"{name}_label" if pa.types.is_string(table["label"].type) else "text"
+        if kind == "text":
+            return scan(self.server.url, query=f"SELECT * FROM {name};")
+        return scan(self.server.url, query=OTHER_TYPES.format(kind=kind, table=name))
+
+    def adbc(self, table: pa.Table) -> Any:
+        connection = self.stack.enter_context(adbc_connection(self.server))
+        return scan(connection, query=f"SELECT * FROM {stored(self.server, table)}")
+
+    def adbc_duckdb(self, table: pa.Table) -> Any:
+        """A connection to another database than PostgreSQL."""
+        dbapi = pytest.importorskip("adbc_driver_duckdb.dbapi")
+        connection = self.stack.enter_context(dbapi.connect())
+        with connection.cursor() as cursor:
+            cursor.adbc_ingest("held", table)
+        return scan(connection, table="held")
+
+    def psycopg(self, table: pa.Table) -> Any:
+        connection = self.stack.enter_context(self.server.connect())
+        connection.autocommit = False
+        return scan(connection, query=f"SELECT * FROM {stored(self.server, table)}")
+
+    def psycopg_autocommit(self, table: pa.Table) -> Any:
+        connection = self.stack.enter_context(self.server.connect())
+        return scan(connection, table=stored(self.server, table))
+
+    def duckdb_rows(self, table: pa.Table) -> Any:
+        """A connection whose cursors do not tell types that we know."""
+        connection = self.stack.enter_context(duckdb.connect())
+        connection.register("rows", table)
+        connection.execute("CREATE TABLE held AS SELECT * FROM rows")
+        return scan(connection, query="SELECT * FROM held")
+
+    def ibis(self, table: pa.Table) -> Any:
+        ibis = pytest.importorskip("ibis")
+        path = self.folder / f"{new_name()}.parquet"
+        parquet.write_table(table, path)
+        return ibis.duckdb.connect().read_parquet(path)
+
+    def ibis_memory(self, table: pa.Table) -> Any:
+        return pytest.importorskip("ibis").memtable(table)
+
+
+DATABASES = tuple(name for name in vars(Databases) if not name.startswith("_"))
+Give = Callable[[pa.Table], Any]
+
+
+@pytest.fixture
+def databases(postgres: Postgres, tmp_path: Path) -> Iterator[Databases]:
+    with ExitStack() as stack:
+        yield Databases(postgres, tmp_path, stack)
+
+
+@pytest.mark.parametrize(
+    ("rows", "tune", "database"),
+    [(FEW, None, database) for database in DATABASES]
+    + [(MANY, None, database) for database in ("postgres_query", "psycopg", "duckdb_rows", "ibis")]
+    + [(FEW, "auto", database) for database in ("postgres", "duckdb_rows")],
+)
+def test_a_model_does_not_depend_on_the_database(rows: int, tune: Any, database: str, databases: Databases) -> None:
+    """Discrete counts to the bit, moments to 1e-12, the same predictions of the rows wherever they are."""
+    source = getattr(databases, database)(TABLES[rows])
+    model = expected(rows, tune, "arrow")
+    found = BayesClassifier(tune=tune).fit(source, "label")
+    assert_same(found, model)
+    assert found.target_ == "label"
+    posterior = model.predict_proba(TABLES[rows])
+    np.testing.assert_allclose(model.predict_proba(source), posterior, rtol=0, atol=1e-10)
+    if tune is not None:
+        assert found.tuning_ is not None
+        assert model.tuning_ is not None
+        assert found.schema_ == model.schema_
+        np.testing.assert_allclose(found.tuning_.weights, model.tuning_.weights, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("target", ["whole", "flag"])
+@pytest.mark.parametrize("database", [name for name in DATABASES if name != "postgres_query"])
+def test_labels_keep_their_type(database: str, target: str, databases: Databases) -> None:
+    table = LABELLED[300, target]
+    found = BayesClassifier(tune=None).fit(getattr(databases, database)(table), "label")
+    assert_same_counts(found.counts_, BayesClassifier(tune=None).fit(table, "label").counts_)
+
+
+@pytest.mark.parametrize("database", ["postgres", "adbc", "psycopg", "ibis"])
+def test_rows_are_learned_later_forgotten_and_judged(database: str, databases: Databases) -> None:
+    """What takes rows takes those of a database: the answers are those of the table."""
+    first, second, third = parts(TABLES[FEW], 3)
+    give = getattr(databases, database)
+    clf = BayesClassifier(tune=None).fit(give(first), "label").partial_fit(give(second), "label")
+    shard = clf.shard(give(third), "label")
+    assert_same(clf + shard, expected(FEW, None, "arrow"))
+    assert_same(merge([clf, shard]), expected(FEW, None, "arrow"))
+    clf.partial_fit(give(third), "label").forget(give(second), "label")
+    whole = BayesClassifier(tune=None).fit(first, "label").partial_fit(third, "label")
+    np.testing.assert_allclose(clf.predict_proba(second), whole.predict_proba(second), atol=1e-9)
+    rows = give(second)
+    assert clf.score(rows, "label") == whole.score(second, "label")
+    assert clf.evaluate(rows, "label").log_loss == pytest.approx(whole.evaluate(second, "label").log_loss, abs=1e-9)
+    left_out = clf.leave_one_out(give(first), "label").posterior
+    np.testing.assert_allclose(left_out, whole.leave_one_out(first, "label").posterior, atol=1e-9)
+    folds = BayesClassifier(tune=None).evaluate_folds(rows, "label", folds=3)
+    assert folds.accuracy == BayesClassifier(tune=None).evaluate_folds(second, "label", folds=3).accuracy
+    predicted = pa.concat_tables(clf.predict_batches(rows, probabilities=True))
+    assert predicted["predicted"].to_pylist() == clf.predict(second).tolist()
+    decided = pa.concat_tables(clf.decide_batches(rows, reject=0.2))
+    assert decided["decision"].to_pylist() == clf.decide(second, reject=0.2).decision.tolist()
+
+
+def test_queries_and_tables_are_given_beside_the_database(postgres: Postgres) -> None:
+    name = stored(postgres, TABLES[FEW])
+    model = expected(FEW, None, "arrow")
+    assert_same(BayesClassifier(tune=None).fit(postgres.url, "label", table=f"public.{name}"), model)
+    found = BayesClassifier(tune=None).fit(postgres.url, "label", query=f"select * from {name} where visits < 20")
+    found.partial_fit(postgres.url, "label", query=f"select * from {name} where visits >= 20 or visits is null")
+    np.testing.assert_array_equal(found.counts_.class_weight, model.counts_.class_weight)
+    found.forget(postgres.url, "label", query=f"select * from {name} where visits < 20")
+    with postgres.connect() as connection:
+        assert found.forget(connection, "label", query=f"select * from {name} where visits = 25").counts_.rows > 0
+
+
+def test_the_pieces_of_a_stream_do_not_depend_on_the_batches(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = stored(postgres, mixed(3_000))
+    pieces = []
+    for size in (1 << 12, 1 << 22):
+        monkeypatch.setattr("deciban.files.databases.postgres.BATCH_BYTES", size)
+        monkeypatch.setattr("deciban.files.pieces.STREAM_ROWS", 700)
+        pieces.append([piece.num_rows for piece in scan(postgres.url, table=name).tables()])
+    assert pieces[0] == pieces[1] == [700, 700, 700, 700, 200]

@@ -1,0 +1,41 @@
+"""Tables in the PostgreSQL server of the tests, and connections to it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from tests.engines.servers import Postgres
+
+_numbers = count(1)
+
+
+def new_name() -> str:
+    """The name of a table that nobody has."""
+    return f"t{next(_numbers)}"
+
+
+@contextmanager
+def adbc_connection(server: Postgres) -> Iterator[Any]:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(server.url) as connection:
+        yield connection
+
+
+def stored(server: Postgres, table: pa.Table, name: str | None = None) -> str:
+    """The name of a table of the server that has these rows, in their order."""
+    name = name or new_name()
+    with adbc_connection(server) as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest(name, table, mode="create")
+        connection.commit()
+    return name
+
+
+def created(server: Postgres, query: str) -> str:
+    """The name of a table of the server that has the rows of a query."""
+    name = new_name()
+    server.execute(f"CREATE TABLE {name} AS {query}")
+    return name
