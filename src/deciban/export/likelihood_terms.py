@@ -97,6 +97,12 @@ def infinite(column: int) -> Refusal:
     return Refusal(CutPlace(column, (-LARGEST_DOUBLE, inf)), (1, 3))
 
 
+def no_flag(column: int) -> Refusal:
+    """Numbers that are neither 0 nor 1."""
+    edges = (0.0, float(np.nextafter(0.0, 1.0)), 1.0, float(np.nextafter(1.0, 2.0)))
+    return Refusal(CutPlace(column, edges), (1, 3, 5))
+
+
 def _lookup(place: Any, rows: Floats, weight: float) -> list[Term]:
     """The lookup of weighted rows; none without a weight."""
     return [LookupTerm(place, weight * rows)] if weight > 0.0 else []
@@ -147,8 +153,7 @@ def _bernoulli(likelihood: BernoulliLikelihood, group: Group) -> GroupTerms:
         rows = _padded(np.stack([likelihood.zero[j], likelihood.one[j]]))
         terms.append(_lookup(CutPlace(column, (above,)), rows, group.weights[j]))
         if flags_only:
-            edges = (0.0, float(np.nextafter(0.0, 1.0)), 1.0, float(np.nextafter(1.0, 2.0)))
-            refusals.append(Refusal(CutPlace(column, edges), (1, 3, 5)))
+            refusals.append(no_flag(column))
     return GroupTerms(terms, refusals)
 
 

@@ -9,7 +9,7 @@ from deciban.arrays import Floats
 from deciban.corrections import Corrections
 from deciban.errors import UsageError
 from deciban.export.columns import READ_AS
-from deciban.export.likelihood_terms import REMEDY, Group, level_place, terms_of_likelihood
+from deciban.export.likelihood_terms import REMEDY, Group, level_place, no_flag, terms_of_likelihood
 from deciban.export.terms import (
     Block,
     Column,
@@ -85,12 +85,13 @@ def model_as_terms(fitted: Fitted | Model) -> TermModel:
     in_order = tuple(blocks[slot] for slot in sorted(blocks))
     tables = None if model.corrections is None else _corrections(model.corrections, schema)
     kept = tuple(dict.fromkeys(refusals))
-    read = _columns_read(in_order, tables, kept)
+    read = sorted(_columns_read(in_order, tables, kept))
+    flags = {one.place.column for one in kept if one == no_flag(one.place.column)}
     return TermModel(
         model.classes,
         model.log_prior,
         model.log_prior + model.bias,
-        {column: Column(schema.column_name(column), read_as(schema, column)) for column in sorted(read)},
+        {c: Column(schema.column_name(c), "flag" if c in flags else read_as(schema, c)) for c in read},
         in_order,
         tables,
         kept,

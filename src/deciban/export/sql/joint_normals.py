@@ -77,7 +77,7 @@ def _whole(cells: Cells, form: WhitenedForm, away: Sequence[str]) -> list[str]:
     found = []
     for offset, g, mean in zip(form.offset.tolist(), form.group.tolist(), form.mean.tolist(), strict=True):
         apart = (f"({one} - {number(value)})" for one, value in zip(white[g], mean, strict=True))
-        found.append(f"{number(offset)} - {_distance(cells, [f'{one} * {one}' for one in apart])}")
+        found.append(f"({number(offset)} - {_distance(cells, [f'{one} * {one}' for one in apart])})")
     return found
 
 
@@ -106,7 +106,7 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
             skipped = f"WHEN {complete} THEN NULL WHEN {one} IS NULL THEN {number(0.0)}"
             left.append(cells.stages.name("v", f"CASE {skipped} ELSE {known} END"))
         distance = _distance(cells, [f"{one} * {one} / {pivot}" for one, pivot in zip(left, pivots, strict=True)])
-        found.append(f"{half} * ({total([f'ln({pivot})' for pivot in pivots])} + {distance})")
+        found.append(f"({half} * ({total([f'ln({pivot})' for pivot in pivots])} + {distance}))")
     return found
 
 

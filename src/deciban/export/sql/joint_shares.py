@@ -44,17 +44,16 @@ def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTe
     ]
     known = _is_known(cells, block, plain)
     there = cells.stages.name("b", total([f"CASE WHEN {one} IS NULL THEN 0 ELSE 1 END" for one in steps]))
-    whole = block_evidence(cells, block)
+    whole = [None if one is None else cells.stages.name("b", one) for one in block_evidence(cells, block)]
     within = _within_cap(cells, block, plain)
-    found: dict[int, Evidence] = {}
-    for k, column in enumerate(term.columns):
-        found[column] = [
-            None
-            if rest is None
-            else f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {share} ELSE {rest} / {there} END"
-            for share, rest in zip(within[k], whole, strict=True)
-        ]
-    return found
+
+    def share(k: int, c: int) -> str | None:
+        """Where it is not known how they share, the columns that are there have the same."""
+        evenly = f"WHEN NOT {known} THEN {whole[c]} / {there}"
+        told = f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {within[k][c]} {evenly} END"
+        return None if whole[c] is None else told
+
+    return {column: [share(k, c) for c in range(len(whole))] for k, column in enumerate(term.columns)}
 
 
 def _pattern(cells: Cells, away: Sequence[str]) -> str:
@@ -108,12 +107,13 @@ def _within_cap(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> l
 def _polynomial(
     cells: Cells, forms: Sequence[Polynomials], pattern: str | None, steps: Sequence[str], k: int, c: int
 ) -> str:
-    """The name of the share of a column for a class, 0 where all cells are missing."""
+    """The name of the share of a column for a class; NULL where cells are missing of more columns than have polynomials
+    for that."""
     number, whole = cells.dialect.number, forms[0]
     constant, linear, quadratic = whole.constant[k, c], whole.linear[k, :, c], whole.quadratic[k, :, :, c]
     full = _sum(number(constant), [number(x) for x in linear], _written(number, quadratic), steps)
     if pattern is None:
-        return cells.stages.name("f", f"COALESCE({full}, {number(0.0)})")
+        return cells.stages.name("f", full)
     size, patterns = len(steps), 1 << len(steps)
     constants, linears = np.zeros(patterns), np.zeros((size, patterns))
     quadratics = np.zeros((size, size, patterns))
