@@ -44,8 +44,6 @@ def label_literals(dialect: Dialect, classes: LabelArray) -> list[str]:
         return [str(label).upper() for label in labels]
     if kind in "iu":
         return [f"CAST('{label}' AS {dialect.integer})" for label in labels]
-    if kind == "f":
-        return [dialect.number(label) for label in labels]
     if kind == "M":
         days = classes.dtype == np.dtype("M8[D]")
         shown = np.datetime_as_string(classes, unit="D" if days else "us")
@@ -98,7 +96,7 @@ class Answers:
     def against(self) -> str:
         """The place of the next best class; NULL where there is none, or every class has probability 0."""
         if len(self.joint) == 1:
-            return "NULL"
+            return f"CAST(NULL AS {self.cells.dialect.integer})"
         others = [
             f"CASE WHEN {self.best} = {c} THEN {self.number(-math.inf)} ELSE {one} END"
             for c, one in enumerate(self.joint, self.first)
@@ -121,7 +119,7 @@ class Answers:
 
     def _decibans(self, sums: Sequence[Sequence[str]], other: str) -> str:
         """How far the best class is ahead of another."""
-        if other == "NULL":
+        if len(self.joint) == 1:
             return f"CAST(NULL AS {self.cells.dialect.double})"
         each = [total(parts) if parts else self.number(0.0) for parts in sums]
         if len(each) == 2:
