@@ -23,9 +23,16 @@ TEXTS = [
     "`",
 ]
 NUMBERS = [0.0, -0.0, 1.5, 0.1, 1e308, -1e308, 5e-324, 1e22, 2.0**53, float("inf"), float("-inf"), float("nan")]
+INTEGERS = [0, -1, 2**63 - 1, -(2**63)]
 NAMES = ["a", "Größe", 'x"; drop table t; --', "x`; drop table t; --", "two words", "select", "$1", "a.b", "it's", "%s"]
 
 Ask = Callable[[str], tuple[Any, ...]]
+
+
+def check_array(dialect: Dialect, ask: Ask, array: str, values: list[Any]) -> None:
+    places = range(dialect.first, dialect.first + len(values))
+    found = ask("SELECT " + ", ".join(f"({array})[{k}] AS c{k}" for k in places))
+    assert list(map(repr, found)) == list(map(repr, values))
 
 
 def check(dialect: Dialect, ask: Ask) -> None:
@@ -34,6 +41,12 @@ def check(dialect: Dialect, ask: Ask) -> None:
     numbers = ask("SELECT " + ", ".join(f"{dialect.number(x)} AS c{k}" for k, x in enumerate(NUMBERS)))
     assert [repr(float(x)) for x in numbers] == [repr(x) for x in NUMBERS]
     assert all(isinstance(x, float) for x in numbers)
+    check_array(dialect, ask, dialect.doubles(NUMBERS), NUMBERS)
+    check_array(dialect, ask, dialect.integers(INTEGERS), INTEGERS)
+    check_array(dialect, ask, dialect.texts([*TEXTS, None]), [*TEXTS, None])
+    values = [*TEXTS, *NUMBERS, *INTEGERS]
+    found = ask("SELECT " + ", ".join(f"{dialect.value(value)} AS c{k}" for k, value in enumerate(values)))
+    assert list(map(repr, found)) == list(map(repr, values))
     table = ", ".join(f"{k} AS {dialect.identifier(name)}" for k, name in enumerate(NAMES))
     names = ", ".join(map(dialect.identifier, NAMES))
     assert ask(f"SELECT {names} FROM (SELECT {table}) AS t") == tuple(range(len(NAMES)))

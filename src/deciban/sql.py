@@ -1,5 +1,6 @@
 """SQL as text, in the dialects of three engines: the one place where names and values are quoted."""
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from deciban.errors import UsageError
 class Dialect:
     """How an engine writes names, values and types.
 
-    quote: the sign around names. double, text, integer: the names of its types. nul: whether texts may hold NUL bytes.
-    longest_name: the most bytes of a name.
+    quote: the sign around names. double, text, integer, timestamp: the names of its types. nul: whether texts may hold
+    NUL bytes. longest_name: the most bytes of a name. first: the number of the first element of an array.
     """
 
     name: str
@@ -21,7 +22,9 @@ class Dialect:
     text: str = "VARCHAR"
     integer: str = "BIGINT"
     nul: bool = True
+    timestamp: str = "TIMESTAMP"
     longest_name: int = 1 << 16
+    first: int = 1
 
     def identifier(self, name: str) -> str:
         """A name as SQL writes it, whatever it holds; a UsageError where the engine can have no such name."""
@@ -44,9 +47,34 @@ class Dialect:
         """A double, exactly: a bare 1.5 would be a decimal number."""
         return _exact(value) if math.isfinite(value) else f"CAST('{_named(value)}' AS {self.double})"
 
+    def value(self, value: str | float | int) -> str:
+        """A text, a double or a whole number."""
+        if isinstance(value, str):
+            return self.literal(value)
+        return self.number(value) if isinstance(value, float) else f"CAST('{value}' AS {self.integer})"
+
+    def doubles(self, values: Iterable[float]) -> str:
+        """An array of doubles, exactly; `(array)[k]` is an element of it."""
+        return self._numbers(_listed(values), self.double)
+
+    def integers(self, values: Iterable[int]) -> str:
+        """An array of whole numbers."""
+        return self._numbers(",".join(map(str, values)), self.integer)
+
+    def texts(self, values: Iterable[str | None]) -> str:
+        """An array of texts."""
+        return f"[{', '.join(map(self._literal_or_null, values))}]"
+
+    def _literal_or_null(self, text: str | None) -> str:
+        return "NULL" if text is None else self.literal(text)
+
+    def _numbers(self, listed: str, kind: str) -> str:
+        """An array of numbers as one text, which engines read faster than many numbers."""
+        return f"CAST('[{listed}]' AS {kind}[])"
+
     def rows_of(self, numbers: Iterable[int]) -> str:
-        """A query for whole numbers, one a row; as one text, which engines read faster than many numbers."""
-        return f"SELECT unnest(CAST('[{', '.join(map(str, numbers))}]' AS {self.integer}[]))"
+        """A query for whole numbers, one a row."""
+        return f"SELECT unnest({self.integers(numbers)})"
 
 
 class DuckDbDialect(Dialect):
@@ -68,8 +96,11 @@ class PostgresDialect(Dialect):
         shown = _exact(value) if math.isfinite(value) else _named(value)
         return f"'{shown}'::float8"
 
-    def rows_of(self, numbers: Iterable[int]) -> str:
-        return f"SELECT unnest(CAST('{{{', '.join(map(str, numbers))}}}' AS {self.integer}[]))"
+    def texts(self, values: Iterable[str | None]) -> str:
+        return f"CAST(ARRAY[{', '.join(map(self._literal_or_null, values))}] AS text[])"
+
+    def _numbers(self, listed: str, kind: str) -> str:
+        return f"'{{{listed}}}'::{kind}[]"
 
 
 class SparkDialect(Dialect):
@@ -83,15 +114,22 @@ class SparkDialect(Dialect):
     def number(self, value: float) -> str:
         return f"{_exact(value)}D" if math.isfinite(value) else f"double('{_named(value)}')"
 
+    def texts(self, values: Iterable[str | None]) -> str:
+        """As JSON: thousands of literals would take long to be read."""
+        return f"from_json({self.literal(json.dumps(list(values)))}, 'array<string>')"
+
+    def _numbers(self, listed: str, kind: str) -> str:
+        return f"CAST(split('{listed}', ',') AS ARRAY<{kind}>)" if listed else f"CAST(array() AS ARRAY<{kind}>)"
+
     def rows_of(self, numbers: Iterable[int]) -> str:
-        return f"SELECT explode(from_json('[{', '.join(map(str, numbers))}]', 'array<bigint>'))"
+        return f"SELECT explode({self.integers(numbers)})"
 
 
 BACKSLASH = "\\"
 
 DUCKDB = DuckDbDialect("DuckDB")
 POSTGRES = PostgresDialect("PostgreSQL", double="float8", text="text", nul=False, longest_name=63)
-SPARK = SparkDialect("Spark", quote="`", text="STRING")
+SPARK = SparkDialect("Spark", quote="`", text="STRING", timestamp="TIMESTAMP_NTZ", first=0)
 
 # The dialects by the names that users give.
 DIALECTS: dict[str, Dialect] = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark": SPARK}
@@ -108,6 +146,11 @@ def _exact(value: float) -> str:
     """A finite double with an exponent, and as many digits as tell it from all others."""
     shown = repr(float(value))
     return shown if "e" in shown else f"{shown}e0"
+
+
+def _listed(values: Iterable[float]) -> str:
+    """Doubles within the text of an array."""
+    return ",".join(repr(float(value)) if math.isfinite(value) else _named(value) for value in values)
 
 
 def _named(value: float) -> str:

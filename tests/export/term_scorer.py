@@ -114,14 +114,19 @@ def term_evidence(term: Term, table: Table) -> Any:
 
 def joint_normal(term: JointNormalTerm, table: Table) -> Floats:
     x = np.stack([numbers_in(table, column) for column in term.columns], axis=1)
-    there = ~np.isnan(x)
-    out = np.where(there.any(axis=1), np.nan, 0.0)[:, None] * np.ones(term.forms[0].offset.size)
-    for form in term.forms:
-        kept = list(form.kept)
-        rows = np.flatnonzero((there == np.isin(np.arange(len(term.columns)), kept)).all(axis=1))
-        away = x[np.ix_(rows, kept)] - term.centre[kept]
-        with np.errstate(all="ignore"):
-            white = np.einsum("gmk,nk->gnm", form.whiten, away)[form.group]
-            square = ((white - form.mean[:, None]) ** 2).sum(axis=2).T
-        out[rows] = form.offset - np.where(np.isnan(square), np.inf, square)
+    there, normals, form = ~np.isnan(x), term.normals, term.form
+    varies = normals.whitened.columns
+    with np.errstate(all="ignore"):
+        white = np.einsum("gmk,nk->gnm", form.whiten, x - term.centre)[form.group]
+        square = ((white - form.mean[:, None]) ** 2).sum(axis=2).T
+        out = form.offset - np.where(np.isnan(square), np.inf, square)
+    for row in np.flatnonzero(~there.all(axis=1)):
+        kept = varies[there[row]]
+        for c, g in enumerate(normals.group):
+            away = (x[row, there[row]] - normals.centre[kept]) / normals.unit[kept] - normals.mean[c, kept]
+            matrix = normals.covariance[g][np.ix_(kept, kept)]
+            with np.errstate(all="ignore"):
+                square = away @ np.linalg.solve(matrix, away)
+            square = np.inf if np.isnan(square) else square
+            out[row, c] = -0.5 * term.weight * (square + np.linalg.slogdet(matrix)[1])
     return out

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from onnx.reference import ReferenceEvaluator
-from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
 from deciban import (
@@ -27,20 +26,13 @@ from deciban.corrections import Corrections
 from deciban.export.onnx.model import to_onnx
 from deciban.model import Model
 from tests.export.models import as_tuned, corrections, plain_model
-from tests.export.onnx_answers import answers, assert_agrees, hardened, inputs_of, session
+from tests.export.onnx_answers import answers, assert_agrees, inputs_of, session
+from tests.export.tables import as_columns, hardened
 from tests.export.test_sweep import _spec, _table
 from tests.laws.cases import CASES, Case
 
 SAID = [case for case in CASES if not case.family.holds_texts]
 ROWS = 3_500
-
-
-def as_columns(X: Any) -> pa.Table:
-    """The cells of a case as columns with names."""
-    if isinstance(X, pa.Table):
-        return X
-    dense = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-    return pa.table({f"x{j}": column for j, column in enumerate(dense.T)})
 
 
 @pytest.mark.parametrize("case", SAID, ids=lambda case: case.name)

@@ -1,11 +1,13 @@
 """The model for other programs, which score rows alike and need no deciban."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from deciban.classifier.state import FittedState
 from deciban.export.javascript import to_javascript
 from deciban.export.onnx.model import to_onnx
 from deciban.export.python import to_python
+from deciban.export.sql.statement import to_sql
 
 
 class Exporting(FittedState):
@@ -98,3 +100,54 @@ class Exporting(FittedState):
         ['outlook', 'temperature', 'humidity', 'wind']
         """
         return to_onnx(self._fitted())
+
+    def to_sql(
+        self,
+        table: str,
+        dialect: Literal["duckdb", "postgres", "spark"] = "duckdb",
+        explain: bool = False,
+        keep: Sequence[str] | None = None,
+    ) -> str:
+        """The model as one SELECT statement, which scores a table in the database where it is.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table; dots part the schema from it. It has the columns that the model reads.
+        dialect : {"duckdb", "postgres", "spark"}, default="duckdb"
+            Whose SQL it is.
+        explain : bool, default=False
+            Whether to say, in decibans, what each column says for the predicted class against the next best.
+        keep : sequence of str, default=None
+            The columns of the table that are passed on, such as its key. None: all.
+
+        Returns
+        -------
+        str
+            The statement. It answers the columns that are kept, `predicted`, the probability of each class as
+            `P(class)`, which are those of `predict_proba` to 1e-9, and with `explain` also `against`, the next best
+            class, `decibans`, the log-odds of these two, `decibans of prior` (with the bias) and `decibans of` each
+            column, which add up to them. A row that `predict` would refuse has NULL.
+
+        Raises
+        ------
+        UsageError
+            If SQL cannot score a column, such as one of `Text`; it is named.
+
+        See Also
+        --------
+        to_python, to_javascript : Every family.
+        explain : The same explanation, of rows here.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> days = weather()
+        >>> statement = BayesClassifier(tune=None).fit(days, "play").to_sql("days", keep=["outlook"])
+        >>> outlook, predicted, *probabilities = duckdb.sql(statement).fetchall()[0]
+        >>> outlook, predicted, [round(p, 3) for p in probabilities]
+        ('sunny', 'no', [0.688, 0.312])
+        """
+        return to_sql(self._fitted(), table, dialect, explain, keep)

@@ -130,7 +130,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
     if isinstance(classifier, CategoricalNB):
         matrix = graph.where(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
-    joint, refused = log_joint(model_as_terms(model, factored=True), MatrixCells(matrix, model.schema.width))
+    joint, refused = log_joint(model_as_terms(model), MatrixCells(matrix, model.schema.width))
     if isinstance(classifier, CategoricalNB):
         refused = ((matrix < 0.0) | (matrix > LARGEST)).any(1, keep=True)
     scores, label = posterior_and_label(joint, model.log_prior, labels)

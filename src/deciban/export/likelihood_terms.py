@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from math import inf, prod
 from typing import Any
 
@@ -33,7 +33,7 @@ from deciban.families.binned import BinnedLikelihood
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.families.gamma import GammaLikelihood, log_peak
 from deciban.families.gaussian import Normal
-from deciban.families.joint_normal import JointNormal, Whitened
+from deciban.families.joint_normal import JointNormal
 from deciban.families.joint_table import JointTableLikelihood
 from deciban.families.log_normal import LogNormalLikelihood
 from deciban.families.multinomial import ComplementScore, MultinomialLikelihood
@@ -41,9 +41,6 @@ from deciban.families.poisson import PoissonLikelihood
 
 # Cells of a joint table, all combinations of values and missing ones, that are written out at most.
 MOST_TUPLES = 1 << 16
-
-# Columns of a joint normal distribution, every set of which has a form of its own: rows may miss any of them.
-MOST_HOLED = 6
 
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 
@@ -54,8 +51,7 @@ REMEDY = "use deciban itself, to_python() or to_javascript(), or give it another
 class Group:
     """A column group: its family, its columns and their names, and the weight of each block.
 
-    holed: whether its rows are known to have had missing cells when they were learned. factored: whether the target
-    factors a matrix for each row with missing cells, and needs no forms for them.
+    holed: whether its rows are known to have had missing cells when they were learned.
     """
 
     family: Family
@@ -63,7 +59,6 @@ class Group:
     names: Sequence[str]
     weights: Floats
     holed: bool = False
-    factored: bool = False
 
     def refused(self, k: int, cause: str) -> UsageError:
         """An error that names a column."""
@@ -100,6 +95,12 @@ def level_place(column: int, levels: pa.Array, name: str, merged: bool = False) 
 def infinite(column: int) -> Refusal:
     """Numbers that are not finite."""
     return Refusal(CutPlace(column, (-LARGEST_DOUBLE, inf)), (1, 3))
+
+
+def no_flag(column: int) -> Refusal:
+    """Numbers that are neither 0 nor 1."""
+    edges = (0.0, float(np.nextafter(0.0, 1.0)), 1.0, float(np.nextafter(1.0, 2.0)))
+    return Refusal(CutPlace(column, edges), (1, 3, 5))
 
 
 def _lookup(place: Any, rows: Floats, weight: float) -> list[Term]:
@@ -152,8 +153,7 @@ def _bernoulli(likelihood: BernoulliLikelihood, group: Group) -> GroupTerms:
         rows = _padded(np.stack([likelihood.zero[j], likelihood.one[j]]))
         terms.append(_lookup(CutPlace(column, (above,)), rows, group.weights[j]))
         if flags_only:
-            edges = (0.0, float(np.nextafter(0.0, 1.0)), 1.0, float(np.nextafter(1.0, 2.0)))
-            refusals.append(Refusal(CutPlace(column, edges), (1, 3, 5)))
+            refusals.append(no_flag(column))
     return GroupTerms(terms, refusals)
 
 
@@ -216,33 +216,13 @@ def _poisson(likelihood: PoissonLikelihood, group: Group) -> GroupTerms:
 
 
 def _joint_normal(likelihood: JointNormal, group: Group) -> GroupTerms:
-    """The form of whole rows, and of few columns those of all their sets: the others are integrated out."""
-    varies, weight = likelihood.whitened.columns, float(group.weights[0])
+    white, weight = likelihood.whitened, float(group.weights[0])
     refusals = [infinite(column) for column in group.columns]
-    if not weight > 0.0 or not varies.size:
+    if not weight > 0.0 or not white.columns.size:
         return GroupTerms([[]], refusals)
-    if varies.size > MOST_HOLED and group.holed and not group.factored:
-        raise group.refused(
-            0, f"{group.family} of {varies.size} columns, of which some cells were missing, takes more than a sum"
-        )
-    forms = [_form(likelihood.whitened, tuple(range(varies.size)), weight)]
-    if varies.size <= MOST_HOLED and not group.factored:
-        for size in range(varies.size - 1, 0, -1):
-            for kept in combinations(range(varies.size), size):
-                unit = np.full_like(likelihood.unit, inf)
-                unit[varies[list(kept)]] = likelihood.unit[varies[list(kept)]]
-                marginal = Whitened.of(
-                    likelihood.centre, unit, likelihood.mean, likelihood.covariance, likelihood.group
-                )
-                forms.append(_form(marginal, kept, weight))
-    columns = tuple(group.columns[k] for k in varies.tolist())
-    term = JointNormalTerm(columns, likelihood.centre[varies], tuple(forms), weight, likelihood)
-    return GroupTerms([[term]], refusals)
-
-
-def _form(white: Whitened, kept: tuple[int, ...], weight: float) -> WhitenedForm:
-    root = weight**0.5
-    return WhitenedForm(kept, white.group, root * white.whiten, root * white.mean, weight * white.offset)
+    columns, root = tuple(group.columns[k] for k in white.columns.tolist()), weight**0.5
+    form = WhitenedForm(white.group, root * white.whiten, root * white.mean, weight * white.offset)
+    return GroupTerms([[JointNormalTerm(columns, white.centre, form, weight, likelihood, group.holed)]], refusals)
 
 
 def _joint_table(likelihood: JointTableLikelihood, group: Group) -> GroupTerms:

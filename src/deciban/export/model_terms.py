@@ -9,7 +9,7 @@ from deciban.arrays import Floats
 from deciban.corrections import Corrections
 from deciban.errors import UsageError
 from deciban.export.columns import READ_AS
-from deciban.export.likelihood_terms import REMEDY, Group, level_place, terms_of_likelihood
+from deciban.export.likelihood_terms import REMEDY, Group, level_place, no_flag, terms_of_likelihood
 from deciban.export.terms import (
     Block,
     Column,
@@ -35,7 +35,7 @@ from deciban.statistics import Scatter
 from deciban.tables.text_types import kind_of
 
 
-def model_as_terms(fitted: Fitted | Model, factored: bool = False) -> TermModel:
+def model_as_terms(fitted: Fitted | Model) -> TermModel:
     """A model as terms of a sum, for targets that have nothing else.
 
     Parameters
@@ -43,9 +43,6 @@ def model_as_terms(fitted: Fitted | Model, factored: bool = False) -> TermModel:
     fitted : Fitted or Model
         What is known, or the model of it. Of a `Model` alone it is not known whether cells were missing when it was
         learned.
-    factored : bool, default=False
-        Whether the target factors a matrix for each row that misses cells of a joint normal distribution, and needs no
-        forms for them.
 
     Returns
     -------
@@ -75,7 +72,7 @@ def model_as_terms(fitted: Fitted | Model, factored: bool = False) -> TermModel:
     for p, (family_group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
         names = [schema.column_name(column) for column in family_group.columns]
         holed = isinstance(fitted, Fitted) and _is_holed(fitted, p)
-        group = Group(family_group.family, family_group.columns, names, model.weights[slots], holed, factored)
+        group = Group(family_group.family, family_group.columns, names, model.weights[slots], holed)
         found = terms_of_likelihood(model.likelihoods[p], group)
         refusals += found.refusals
         words = group.family.holds_texts or group.family.absorbs
@@ -88,12 +85,13 @@ def model_as_terms(fitted: Fitted | Model, factored: bool = False) -> TermModel:
     in_order = tuple(blocks[slot] for slot in sorted(blocks))
     tables = None if model.corrections is None else _corrections(model.corrections, schema)
     kept = tuple(dict.fromkeys(refusals))
-    read = _columns_read(in_order, tables, kept)
+    read = sorted(_columns_read(in_order, tables, kept))
+    flags = {one.place.column for one in kept if one == no_flag(one.place.column)}
     return TermModel(
         model.classes,
         model.log_prior,
         model.log_prior + model.bias,
-        {column: Column(schema.column_name(column), read_as(schema, column)) for column in sorted(read)},
+        {c: Column(schema.column_name(c), "flag" if c in flags else read_as(schema, c)) for c in read},
         in_order,
         tables,
         kept,

@@ -44,7 +44,7 @@ class LevelPlace:
 
     column: int
     kind: LevelKind
-    levels: tuple[str, ...] | tuple[float, ...] | tuple[int, ...]
+    levels: tuple[str | float | int, ...]
     merged: bool = False
 
     @property
@@ -158,13 +158,12 @@ class LinearTerm:
 
 @dataclass(frozen=True)
 class WhitenedForm:
-    """offset - |whiten (x - centre) - mean|**2 of each class, of some columns of a joint normal term.
+    """offset - |whiten (x - centre) - mean|**2 of each class.
 
-    kept: their places among its columns. group: which of the matrices each class has. whiten: group by coordinate by
-    column. mean: class by coordinate. offset: by class.
+    group: which of the matrices each class has. whiten: group by coordinate by column. mean: class by coordinate.
+    offset: by class.
     """
 
-    kept: tuple[int, ...]
     group: Integers
     whiten: Floats
     mean: Floats
@@ -173,17 +172,19 @@ class WhitenedForm:
 
 @dataclass(frozen=True)
 class JointNormalTerm:
-    """A whitened form of the columns whose cells are there; nothing where all are missing.
+    """A whitened form of rows whose cells are all there; nothing where all are missing.
 
-    centre: by column. forms: that of whole rows first. Where it is the only one, a row with some cells missing is
-    refused, unless the target can factor a matrix for it: `normals` are the distributions, without their weight.
+    Of other rows it is weight * the log density of the cells that are there, by `normals`, the distributions without
+    their weight: the others are integrated out. centre: by column. holed: whether rows are known to have had missing
+    cells when they were learned.
     """
 
     columns: tuple[int, ...]
     centre: Floats
-    forms: tuple[WhitenedForm, ...]
+    form: WhitenedForm
     weight: float
     normals: JointNormal
+    holed: bool
 
 
 Term = LookupTerm | NormalTerm | HalfLineTerm | NarrowGammaTerm | LinearTerm | JointNormalTerm

@@ -131,7 +131,8 @@ class JointNormal(BaseLikelihood):
         values = np.zeros((*cells.shape, self.group.size))
         for missing, rows in by_pattern(np.isnan(cells[:, varies])):
             kept = varies[~missing]
-            z = (cells[np.ix_(rows, kept)] - self.centre[kept]) / self.unit[kept]
+            with np.errstate(over="ignore"):
+                z = (cells[np.ix_(rows, kept)] - self.centre[kept]) / self.unit[kept]
             found = self._exact_shares(z, kept) if rule is Rule.EXACT else self._gradual_shares(z, kept)
             values[rows[:, None], kept] = found - (HALF_LOG_2_PI + np.log(self.unit[kept]))[None, :, None]
         return Shares(values, rule)

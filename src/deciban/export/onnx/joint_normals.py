@@ -17,13 +17,13 @@ def joint_normal(cells: Cells, term: JointNormalTerm, cap: float) -> Tensor:
     """The evidence of a joint normal term, no more than the cap, row by class."""
     numbers = cells.numbers(term.columns)
     missing = numbers.is_nan()
-    whole = _whitened(term.forms[0], numbers.graph.where(missing, np.array(0.0), numbers - term.centre))
+    whole = _whitened(term.form, numbers.graph.where(missing, np.array(0.0), numbers - term.centre))
     rows = numbers.graph.node("NonZero", missing.any(1)).reshape(-1)
     holed = _with_holes(term, numbers.take(rows, 0))
     found = numbers.graph.node("ScatterND", whole, rows.with_axis(1), holed)
     if cap == np.inf:
         return found
-    classes = term.forms[0].offset.size
+    classes = term.form.offset.size
     return numbers.graph.side_by_side(capped([found.take(np.array([c]), 1) for c in range(classes)], cap))
 
 

@@ -68,7 +68,7 @@ def to_onnx(fitted: Fitted | Model) -> Any:
     >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
     (['outlook', 'temperature', 'humidity', 'wind'], ['label', 'probabilities'])
     """
-    onnx, terms = library(), model_as_terms(fitted, factored=True)
+    onnx, terms = library(), model_as_terms(fitted)
     _refuse(terms)
     names = dict(zip(terms.columns, input_names(column.name for column in terms.columns.values()), strict=True))
     texts = {column for column, one in terms.columns.items() if one.read_as == "text"}

@@ -1,0 +1,146 @@
+"""What each column of a joint block says: its share of the evidence, as expressions of SQL."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from deciban.arrays import Floats
+from deciban.export.sql.cells import Cells
+from deciban.export.sql.evidence import TERMS, Evidence, behind_best, block_evidence, contrast, lookup, sum_of_terms
+from deciban.export.sql.joint_normals import distances
+from deciban.export.sql.stages import total
+from deciban.export.term_shares import Polynomials, normal_shares, table_shares
+from deciban.export.terms import Block, JointNormalTerm, LinearTerm, LookupTerm
+from deciban.model import Model
+
+# Shares that are larger than this are beyond what can be added up.
+VAST_SHARES = 1e300
+
+# What shares of evidence may leave of it, in proportion: more than rounding would.
+LEFT_OVER = 1e-6
+
+
+def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence]:
+    """What each column of a block of several has of its evidence, by its number."""
+    term = block.terms[0]
+    if isinstance(term, LookupTerm):
+        shares, index = table_shares(model, block, term), cells.place(term.place)
+        return {column: lookup(cells, index, shares[:, k]) for k, column in enumerate(block.columns)}
+    if isinstance(term, JointNormalTerm):
+        return _normal_shares(cells, model, block, term)
+    return {one.column: TERMS[type(one)](cells, one) for one in block.terms if isinstance(one, LinearTerm)}
+
+
+def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:
+    number, away = cells.dialect.number, distances(cells, term)
+    units = term.normals.unit[term.normals.whitened.columns].tolist()
+    scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
+    steps = [cells.stages.name("s", cells.engine.nudged(cells.engine.within(one, 1e100), 1e-50)) for one in scaled]
+    forms = normal_shares(model, block, term)
+    pattern = _pattern(cells, away) if len(forms) > 1 else None
+    plain = [
+        ["0", *(_polynomial(cells, forms, pattern, steps, k, c) for c in range(1, model.classes.size))]
+        for k in range(len(steps))
+    ]
+    known = _is_known(cells, block, plain)
+    there = cells.stages.name("b", total([f"CASE WHEN {one} IS NULL THEN 0 ELSE 1 END" for one in steps]))
+    whole = [None if one is None else cells.stages.name("b", one) for one in block_evidence(cells, block)]
+    within = _within_cap(cells, block, plain)
+
+    def share(k: int, c: int) -> str | None:
+        """Where it is not known how they share, the columns that are there have the same."""
+        evenly = f"WHEN NOT {known} THEN {whole[c]} / {there}"
+        told = f"CASE WHEN {steps[k]} IS NULL THEN 0 WHEN {known} THEN {within[k][c]} {evenly} END"
+        return None if whole[c] is None else told
+
+    return {column: [share(k, c) for c in range(len(whole))] for k, column in enumerate(term.columns)}
+
+
+def _pattern(cells: Cells, away: Sequence[str]) -> str:
+    """The place of the set of columns that are there: each is a binary digit, the first one the lowest."""
+    digits = " + ".join(f"CASE WHEN {one} IS NULL THEN 0 ELSE {1 << k} END" for k, one in enumerate(away))
+    return cells.stages.name("h", f"{cells.first} + {digits}")
+
+
+def _is_known(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> str:
+    """Whether the shares, column by class, add up to the evidence: those of vast evidence may have lost all digits."""
+    number = cells.dialect.number
+    each = [one or number(0.0) for one in sum_of_terms(cells, block)]
+    size = cells.stages.name("b", total([f"abs({one})" for row in plain for one in row[1:]]))
+    if len(each) == 2:
+        ahead = [contrast(cells, each)]
+    else:
+        names, _ = behind_best(cells, each)
+        ahead = [f"({one} - {names[0]})" for one in names[1:]]
+    apart = [f"abs({total([row[c] for row in plain])} - {one})" for c, one in enumerate(ahead, 1)]
+    close = f"{total(apart)} <= {number(LEFT_OVER)} * ({number(1.0)} + {size})"
+    return cells.stages.name("b", f"{size} < {number(VAST_SHARES)} AND {close}")
+
+
+def _within_cap(cells: Cells, block: Block, plain: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The shares, column by class, where the cap makes the evidence smaller in proportion and relative to the best."""
+    number = cells.dialect.number
+    if block.cap == np.inf:
+        return [list(row) for row in plain]
+    each = [one or number(0.0) for one in sum_of_terms(cells, block)]
+    cap = number(block.cap)
+    if len(each) == 2:
+        ahead = contrast(cells, each)
+        scale = cells.stages.name(
+            "b", f"CASE WHEN abs({ahead}) > {cap} THEN {cap} / abs({ahead}) ELSE {number(1.0)} END"
+        )
+        return [["0", f"{row[1]} * {scale}"] for row in plain]
+    names, top = behind_best(cells, each)
+    scales = [
+        cells.stages.name("b", f"CASE WHEN {top} - {one} > {cap} THEN {cap} / ({top} - {one}) ELSE {number(1.0)} END")
+        for one in names
+    ]
+    best = cells.stages.name("b", f"CASE {' '.join(f'WHEN {one} = {top} THEN {c}' for c, one in enumerate(names))} END")
+    found = []
+    for row in plain:
+        cases = " ".join(f"WHEN {c} THEN {one}" for c, one in enumerate(row))
+        of_best = cells.stages.name("b", f"CASE {best} {cases} END")
+        found.append([f"({one} - {of_best}) * {scale}" for one, scale in zip(row, scales, strict=True)])
+    return found
+
+
+def _polynomial(
+    cells: Cells, forms: Sequence[Polynomials], pattern: str | None, steps: Sequence[str], k: int, c: int
+) -> str:
+    """The name of the share of a column for a class; NULL where cells are missing of more columns than have polynomials
+    for that."""
+    number, whole = cells.dialect.number, forms[0]
+    constant, linear, quadratic = whole.constant[k, c], whole.linear[k, :, c], whole.quadratic[k, :, :, c]
+    full = _sum(number(constant), [number(x) for x in linear], _written(number, quadratic), steps)
+    if pattern is None:
+        return cells.stages.name("f", full)
+    size, patterns = len(steps), 1 << len(steps)
+    constants, linears = np.zeros(patterns), np.zeros((size, patterns))
+    quadratics = np.zeros((size, size, patterns))
+    for form in forms[1:]:
+        if k in form.kept:
+            kept, here, own = list(form.kept), sum(1 << one for one in form.kept), form.kept.index(k)
+            constants[here], linears[kept, here] = form.constant[own, c], form.linear[own, :, c]
+            quadratics[np.array(kept)[:, None], kept, here] = form.quadratic[own, :, :, c]
+
+    def factor(values: Floats) -> str:
+        return f"({cells.dialect.doubles(values.tolist())})[{pattern}]"
+
+    there = [f"COALESCE({one}, {number(0.0)})" for one in steps]
+    factors = [[factor(values) if values.any() else None for values in row] for row in quadratics]
+    holed = _sum(factor(constants), [factor(values) for values in linears], factors, there)
+    complete = f"{pattern} = {cells.first + patterns - 1}"
+    return cells.stages.name("f", f"CASE WHEN {complete} THEN {full} ELSE {holed} END")
+
+
+def _written(number: object, matrix: Floats) -> list[list[str | None]]:
+    return [[number(x) if x else None for x in row] for row in matrix.tolist()]  # type: ignore[operator]
+
+
+def _sum(constant: str, linear: Sequence[str], quadratic: Sequence[Sequence[str | None]], steps: Sequence[str]) -> str:
+    """constant + the sum of s[a] * (linear[a] + the sum of quadratic[a][b] * s[b])."""
+    parts = [constant]
+    for step, slope, row in zip(steps, linear, quadratic, strict=True):
+        inner = [slope, *(f"{one} * {other}" for one, other in zip(row, steps, strict=True) if one is not None)]
+        parts.append(f"{step} * {total(inner)}")
+    return total(parts)

@@ -1,0 +1,100 @@
+"""Named expressions of a row, and the chain of subqueries that works them out: each in terms of those before it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from deciban.export.sql.engines import Engine
+
+# The names that expressions are given: columns of the table are read in the first subquery alone, by other names.
+NAME = re.compile(r"\b_[a-z]+[0-9]+\b")
+
+
+@dataclass
+class Stage:
+    """One subquery: expressions by their names, and the tables of levels that it joins."""
+
+    named: dict[str, str] = field(default_factory=dict)
+    joins: list[str] = field(default_factory=list)
+
+
+class Stages:
+    """Expressions that are worked out once each, and are then known by a name.
+
+    An expression stands in the first subquery in which all names that it mentions are known.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._stages: list[Stage] = []
+        self._known: dict[str, str] = {}
+        self._stage_of: dict[str, int] = {}
+
+    def name(self, prefix: str, expression: str) -> str:
+        """The name of an expression, the same for the same one."""
+        if expression not in self._known:
+            self._put(prefix, expression, self._depth(expression))
+        return self._known[expression]
+
+    def names(self, prefix: str, expressions: Sequence[str]) -> list[str]:
+        """The names of several expressions that are needed together, or where they stand in one array."""
+        if not self.engine.packs or len(expressions) < 3:
+            return [self.name(prefix, expression) for expression in expressions]
+        array = self.name(prefix, f"ARRAY[{', '.join(expressions)}]")
+        return [f"{array}[{k + self.engine.dialect.first}]" for k in range(len(expressions))]
+
+    def joined(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
+        """The name of the place of a key in an array of so many elements, from the first one on; NULL where it is none
+        of them."""
+        table, stage = f"_t{len(self._known)}", self._depth(key)
+        found = self._put(prefix, f"{table}.place", stage)
+        join = f"LEFT JOIN {self.engine.keys(array, first, size, table)} ON {key} = {table}.level"
+        self._stages[stage].joins.append(join)
+        return found
+
+    def _put(self, prefix: str, expression: str, stage: int) -> str:
+        name = f"_{prefix}{len(self._known)}"
+        while len(self._stages) <= stage:
+            self._stages.append(Stage())
+        self._stages[stage].named[name] = expression
+        self._known[expression], self._stage_of[name] = name, stage
+        return name
+
+    def _mentioned(self, expression: str) -> set[str]:
+        return {name for name in NAME.findall(expression) if name in self._stage_of}
+
+    def _depth(self, expression: str) -> int:
+        return max((1 + self._stage_of[name] for name in self._mentioned(expression)), default=0)
+
+    def statement(self, table: str, answers: Sequence[str]) -> str:
+        """One SELECT of the answers; a table is given as FROM takes it."""
+        needed = set().union(*map(self._mentioned, answers))
+        parts: list[str] = []
+        last = len(self._stages) - 1
+        for k in range(last, -1, -1):
+            stage = self._stages[k]
+            used = [name for name in stage.named if name in needed]
+            carried = sorted(needed - set(used))
+            shown = [f"{stage.named[name]} AS {name}" for name in used]
+            source = " ".join([f"stage{k - 1}" if k else table, *stage.joins])
+            parts.append(f"stage{k} AS (\n{self.engine.fence}SELECT {_lines([*carried, *shown])}\nFROM {source}\n)")
+            needed = set(carried).union(*(self._mentioned(stage.named[name]) for name in used))
+            needed |= set().union(*map(self._mentioned, stage.joins)) if stage.joins else set()
+        chain = ",\n".join(reversed(parts))
+        return f"WITH {chain}\nSELECT {_lines(answers)}\nFROM stage{last}\n"
+
+
+def _lines(expressions: Iterable[str]) -> str:
+    return ",\n  ".join(expressions)
+
+
+def total(terms: Sequence[str]) -> str:
+    """The sum of some expressions, as a tree without deep branches.
+
+    >>> total(["a", "b", "c"])
+    '(a + (b + c))'
+    """
+    if len(terms) <= 1:
+        return terms[0] if terms else "0"
+    half = len(terms) // 2
+    return f"({total(terms[:half])} + {total(terms[half:])})"

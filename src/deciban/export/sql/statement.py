@@ -1,0 +1,133 @@
+"""A model as one SELECT statement, which scores a table where it is."""
+
+from collections.abc import Sequence
+
+from deciban.corrections import Corrections
+from deciban.export.model_terms import model_as_terms
+from deciban.export.sql.answers import Answers, Names
+from deciban.export.sql.cells import TABLE, Cells
+from deciban.export.sql.corrections import add_corrections
+from deciban.export.sql.engines import ENGINES
+from deciban.export.sql.evidence import block_evidence
+from deciban.export.sql.joint_normals import holes, refuse_holes
+from deciban.export.sql.joint_shares import block_shares
+from deciban.export.sql.stages import Stages, total
+from deciban.export.terms import JointNormalTerm, TermModel
+from deciban.fitted import Fitted
+from deciban.model import Model
+from deciban.sql import dialect_of
+from deciban.text_tables import class_name
+from deciban.version import __version__
+
+# The part of a correction that is all of it.
+WHOLE = -1
+
+
+def to_sql(
+    fitted: Fitted | Model,
+    table: str,
+    dialect: str = "duckdb",
+    explain: bool = False,
+    keep: Sequence[str] | None = None,
+) -> str:
+    """A model as one SELECT statement."""
+    dialect_of(dialect)
+    engine = ENGINES[dialect]
+    model = fitted.model if isinstance(fitted, Fitted) else fitted
+    terms = model_as_terms(fitted)
+    cells = Cells(terms, Stages(engine))
+    kept = _kept(cells, keep)
+    sums = Sums(cells, model, terms, explain)
+    answers = Answers(cells, terms, sums.joint(), _refused(cells, terms))
+    named = [("predicted", answers.predicted())]
+    labels = map(class_name, model.classes.tolist())
+    named += [(f"P({label})", one) for label, one in zip(labels, answers.probabilities(), strict=True)]
+    if explain:
+        named += answers.explanation(sums.columns())
+    names = Names(engine.dialect, [*(keep or ()), *model.schema.column_names])
+    shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
+    statement = cells.stages.statement(f"{engine.dialect.qualified(table)} AS {TABLE}", [*kept, *shown])
+    return f"-- a model of deciban {__version__}{engine.advice}\n{statement}"
+
+
+def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
+    """The columns of the table that are passed on: all, or some."""
+    if keep is None:
+        return [cells.engine.expanded(cells.stages.name("row", cells.engine.whole_row(TABLE)))]
+    quoted = [cells.dialect.identifier(name) for name in keep]
+    return [f"{cells.stages.name('row', f'{TABLE}.{one}')} AS {one}" for one in quoted]
+
+
+def _refused(cells: Cells, terms: TermModel) -> str | None:
+    """Whether a row has no answer; None where every row has one."""
+    causes = cells.refused(terms.refusals)
+    for block in terms.blocks:
+        for term in block.terms:
+            if isinstance(term, JointNormalTerm):
+                refuse_holes(block, term)
+                hole = holes(cells, term)
+                causes += [hole] if hole is not None else []
+    return " OR ".join(causes) if causes else None
+
+
+class Sums:
+    """What is added up: for each class the start and what each column and block says."""
+
+    def __init__(self, cells: Cells, model: Model, terms: TermModel, explain: bool) -> None:
+        self.cells, self.model, self.terms = cells, model, terms
+        self.classes = model.classes.size
+        self.rest = [[cells.dialect.number(value)] for value in terms.start.tolist()]
+        self.alone: dict[int, list[list[str]]] = {}
+        self.shares: dict[int, list[list[str]]] = {}
+        for block in terms.blocks:
+            single = explain and len(block.columns) == 1
+            self._add(self._of(self.alone, block.columns[0]) if single else self.rest, block_evidence(cells, block))
+            if explain and not single:
+                for column, share in block_shares(cells, model, block).items():
+                    self._add(self._of(self.shares, column), share)
+        if model.corrections is not None:
+            self._add_corrections(model.corrections, explain)
+
+    def _of(self, sums: dict[int, list[list[str]]], column: int) -> list[list[str]]:
+        return sums.setdefault(column, [[] for _ in range(self.classes)])
+
+    def _add(self, sums: list[list[str]], evidence: Sequence[str | None]) -> None:
+        for some, one in zip(sums, evidence, strict=True):
+            some += [one] if one is not None else []
+
+    def _add_corrections(self, corrections: Corrections, explain: bool) -> None:
+        tables = self.terms.corrections
+        assert tables is not None, "there are corrections"
+        if not explain:
+            parts = [{WHOLE: values} for values in corrections.values]
+            for by_class in add_corrections(self.cells, tables, parts).values():
+                for c, some in enumerate(by_class):
+                    self.rest[c] += some
+            return
+        shares = corrections._cell_shares
+        parts = []
+        for t, tests in enumerate(corrections.tests):
+            asked = [int(place) for place in tests[:, 0] if place >= 0]
+            parts.append({place: shares[t, :, asked.index(place)] for place in dict.fromkeys(asked)})
+        for place, by_class in add_corrections(self.cells, tables, parts).items():
+            for c, some in enumerate(by_class):
+                self._of(self.alone, corrections.columns[place].column)[c] += some
+
+    def joint(self) -> list[list[str]]:
+        """What the log joint of each class is the sum of."""
+        alone = [self._named(sums) for _, sums in sorted(self.alone.items())]
+        return [[*self.rest[c], *(name for sums in alone for name in sums[c])] for c in range(self.classes)]
+
+    def _named(self, sums: list[list[str]]) -> list[list[str]]:
+        """Each sum by its name, as it is needed twice."""
+        names = self.cells.stages.names("o", [total(some) for some in sums])
+        return [[name] if some else [] for name, some in zip(names, sums, strict=True)]
+
+    def columns(self) -> dict[str, list[list[str]]]:
+        """What the evidence of each column for each class is the sum of, by its name."""
+        found = {}
+        for column, known in self.terms.columns.items():
+            alone = self._named(self._of(self.alone, column))
+            shares = self._of(self.shares, column)
+            found[known.name] = [[*a, *b] for a, b in zip(alone, shares, strict=True)]
+        return found

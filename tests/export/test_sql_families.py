@@ -1,0 +1,121 @@
+"""Rows that are scored by SQL have the probabilities that deciban gives them: every family that SQL claims."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_wine
+
+from deciban import BayesClassifier, Categorical, JointGaussian, PerClass, Pooled
+from deciban.model import Model
+from tests.export.models import as_tuned, plain_model
+from tests.export.sql_engines import EngineUnderTest, probabilities
+from tests.export.tables import as_columns, hardened
+from tests.export.test_sweep import _spec, _table
+from tests.laws.cases import CASES, Case
+
+SAID = [case for case in CASES if not case.family.holds_texts]
+
+
+@pytest.mark.parametrize("case", SAID, ids=lambda case: case.name)
+def test_families_plain_weighted_capped_and_corrected_agree(quick_engine: EngineUnderTest, case: Case) -> None:
+    rng = np.random.default_rng(7)
+    model = plain_model(case, rng)
+    for one in (model, as_tuned(model, rng, cap=3.0), as_tuned(model, rng, cap=np.inf)):
+        quick_engine.assert_agrees(one, hardened(as_columns(case.draw(rng, 400)), rng, texts=quick_engine.texts))
+
+
+def all_families(rng: Any, classes: int) -> tuple[Model, pa.Table]:
+    """A model of all families at once, with random parameters, and the columns that it takes."""
+    spec = {name: family for name, family in _spec(rng).items() if name != "text"}
+    table = _table(rng, 150).drop_columns("text")
+    return BayesClassifier(spec, tune=None).fit(table, rng.integers(0, classes, 150)).model_, table
+
+
+def test_ten_thousand_rows_of_all_families_agree(engine: EngineUnderTest) -> None:
+    """Missing, unseen, extreme and hostile cells; of counts and whole numbers as doubles."""
+    rng = np.random.default_rng(3)
+    plain, tuned = all_families(rng, 2)[0], as_tuned(all_families(rng, 3)[0], rng, cap=5.0)
+    for model in (plain, tuned):
+        rows = hardened(_table(rng, 5_000).drop_columns("text"), rng, share=0.03, texts=engine.texts)
+        assert 0 < engine.assert_agrees(model, rows) < 4_000
+
+
+def test_columns_of_the_types_that_they_were_learned_with_agree(quick_engine: EngineUnderTest) -> None:
+    rng = np.random.default_rng(5)
+    for k in range(6):
+        model, table = all_families(rng, 2 + k % 3)
+        quick_engine.assert_agrees(model, table)
+        quick_engine.assert_agrees(as_tuned(model, rng, cap=2.0), table)
+
+
+def mixed_table(rng: Any, rows: int) -> tuple[pa.Table, Any]:
+    """Three classes, of which two columns tell together; numbers, counts, flags, dates, times and categories."""
+    size, town = rng.normal(size=rows), rng.integers(0, 4, rows)
+    labels = np.array(["no", "so", "it's"])[((size > 0.0) + town + (rng.random(rows) < 0.2)) % 3]
+    day = rng.integers(0, 900, rows)
+    table = pa.table(
+        {
+            "size": pa.array(size, mask=rng.random(rows) < 0.1),
+            "weight": pa.array(size * (labels == "so") + 0.5 * rng.normal(size=rows), mask=rng.random(rows) < 0.05),
+            "town": pa.array(np.array(["Ulm", "Bern", "Graz", 'O"K'])[town], mask=rng.random(rows) < 0.1),
+            "wait": rng.gamma(2.0, size=rows),
+            "calls": pa.array(rng.poisson(2.0, rows), mask=rng.random(rows) < 0.1),
+            "member": rng.random(rows) < 0.3,
+            "day": pa.array(day, pa.int32()).cast(pa.date32()),
+            "at": pa.array(day * 3_600_000_000 + 250_000, pa.int64()).cast(pa.timestamp("us")),
+            "clock": pa.array(rng.integers(0, 86_400_000_000, rows)).cast(pa.time64("us")),
+        }
+    )
+    return table, labels
+
+
+def test_a_tuned_model_of_mixed_columns_agrees(engine: EngineUnderTest) -> None:
+    table, labels = mixed_table(np.random.default_rng(4), 3_000)
+    clf = BayesClassifier().fit(table.slice(0, 1_000), labels[:1_000])
+    assert clf.model_.corrections is not None
+    assert clf.model_.cap < np.inf
+    assert any(group.family.joint for group in clf.model_.schema.groups)
+    assert engine.assert_agrees(clf._fitted(), table.slice(1_000)) == 0
+
+
+def test_dates_and_times_as_categories_agree(engine: EngineUnderTest) -> None:
+    rng = np.random.default_rng(2)
+    days = pa.array(rng.integers(-9, 9, 300).astype(np.int32)).cast(pa.date32())
+    at = pa.array(rng.integers(-7, 7, 300) * 3_600_250_001).cast(pa.timestamp("us"))
+    clock = pa.array(rng.integers(0, 5, 300) * 3_600_000_007).cast(pa.time64("us"))
+    table = pa.table({"day": days, "at": at, "clock": clock})
+    spec = dict.fromkeys(table.column_names, Categorical(unseen="smooth"))
+    model = BayesClassifier(spec, tune=None).fit(table.slice(0, 200), rng.integers(0, 3, 200)).model_
+    assert engine.assert_agrees(model, table) == 0
+
+
+@pytest.mark.parametrize("spread", [Pooled(), PerClass(shrinkage=0.1)], ids=["pooled", "apart"])
+def test_missing_cells_of_joint_normal_distributions_are_integrated_out(
+    quick_engine: EngineUnderTest,
+    spread: Any,
+) -> None:
+    """Of as many columns as were learned with missing cells, and of few columns in any case."""
+    rng = np.random.default_rng(5)
+    X, y = load_wine(return_X_y=True)
+    holed = np.where(rng.random(X.shape) < 0.05, np.nan, X)
+    for columns, learned in ((13, holed), (5, X)):
+        spec = {tuple(range(columns)): JointGaussian(spread)}
+        fitted = BayesClassifier(spec, tune=None).fit(learned[:, :columns], y)._fitted()
+        rows = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+        rows[:3] = np.nan
+        assert quick_engine.assert_agrees(fitted, as_columns(rows[:, :columns])) == 0
+
+
+def test_rows_that_miss_cells_where_none_were_missing_have_no_answer(quick_engine: EngineUnderTest) -> None:
+    """Of a joint normal distribution of many columns."""
+    X, y = load_wine(return_X_y=True)
+    fitted = BayesClassifier({tuple(range(13)): JointGaussian()}, tune=None).fit(X, y)._fitted()
+    rows = X.copy()
+    rows[::2, 3] = np.nan
+    found = quick_engine.answers(fitted, as_columns(rows))
+    missing = np.isnan(probabilities(fitted.model, found))
+    assert missing[::2].all()
+    assert not missing[1::2].any()
+    assert quick_engine.assert_agrees(fitted, as_columns(rows[1::2])) == 0
