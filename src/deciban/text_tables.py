@@ -53,6 +53,15 @@ def shortened(text: str, most: int) -> str:
     return kept.rstrip() + "…"
 
 
+def evidence_name(term: str) -> str:
+    """The name of a column that has what a term says for the predicted class against the next best.
+
+    >>> evidence_name("age")
+    'decibans of age'
+    """
+    return f"decibans of {term}"
+
+
 def class_name(label: object) -> str:
     """A class as people and files write it: true and false as in JSON and CSV, not as in Python.
 

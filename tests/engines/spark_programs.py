@@ -100,7 +100,7 @@ def connect(cluster: SparkCluster) -> None:
         np.testing.assert_allclose(posterior, HERE.predict_proba(found.select(TABLE.column_names)), rtol=0, atol=1e-10)
         assert clf.score(frame, "label") == HERE.score(TABLE, "label")
         assert clf.decide(frame.limit(3), reject=0.1).count() == 3
-        assert "decibans(height)" in clf.explain(frame.limit(3)).columns
+        assert "decibans of height" in clf.explain(frame.limit(3)).columns
         assert_same_counts(clf.partial_fit(frame, "label").forget(frame, "label").counts_, HERE.counts_)
         session.stop()  # it would wait for a server that is gone
     finally:

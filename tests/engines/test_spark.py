@@ -108,9 +108,10 @@ def test_explanations_are_columns_that_add_up_to_the_log_odds(tuned: BayesClassi
         assert (said["predicted"], said["against"]) == (reasons["predicted"], reasons["against"])
         by_column = {one["column"]: one["decibans"] for one in reasons["evidence"] if one["column"] is not None}
         for column, decibans in by_column.items():
-            assert said[f"decibans({column})"] == pytest.approx(decibans, abs=1e-9)
-        total = said["decibans(prior)"] + sum(said[f"decibans({column})"] for column in by_column)
+            assert said[f"decibans of {column}"] == pytest.approx(decibans, abs=1e-9)
+        total = said["decibans of prior"] + sum(said[f"decibans of {column}"] for column in by_column)
         assert total == pytest.approx(reasons["sum"], abs=1e-9)
+        assert said["decibans"] == pytest.approx(reasons["sum"], abs=1e-9)
 
 
 def test_a_sample_depends_on_what_rows_hold_and_not_on_where_they_are(frame: Any) -> None:
@@ -162,7 +163,7 @@ def test_classes_of_every_type_and_a_column_called_prior(spark: Any) -> None:
         assert [str(one) for one in found["predicted"].to_pylist()] == [str(one) for one in clf.predict(table).tolist()]
         told = clf.explain(frame).toArrow()
         odds = 10 * np.log10(clf.predict_proba(table).max(axis=1) / clf.predict_proba(table).min(axis=1))
-        both = told["decibans(prior)"].to_numpy() + told["decibans(prior)_"].to_numpy()
+        both = told["decibans of prior"].to_numpy() + told["decibans of prior_"].to_numpy()
         np.testing.assert_allclose(both, odds, atol=1e-9)
 
 

@@ -360,8 +360,8 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         -------
         Explanation
             Print it, or ask for ``summary(row)``, ``calculation(row)``, ``reasons(row)``, ``steps(row)`` or
-            ``frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``,
-            ``decibans(prior)`` and ``decibans(...)`` of each column added.
+            ``frame()``. Of a Spark DataFrame: the same with the columns ``predicted``, ``against``, ``decibans``,
+            ``decibans of prior`` and ``decibans of`` each column added.
 
         See Also
         --------

@@ -9,23 +9,12 @@ from deciban.explain.columns import column_evidence
 from deciban.explain.words import DECIBANS
 from deciban.model import Model
 from deciban.tables.table import Table
-
-# What stands before the bracket in the name of a column of evidence, as P does in those of posteriors.
-EVIDENCE_NAME = "decibans"
-
-
-def evidence_name(term: str) -> str:
-    """The name of the column that has what a term says.
-
-    >>> evidence_name("age")
-    'decibans(age)'
-    """
-    return f"{EVIDENCE_NAME}({term})"
+from deciban.text_tables import evidence_name
 
 
 def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
-    """For each row the predicted class, the next best, and what the prior and each column say for the one against the
-    other: they add up to the log odds, and are NaN where no class can be, or there is only one.
+    """For each row the predicted class, the next best, the log odds of the one against the other, and what the prior
+    and each column say for it, which add up to these. NaN where no class can be, or there is only one.
 
     The table has the columns of the model, in its order.
     """
@@ -43,7 +32,8 @@ def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
 
     start = np.broadcast_to(evidence.log_prior + evidence.bias, (table.rows, model.classes.size))
     labels, values = model.classes, columns.values
-    found = {"predicted": labels[best], "against": labels[other], evidence_name("prior"): decibans(start)}
+    found = {"predicted": labels[best], "against": labels[other], "decibans": decibans(evidence.log_joint)}
+    found[evidence_name("prior")] = decibans(start)
     for k, column in enumerate(columns.columns):
         name = evidence_name(column)
         found[f"{name}_" if name in found else name] = decibans(values[:, k])  # a column may be called prior

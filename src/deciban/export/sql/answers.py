@@ -10,7 +10,7 @@ from deciban.export.sql.stages import total
 from deciban.export.terms import TermModel
 from deciban.sql import Dialect
 from deciban.tables.labels import LabelArray
-from deciban.text_tables import class_name
+from deciban.text_tables import class_name, evidence_name
 
 # Evidence is told in decibans, ten times the common logarithm of odds.
 DECIBANS = 10.0 / math.log(10.0)
@@ -113,8 +113,8 @@ class Answers:
         other = self.against()
         start = [[self.number(value)] for value in self.model.start.tolist()]
         found = [("against", self._label(other)), ("decibans", self._decibans([[one] for one in self.joint], other))]
-        found.append(("decibans of prior", self._decibans(start, other)))
-        found += [(f"decibans of {name}", self._decibans(sums, other)) for name, sums in columns.items()]
+        found.append((evidence_name("prior"), self._decibans(start, other)))
+        found += [(evidence_name(name), self._decibans(sums, other)) for name, sums in columns.items()]
         return found
 
     def _decibans(self, sums: Sequence[Sequence[str]], other: str) -> str:
