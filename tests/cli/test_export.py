@@ -4,7 +4,9 @@ import json
 import os
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from onnxruntime import InferenceSession
 
@@ -39,6 +41,21 @@ def test_an_onnx_model_says_what_the_model_says(deciban: Deciban, model: str) ->
     assert started("export", model, "--to", "onnx").stdout == Path("m.onnx").read_bytes()
 
 
+def test_a_statement_says_what_the_model_says(deciban: Deciban, model: str) -> None:
+    options = ("--to", "sql", "--table", "people", "--keep", "town", "--explain")
+    answer = deciban("export", model, *options, "--output", "m.sql")
+    assert (answer.code, answer.out) == (0, f"m.sql: {os.path.getsize('m.sql'):,} bytes\n")
+    people = pa.table({"age": [44.5], "town": ["Ulm"]})
+    with duckdb.connect() as connection:
+        found = connection.register("people", people).sql(Path("m.sql").read_text("utf-8")).to_arrow_table().to_pylist()
+    expected = load(model).predict_proba(people)[0]
+    chances = [cell for name, cell in found[0].items() if name.startswith("P(")]
+    assert chances == pytest.approx(expected.tolist(), abs=1e-12)
+    assert found[0]["town"] == "Ulm"
+    assert "decibans of age" in found[0]
+    assert "age" not in found[0]
+
+
 def test_bytes_are_not_printed_as_text(deciban: Deciban, model: str) -> None:
     answer = deciban("export", model, "--to", "onnx", "--json")
     assert (answer.code, "name a file with --output" in answer.err) == (2, True)
@@ -63,6 +80,9 @@ def test_faults_are_told_in_one_line(deciban: Deciban, model: str) -> None:
         ((model, "--to", "js", "-o", "no/m.mjs"), 5, "there is no folder no"),
         ((model, "--to", "cobol"), 2, "'cobol' is not"),
         ((model,), 2, "--to"),
+        ((model, "--to", "sql"), 2, "name it with --table"),
+        ((model, "--to", "sql", "--table", "t", "--dialect", "oracle"), 2, "'oracle' is not"),
+        ((model, "--to", "js", "--table", "t"), 2, "leave out --table"),
         (("no.dcb", "--to", "js"), 4, "no.dcb"),
         (("not.dcb", "--to", "js"), 5, "not.dcb"),
     ):
@@ -73,8 +93,6 @@ def test_faults_are_told_in_one_line(deciban: Deciban, model: str) -> None:
 
 def test_an_old_file_stays_where_nothing_can_be_written_in_its_place(deciban: Deciban, tmp_path: Path) -> None:
     """A column of durations has values that no program has."""
-    import pyarrow as pa
-
     from deciban import Categorical
 
     waits = pa.table({"wait": pa.array([1, 2, 1, 2], pa.duration("s"))})

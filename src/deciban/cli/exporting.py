@@ -1,7 +1,8 @@
-"""export: a model as a program of its own, in JavaScript or Python, or as an ONNX model."""
+"""export: a model as a program of its own, in JavaScript or Python, as an ONNX model, or as a statement of SQL."""
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -14,28 +15,57 @@ if TYPE_CHECKING:
     from deciban.fitted import Fitted
 
 
-def _javascript(fitted: "Fitted") -> str:
+@dataclass(frozen=True)
+class Query:
+    """What a statement of SQL is asked for: the table, whose SQL it is, whether it explains, what it passes on."""
+
+    table: str | None
+    dialect: str | None
+    explain: bool
+    keep: tuple[str, ...]
+
+
+def _javascript(fitted: "Fitted", query: Query) -> str:
     from deciban.export.javascript import to_javascript
 
     return to_javascript(fitted)
 
 
-def _python(fitted: "Fitted") -> str:
+def _python(fitted: "Fitted", query: Query) -> str:
     from deciban.export.python import to_python
 
     return to_python(fitted)
 
 
-def _onnx(fitted: "Fitted") -> bytes:
+def _onnx(fitted: "Fitted", query: Query) -> bytes:
     from deciban.export.onnx.model import to_onnx
 
     written: bytes = to_onnx(fitted).SerializeToString()
     return written
 
 
+def _sql(fitted: "Fitted", query: Query) -> str:
+    from deciban.export.sql.statement import to_sql
+
+    return to_sql(fitted, query.table or "", query.dialect or "duckdb", query.explain, query.keep or None)
+
+
 # What a model can be written as; these are no texts.
 BYTES = ("onnx",)
-TARGETS: dict[str, Callable[["Fitted"], str | bytes]] = {"js": _javascript, "python": _python, "onnx": _onnx}
+TARGETS: dict[str, Callable[["Fitted", Query], str | bytes]] = {
+    "js": _javascript,
+    "python": _python,
+    "onnx": _onnx,
+    "sql": _sql,
+}
+
+
+def _check_query(to: str, query: Query) -> None:
+    """A UsageError where a statement has no table, or what is no statement has one."""
+    if to == "sql" and not query.table:
+        raise UsageError("--to sql needs the table that is to be scored; name it with --table")
+    if to != "sql" and query != Query(None, None, False, ()):
+        raise UsageError(f"--to {to} is no statement of SQL; leave out --table, --dialect, --explain and --keep")
 
 
 @click.command(epilog="""\b
@@ -45,6 +75,7 @@ Examples:
   deciban export wine.dcb --to python --output wine.py
   echo '{"alcohol": 13.2}' | python wine.py
   deciban export wine.dcb --to onnx --output wine.onnx
+  deciban export wine.dcb --to sql --table cellar.wines --dialect postgres --keep id --output scores.sql
 """)  # fmt: skip
 @MODEL
 @click.option(
@@ -52,24 +83,39 @@ Examples:
     required=True,
     type=click.Choice(tuple(TARGETS)),
     help="js: a module for browsers and Node (.mjs). python: a file that needs the standard library alone (.py). "
-    "onnx: a model for onnxruntime (.onnx).",
+    "onnx: a model for onnxruntime (.onnx). sql: a SELECT that scores a table where it is (.sql).",
 )
+@click.option("--table", metavar="NAME", help="With --to sql: the table to score, such as cellar.wines.")
+@click.option("--dialect", type=click.Choice(("duckdb", "postgres", "spark")), help="With --to sql: whose SQL; duckdb.")
+@click.option("--explain", is_flag=True, help="With --to sql: also what each column says, in decibans.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="With --to sql: a column to pass on; all unless given.")
 @click.option(
     "--output",
     "-o",
     metavar="FILE",
     shell_complete=files,
-    help="The file to write, such as wine.mjs, wine.py or wine.onnx; standard output unless given.",
+    help="The file to write, such as wine.mjs, wine.py, wine.onnx or scores.sql; standard output unless given.",
 )
 @common
-def export(model: str, to: str, output: str | None, as_json: bool) -> None:
-    """Write a model as a program that needs nothing else, or for onnxruntime; it gives the same probabilities."""
+def export(
+    model: str,
+    to: str,
+    table: str | None,
+    dialect: str | None,
+    explain: bool,
+    keep: tuple[str, ...],
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Write a model as a program that needs nothing else, as SQL or as ONNX; it gives the same probabilities."""
     check_output(output, (model,))
+    query = Query(table, dialect, explain, keep)
+    _check_query(to, query)
     if to in BYTES and output is None and (as_json or sys.stdout.isatty()):
         raise UsageError(f"--to {to} writes bytes that are no text; name a file with --output")
     from deciban.files.write import replacing
 
-    source = TARGETS[to](loaded(model))
+    source = TARGETS[to](loaded(model), query)
     written = source if isinstance(source, bytes) else source.encode()
     if output is not None:
         with replacing(output) as file:

@@ -1,0 +1,1 @@
+"""A model as SQL: terms become named expressions, and these a chain of subqueries."""

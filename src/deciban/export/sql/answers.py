@@ -58,7 +58,7 @@ class Answers:
         self.cells, self.model, self.stages = cells, model, cells.stages
         self.number, self.first = cells.dialect.number, cells.first
         self.labels = label_literals(cells.dialect, model.classes)
-        self.joint = self.stages.names("j", [total(parts) for parts in sums])
+        self.joint = self.stages.names("j", [self.stages.sum("k", parts) for parts in sums])
         top = self._greatest(self.joint)
         if refused is not None:
             top = f"CASE WHEN {self.stages.name('r', refused)} THEN NULL ELSE {top} END"

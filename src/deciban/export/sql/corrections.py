@@ -7,11 +7,10 @@ import numpy as np
 
 from deciban.arrays import Floats, Integers
 from deciban.export.sql.cells import Cells
-from deciban.export.sql.stages import total
 from deciban.export.terms import CorrectionTables, CutPlace
 
-# Lookups that are added up in one expression: engines that compile expressions fail at long ones.
-LOOKUPS_AT_A_TIME = 16
+# Indexes that are worked out together.
+INDEXES_AT_A_TIME = 16
 
 # Questions of one table at most: with each its cells are twice as many.
 MOST_QUESTIONS = 6
@@ -71,13 +70,15 @@ def answered_tables(tests: Integers, parts: Sequence[dict[int, Floats]]) -> list
 def add_corrections(
     cells: Cells, tables: CorrectionTables, parts: Sequence[dict[int, Floats]]
 ) -> dict[int, list[list[str]]]:
-    """For each part and class the sums that make up its correction; `parts` has the values of each table."""
+    """For each part and class the lookups that add up to its correction; `parts` has the values of each table."""
     classes = tables.values.shape[2]
     lookups: dict[int, list[list[str]]] = {}
     answered = answered_tables(tables.tests, parts)
     indexes = [_index(cells, tables, table.questions) for table in answered]
     if classes > 2 or any(len(table.parts) > 1 for table in answered):  # they are needed more than once
-        indexes = [name for some in _pieces(indexes) for name in cells.stages.names("i", some)]
+        starts = range(0, len(indexes), INDEXES_AT_A_TIME)
+        pieces = (indexes[start : start + INDEXES_AT_A_TIME] for start in starts)
+        indexes = [name for some in pieces for name in cells.stages.names("i", some)]
     for table, index in zip(answered, indexes, strict=True):
         for part, values in table.parts.items():
             relative = (values - values[:, :1]).round(15)  # what is less does not matter in the sum of a thousand
@@ -85,17 +86,7 @@ def add_corrections(
                 if column.any():
                     element = f"({cells.dialect.doubles(column.tolist())})[{index}]"
                     lookups.setdefault(part, [[] for _ in range(classes)])[c].append(element)
-    return {part: [_sums(cells, some) for some in by_class] for part, by_class in lookups.items()}
-
-
-def _pieces(expressions: Sequence[str]) -> list[Sequence[str]]:
-    """A few of the expressions at a time."""
-    return [expressions[k : k + LOOKUPS_AT_A_TIME] for k in range(0, len(expressions), LOOKUPS_AT_A_TIME)]
-
-
-def _sums(cells: Cells, lookups: Sequence[str]) -> list[str]:
-    """The sums of a few lookups each."""
-    return [cells.stages.name("k", total(some)) for some in _pieces(lookups)]
+    return lookups
 
 
 def _index(cells: Cells, tables: CorrectionTables, questions: Sequence[Question]) -> str:

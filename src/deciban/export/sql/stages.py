@@ -9,6 +9,9 @@ from deciban.export.sql.engines import Engine
 # The names that expressions are given: columns of the table are read in the first subquery alone, by other names.
 NAME = re.compile(r"\b_[a-z]+[0-9]+\b")
 
+# Expressions that are added up in one: engines that compile expressions fail at long ones.
+TERMS_OF_A_SUM = 16
+
 
 @dataclass
 class Stage:
@@ -42,6 +45,13 @@ class Stages:
             return [self.name(prefix, expression) for expression in expressions]
         array = self.name(prefix, f"ARRAY[{', '.join(expressions)}]")
         return [f"{array}[{k + self.engine.dialect.first}]" for k in range(len(expressions))]
+
+    def sum(self, prefix: str, terms: Sequence[str]) -> str:
+        """The sum of some expressions; of many, the sum of sums that have names."""
+        while len(terms) > TERMS_OF_A_SUM:
+            pieces = [terms[k : k + TERMS_OF_A_SUM] for k in range(0, len(terms), TERMS_OF_A_SUM)]
+            terms = [self.name(prefix, total(some)) if len(some) > 1 else some[0] for some in pieces]
+        return total(terms)
 
     def joined(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
         """The name of the place of a key in an array of so many elements, from the first one on; NULL where it is none

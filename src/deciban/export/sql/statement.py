@@ -11,7 +11,7 @@ from deciban.export.sql.engines import ENGINES
 from deciban.export.sql.evidence import block_evidence
 from deciban.export.sql.joint_normals import holes, refuse_holes
 from deciban.export.sql.joint_shares import block_shares
-from deciban.export.sql.stages import Stages, total
+from deciban.export.sql.stages import Stages
 from deciban.export.terms import JointNormalTerm, TermModel
 from deciban.fitted import Fitted
 from deciban.model import Model
@@ -30,7 +30,46 @@ def to_sql(
     explain: bool = False,
     keep: Sequence[str] | None = None,
 ) -> str:
-    """A model as one SELECT statement."""
+    """A model as one SELECT statement, which scores a table in the database where it is.
+
+    Parameters
+    ----------
+    fitted : Fitted or Model
+        What is known, or the model of it.
+    table : str
+        The name of the table; dots part the schema from it. It has the columns that the model reads.
+    dialect : {"duckdb", "postgres", "spark"}, default="duckdb"
+        Whose SQL it is.
+    explain : bool, default=False
+        Whether to say, in decibans, what each column says for the predicted class against the next best.
+    keep : sequence of str, default=None
+        The columns of the table that are passed on. None: all.
+
+    Returns
+    -------
+    str
+        The statement. It answers the columns that are kept, `predicted` and `P(class)` of each class; with `explain`
+        also `against`, `decibans`, `decibans of prior` and `decibans of` each column.
+
+    Raises
+    ------
+    UsageError
+        If SQL cannot score a column; it is named.
+
+    See Also
+    --------
+    deciban.export.model_terms.model_as_terms : What it is made of.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> days = weather()
+    >>> statement = to_sql(BayesClassifier(tune=None).fit(days, "play").model_, "days", explain=True, keep=[])
+    >>> duckdb.sql(statement).columns[:6]
+    ['predicted', 'P(no)', 'P(yes)', 'against', 'decibans', 'decibans of prior']
+    """
     dialect_of(dialect)
     engine = ENGINES[dialect]
     model = fitted.model if isinstance(fitted, Fitted) else fitted
@@ -71,7 +110,8 @@ def _refused(cells: Cells, terms: TermModel) -> str | None:
 
 
 class Sums:
-    """What is added up: for each class the start and what each column and block says."""
+    """What is added up for each class: the start and what each column says alone, in `explain` apart; and what columns
+    have of joint blocks, which are added as a whole."""
 
     def __init__(self, cells: Cells, model: Model, terms: TermModel, explain: bool) -> None:
         self.cells, self.model, self.terms = cells, model, terms
@@ -120,7 +160,7 @@ class Sums:
 
     def _named(self, sums: list[list[str]]) -> list[list[str]]:
         """Each sum by its name, as it is needed twice."""
-        names = self.cells.stages.names("o", [total(some) for some in sums])
+        names = self.cells.stages.names("o", [self.cells.stages.sum("k", some) for some in sums])
         return [[name] if some else [] for name, some in zip(names, sums, strict=True)]
 
     def columns(self) -> dict[str, list[list[str]]]:
