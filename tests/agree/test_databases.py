@@ -152,9 +152,8 @@ def test_queries_and_tables_are_given_beside_the_database(postgres: Postgres) ->
     found.partial_fit(postgres.url, "label", query=f"select * from {name} where visits >= 20 or visits is null")
     np.testing.assert_array_equal(found.counts_.class_weight, model.counts_.class_weight)
     some = f"select * from {name} where visits < 20"
-    assert (
-        found.shard(postgres.url, "label", query=some).counts_.rows == scan(postgres.url, query=some).table().num_rows
-    )
+    labels = scan(postgres.url, query=some).table()["label"]
+    assert found.shard(postgres.url, "label", query=some).counts_.rows == len(labels) - labels.null_count
     found.forget(postgres.url, "label", query=some)
     with postgres.connect() as connection:
         assert found.forget(connection, "label", query=f"select * from {name} where visits = 25").counts_.rows > 0
