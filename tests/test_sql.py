@@ -50,6 +50,9 @@ def check(dialect: Dialect, ask: Ask) -> None:
     table = ", ".join(f"{k} AS {dialect.identifier(name)}" for k, name in enumerate(NAMES))
     names = ", ".join(map(dialect.identifier, NAMES))
     assert ask(f"SELECT {names} FROM (SELECT {table}) AS t") == tuple(range(len(NAMES)))
+
+
+def check_rows(dialect: Dialect, ask: Ask) -> None:
     whole = dialect.rows_of([0, -1, 2**62])
     assert ask(f"SELECT count(*), sum(x) FROM (SELECT * FROM ({whole}) AS t(x)) AS t") == (3, 2**62 - 1)
     assert ask(f"SELECT count(*) FROM ({dialect.rows_of([])}) AS t") == (0,)
@@ -57,14 +60,16 @@ def check(dialect: Dialect, ask: Ask) -> None:
 
 def test_duckdb() -> None:
     duckdb = pytest.importorskip("duckdb")
-    check(DUCKDB, lambda query: duckdb.sql(query).fetchall()[0])
+    for right in (check, check_rows):
+        right(DUCKDB, lambda query: duckdb.sql(query).fetchall()[0])
     assert duckdb.sql(f"SELECT {DUCKDB.literal(chr(0))}, {DUCKDB.literal('a' + chr(0) + 'b')}").fetchall() == [
         ("\0", "a\0b")
     ]
 
 
 def test_postgres(postgres: Any) -> None:
-    check(POSTGRES, lambda query: postgres.execute(query)[0])
+    for right in (check, check_rows):
+        right(POSTGRES, lambda query: postgres.execute(query)[0])
     quiet = "SET backslash_quote = off; SET escape_string_warning = off; SET standard_conforming_strings = off; "
     with postgres.connect() as connection:
         connection.execute(quiet)

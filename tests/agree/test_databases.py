@@ -63,7 +63,7 @@ class Databases:
         return scan(connection, table=stored(self.server, table))
 
     def duckdb_rows(self, table: pa.Table) -> Any:
-        """A connection whose cursors do not tell types that we know."""
+        """A connection of DuckDB, which is asked itself."""
         connection = self.stack.enter_context(duckdb.connect())
         connection.register("rows", table)
         connection.execute("CREATE TABLE held AS SELECT * FROM rows")
@@ -151,7 +151,10 @@ def test_queries_and_tables_are_given_beside_the_database(postgres: Postgres) ->
     found = BayesClassifier(tune=None).fit(postgres.url, "label", query=f"select * from {name} where visits < 20")
     found.partial_fit(postgres.url, "label", query=f"select * from {name} where visits >= 20 or visits is null")
     np.testing.assert_array_equal(found.counts_.class_weight, model.counts_.class_weight)
-    found.forget(postgres.url, "label", query=f"select * from {name} where visits < 20")
+    some = f"select * from {name} where visits < 20"
+    labels = scan(postgres.url, query=some).table()["label"]
+    assert found.shard(postgres.url, "label", query=some).counts_.rows == len(labels) - labels.null_count
+    found.forget(postgres.url, "label", query=some)
     with postgres.connect() as connection:
         assert found.forget(connection, "label", query=f"select * from {name} where visits = 25").counts_.rows > 0
 

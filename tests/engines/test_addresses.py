@@ -40,6 +40,8 @@ def test_what_is_shown_of_a_url_has_neither_password_nor_options(url: str, shown
         "postgresql://ann:sec%zzret@host/db",
         "postgresql://ann:sec#ret@host/db",
         "postgresql://ann:secret@host:port/db",
+        "postgresql://ann:12/sec@host/db",
+        "postgresql://ann:12?sec@host/db",
     ],
 )
 def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:

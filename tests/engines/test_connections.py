@@ -64,6 +64,27 @@ def test_a_cell_of_another_type_is_named(sqlite: sqlite3.Connection) -> None:
         BayesClassifier(tune=None).fit(scan(sqlite, table="t"), "y")
 
 
+def test_a_long_number_behind_short_ones_is_not_rounded(sqlite: sqlite3.Connection) -> None:
+    """The first rows make the column one of doubles, and two long codes could become the same one."""
+    fill(sqlite, "id, y", [(2**60 if k == 60 else 2**60 + 1 if k == 70 else k, k % 2) for k in range(100)])
+    with pytest.raises(DataError, match=r"column 'id', row 71: found 1152921504606846977, which no double is; cast it"):
+        BayesClassifier(tune=None).fit(sqlite, "y", table="t")
+    codes = scan(sqlite, query="SELECT CAST(id AS TEXT) AS id FROM t").table()["id"].to_pylist()
+    assert (codes[60], codes[70]) == (str(2**60), str(2**60 + 1))
+
+
+def test_duckdb_is_asked_in_the_transaction_of_the_user() -> None:
+    """A cursor of its connection would be another connection."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TEMP TABLE held AS SELECT k AS a, k % 2 AS y FROM range(20) AS t(k)")
+        connection.execute("BEGIN; INSERT INTO held VALUES (20, 0)")
+        rows = scan(connection, table="held")
+        assert rows.table()["a"].to_pylist() == list(range(21))
+        assert BayesClassifier(tune=None).fit(rows, "y").counts_.rows == 21
+        connection.execute("ROLLBACK")
+        assert rows.table().num_rows == 20
+
+
 def test_columns_of_several_kinds_are_refused_unless_they_are_text(sqlite: sqlite3.Connection) -> None:
     fill(sqlite, "a, b, y", [(k if k % 2 else f"n{k}", b"x", k % 2) for k in range(40)])
     with pytest.raises(DataError, match="the query: column 'a' is int and str, which is neither a number, a text nor"):

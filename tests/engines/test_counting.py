@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from deciban import (
+    BayesClassifier,
     Bernoulli,
     Binned,
     Categorical,
@@ -461,6 +462,32 @@ def test_types_of_duckdb_that_reading_makes_texts_or_decimals_of() -> None:
     schema = schema_of(cells, spec)
     found = counted_in_engine(schema, database.known("kinds", cells.column_names), "label")
     assert_same_counts(found, counted_here(schema, rows_of(cells)))
+
+
+def test_tables_of_the_user_are_not_taken_for_the_relation() -> None:
+    """Whatever statements call the relation, no table of the database has that name."""
+    connection = DuckDb().connection
+    connection.execute("CREATE TABLE deciban_rows AS SELECT 1.0 AS x, 7 AS label FROM range(50)")
+    rows = connection.sql("SELECT k + 0.5 AS x, k % 2 AS label FROM range(20) AS t(k)")
+    clf = BayesClassifier(tune=None).fit(rows, "label", where="engine")
+    assert (clf.counts_.rows, clf.classes_.tolist()) == (20, [0, 1])
+
+
+def test_infinite_dates_of_duckdb_are_missing() -> None:
+    """In whatever unit: as numbers they would be farther away than all others."""
+    kinds = ("date", "timestamp", "timestamptz", "timestamp_s", "timestamp_ms", "timestamp_ns")
+    cells = "CASE k WHEN 7 THEN 'infinity' WHEN 8 THEN '-infinity' ELSE '2024-01-0' || (k % 9 + 1) END"
+    columns = ", ".join(f"({cells})::{kind} AS {kind}_" for kind in kinds)
+    rows = DuckDb().connection.sql(f"SELECT {columns}, k % 2 AS label FROM range(20) AS t(k)")
+    read, counted = (
+        BayesClassifier(tune=None, columns=Gaussian()).fit(rows, "label", where=where) for where in ("here", "engine")
+    )
+    assert_same_counts(counted.counts_, read.counts_)
+    table = rows.to_arrow_table()
+    for kind in kinds:
+        numbers = as_numbers(table[f"{kind}_"].combine_chunks())
+        assert np.flatnonzero(np.isnan(numbers)).tolist() == [7, 8]
+        assert numbers[0] == (dt.date(2024, 1, 1) - dt.date(1970, 1, 1)).days
 
 
 # collations

@@ -15,6 +15,7 @@ import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, scan
 from deciban.files.databases import postgres_source
+from deciban.files.databases.postgres import driver
 from tests.engines.postgres_tables import created, new_name
 from tests.engines.servers import Postgres, new_postgres
 from tests.engines.test_postgres_snapshots import open_connections
@@ -215,6 +216,31 @@ def test_an_interrupt_cancels_the_query(query: str, postgres: Postgres, clf: Bay
     assert open_connections(postgres) == 0
 
 
+def test_an_interrupt_while_connecting_leaves_no_connection(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is opened behind the back of who has left is closed, whoever else still knows of it."""
+    left, done, opened = threading.Event(), threading.Event(), []
+    connect = driver().connect
+
+    def slow(url: str) -> Any:
+        left.wait(30.0)
+        opened.append(connect(url))
+        done.set()
+        return opened[0]
+
+    def interrupted(connecting: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver(), "connect", slow)
+    monkeypatch.setattr("deciban.files.databases.postgres.result_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scan(postgres.url, query="SELECT 1 AS a")
+    left.set()
+    assert done.wait(30.0)
+    assert open_connections(postgres) == 0
+
+
 def test_without_the_driver_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
     with pytest.raises(UsageError, match=r"which is not installed: pip install 'deciban\[postgres\]'"):
@@ -247,6 +273,8 @@ def test_databases_and_files_are_told_apart(postgres: Postgres, tmp_path: Path) 
         scan([postgres.url, "a.csv"])
     with pytest.raises(UsageError, match="which rows of the database are meant"):
         BayesClassifier().fit(postgres.url, "y")
+    with pytest.raises(UsageError, match=r"such as predict, give deciban.scan\(url, query='select ...'\)"):
+        BayesClassifier(tune=None).fit({"a": [1.0, 2.0]}, [0, 1]).predict(postgres.url)
     with pytest.raises(DataError, match=r"the target: there is no column 'y' in the table; its columns are 'a'"):
         BayesClassifier().fit(postgres.url, "y", query="select 1 as a")
     with pytest.raises(DataError, match="the table has no rows"):

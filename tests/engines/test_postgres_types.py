@@ -69,6 +69,21 @@ def test_columns_are_read_as_what_they_are(postgres: Postgres) -> None:
     assert (nothing.num_rows, nothing.schema.types) == (0, table.schema.types)
 
 
+def test_columns_may_have_any_name(postgres: Postgres) -> None:
+    """Also one that stands in what the server is asked about them."""
+    names = ("type", "place", "called", "columns", "q", "one", "found", "oid", "user")
+    cells = ", ".join(f'{k} AS "{name}"' for k, name in enumerate(names))
+    table = scan(postgres.url, query=f"SELECT {cells}").table()
+    assert table.to_pylist() == [{name: k for k, name in enumerate(names)}]
+
+
+def test_what_is_read_as_text_is_as_the_server_writes_it(postgres: Postgres) -> None:
+    query = "SELECT true AS a, 12345678901234567890123.10::numeric AS b, 7 AS c, '2024-02-29'::date AS d"
+    table = scan(postgres.url, query=query, types=dict.fromkeys("abcd", "text")).table()
+    assert table.to_pylist() == [{"a": "true", "b": "12345678901234567890123.10", "c": "7", "d": "2024-02-29"}]
+    assert scan(postgres.url, query=query, types={"a": "number"}).table()["a"].to_pylist() == [1.0]
+
+
 def test_nan_of_decimal_numbers_is_missing(postgres: Postgres) -> None:
     cell = "CASE WHEN g % 10 = 0 THEN 'NaN' ELSE (g % 4)::numeric END"
     query = f"SELECT {cell} AS x, g % 2 AS y FROM generate_series(1, 40) g"

@@ -196,7 +196,16 @@ class Updating(FittedState):
         self.fitted_ = learn.retune(self._fitted(), X, y, sample_weight, learned=learned)
         return self
 
-    def shard(self, X: Any, y: Any, sample_weight: Any = None, *, where: Where = "here") -> Self:
+    def shard(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        query: str | None = None,
+        table: str | None = None,
+        where: Where = "here",
+    ) -> Self:
         """Count rows as this classifier counts them: a classifier to be sent and added.
 
         ``clf + clf.shard(X, y)`` has learned what ``clf.partial_fit(X, y)`` learns.
@@ -209,6 +218,10 @@ class Updating(FittedState):
             Their labels, or the name of the column that holds them.
         sample_weight : array-like or str, default=None
             Their weights, or the name of the column that holds them.
+        query : str, default=None
+            Where X is a database: the query whose rows are counted, as for `fit`.
+        table : str, default=None
+            Where X is a database: the table whose rows are counted.
         where : {"here", "engine"}, default="here"
             Where the rows are counted, as for `fit`.
 
@@ -217,7 +230,7 @@ class Updating(FittedState):
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(learn.shard(self._fitted(), X, y, sample_weight, where))
+        return self._copy(learn.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from deciban.arrays import Floats
-from deciban.engines.asking import Asked, Classes
+from deciban.engines.asking import Classes, EngineRows
 from deciban.engines.bins import bin_keys, binned_column, finest_exponent
 from deciban.engines.columns import Columns
 from deciban.engines.groups import NO_GROUPS, Groups, Keys, ask_groups
@@ -20,17 +20,17 @@ from deciban.statistics.bins import Column
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class CountingRun:
     """What is asked, of whom, and what is known before. some: the numbers of some rows, by column."""
 
-    asked: Asked
+    asked: EngineRows
     columns: Columns
     questions: Questions
     hints: Hints
     some: Mapping[int, Floats]
 
     @classmethod
-    def of(cls, asked: Asked, columns: Columns, questions: Questions, hints: Hints) -> "Inquiry":
+    def of(cls, asked: EngineRows, columns: Columns, questions: Questions, hints: Hints) -> "CountingRun":
         asked_for = (*questions.moments.items, *questions.bins.items, *chain(*questions.scatters.items))
         places = sorted({number.column for number in asked_for})
         some = hints.numbers(places, [columns.numbers[place] for place in places])

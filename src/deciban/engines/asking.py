@@ -37,7 +37,7 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EngineRows:
     """Rows in an engine, to be asked about.
 
     label, weight: as SQL writes them; None where rows have no weights.
@@ -50,7 +50,7 @@ class Asked:
     weight: str | None
 
     @classmethod
-    def of(cls, rows: SqlRows, examples: LabelledStream) -> "Asked":
+    def of(cls, rows: SqlRows, examples: LabelledStream) -> "EngineRows":
         """A DataError where labels or weights are of a type that cannot be."""
         engine = ENGINES[rows.dialect.name]
         target = rows.columns[examples.target]
@@ -194,7 +194,7 @@ def _weight(rows: SqlRows, engine: Engine, examples: LabelledStream) -> str:
     return number
 
 
-def minus(asked: Asked, value: str, number: float) -> str:
+def minus(asked: EngineRows, value: str, number: float) -> str:
     """How far a value is from a number."""
     return f"({value}) - {asked.engine.dialect.number(number)}"
 

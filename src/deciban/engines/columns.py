@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from deciban.engines.asking import Asked
+from deciban.engines.asking import EngineRows
 from deciban.schema.schema import Schema
 from deciban.tables.cell_numbers import plain_type
 from deciban.tables.learned_types import fits
@@ -26,7 +26,7 @@ class Columns:
     absent: frozenset[int]
 
     @classmethod
-    def of(cls, asked: Asked, schema: Schema) -> "Columns":
+    def of(cls, asked: EngineRows, schema: Schema) -> "Columns":
         """A SchemaError, or a UsageError of a family, where reading no rows of such columns gives one.
 
         Cells that are not of the type that was learned are left out: whoever reads them converts or refuses them.

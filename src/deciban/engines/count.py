@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.counts import Counts, Guard
-from deciban.engines.answers import Inquiry
-from deciban.engines.asking import CHANGED, Asked, Classes
+from deciban.engines.answers import CountingRun
+from deciban.engines.asking import CHANGED, Classes, EngineRows
 from deciban.engines.columns import Columns
 from deciban.engines.families import Made, question_of, refuse_unusable
 from deciban.engines.hints import Hints
@@ -69,13 +69,13 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
                 group = schema.groups[place]
                 guard(place, refuse_unusable, group.family, found, group.columns)
 
-        asked, questions = Asked.of(replace(rows, ask=ask), examples), Questions()
+        asked, questions = EngineRows.of(replace(rows, ask=ask), examples), Questions()
         columns = Columns.of(asked, schema)
         for place, group in enumerate(schema.groups):
             if (one := question_of(group.family, group.columns, columns, questions)) is not None:
                 made[place] = one
-        inquiry = Inquiry.of(asked, columns, questions, Hints.of(asked, schema))
-        classes, answers = inquiry.answers(refuse, careful or rows.fragile)
+        run = CountingRun.of(asked, columns, questions, Hints.of(asked, schema))
+        classes, answers = run.answers(refuse, careful or rows.fragile)
     return classes, {place: guard(place, one, answers) for place, one in made.items()}
 
 

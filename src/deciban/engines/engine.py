@@ -77,7 +77,7 @@ class Engine:
         return f"(CAST({text} AS VARCHAR) COLLATE C)"
 
     def _days(self, date: str) -> str:
-        return f"({date} - DATE '1970-01-01')"
+        return f"CASE WHEN isfinite({date}) THEN {date} - DATE '1970-01-01' END"
 
     def _microseconds(self, timestamp: str, zoned: bool) -> str:
         return f"epoch_us({timestamp})"

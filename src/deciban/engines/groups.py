@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Codes, Floats, summed_cells
-from deciban.engines.asking import CHANGED, Asked, Classes, as_floats
+from deciban.engines.asking import CHANGED, Classes, EngineRows, as_floats
 from deciban.errors import DataError
 from deciban.tables.table import Frame
 
@@ -35,7 +35,7 @@ NO_GROUPS = Groups([pa.nulls(0)], np.zeros(0, dtype=np.int32), np.zeros(0))
 Keys = tuple[str, ...]
 
 
-def ask_groups(asked: Asked, sets: Sequence[Keys], classes: Classes) -> list[Groups]:
+def ask_groups(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> list[Groups]:
     """The groups of each set of keys."""
     found: dict[int, Groups] = {}
     for places in _statements(sets, asked.engine.sets):
@@ -57,7 +57,7 @@ def _statements(sets: Sequence[Keys], most: int) -> Iterator[list[int]]:
         left = [place for place in left if place not in set(chosen)]
 
 
-def _answer(asked: Asked, sets: Sequence[Keys], classes: Classes) -> Iterator[Groups]:
+def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterator[Groups]:
     """The groups of sets that have no key in common."""
     ends = np.cumsum([len(keys) for keys in sets]).tolist()
     names = [[f"v{k}" for k in range(end - len(keys), end)] for keys, end in zip(sets, ends, strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.arrays import Floats, Integers
-from deciban.engines.asking import MOST_AGGREGATES, Asked, as_floats
+from deciban.engines.asking import MOST_AGGREGATES, EngineRows, as_floats
 from deciban.schema.schema import Schema
 from deciban.statistics.levels import distinct
 from deciban.statistics.moments import few_digits
@@ -25,11 +25,11 @@ ALIKE = 2
 class Hints:
     """Some rows that are counted. drawn: those of a sample; without, the first ones are asked for where needed."""
 
-    asked: Asked
+    asked: EngineRows
     drawn: Table | None
 
     @classmethod
-    def of(cls, asked: Asked, schema: Schema) -> "Hints":
+    def of(cls, asked: EngineRows, schema: Schema) -> "Hints":
         sample = asked.examples.seen
         if sample is None:
             return cls(asked, None)

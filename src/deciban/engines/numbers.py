@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deciban.arrays import Flags, Floats
-from deciban.engines.asking import MOST_AGGREGATES, Asked, Classes, mean_of, minus
+from deciban.engines.asking import MOST_AGGREGATES, Classes, EngineRows, mean_of, minus
 from deciban.engines.questions import Number
 from deciban.engines.sums import Aggregate, Sums
 from deciban.statistics import Moments, Totals
@@ -76,7 +76,7 @@ class Numbers:
 
 
 def ask_numbers(
-    asked: Asked, sql: Mapping[int, str], wanted: Wanted, classes: Classes | None
+    asked: EngineRows, sql: Mapping[int, str], wanted: Wanted, classes: Classes | None
 ) -> tuple[Classes, Numbers]:
     """What is asked of columns, which are given as doubles; and the classes, if they are not known."""
     sums = Sums()
@@ -96,20 +96,20 @@ def ask_numbers(
     )
 
 
-def _range(asked: Asked, whole: bool) -> list[Aggregate]:
+def _range(asked: EngineRows, whole: bool) -> list[Aggregate]:
     """The least and the greatest number; and one that is not whole, if that matters."""
     ends: list[Aggregate] = ["min({})".format, "max({})".format]
     return [*ends, lambda v: f"min(CASE WHEN {asked.engine.whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
 
 
-def _two(asked: Asked) -> list[Aggregate]:
+def _two(asked: EngineRows) -> list[Aggregate]:
     """Mean and variance; where rows have weights, sums of numbers and of squares."""
     if asked.weight is None:
         return ["avg({})".format, "var_pop({})".format]
     return [asked.total, lambda v: asked.total(f"{v} * {v}")]
 
 
-def moments_of(asked: Asked, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes) -> Moments:
+def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes) -> Moments:
     """The moments of all numbers; those whose guess was far off are asked for once more."""
     numbers, shape = list(wanted.moments), (classes.labels.size, len(wanted.moments))
     sums, constant = np.zeros((3, *shape)), np.zeros(shape)
@@ -122,7 +122,7 @@ def moments_of(asked: Asked, wanted: Wanted, sql: Mapping[int, str], found: Numb
     return Moments(_with_constants(array, constant))
 
 
-def _moments_about_means(asked: Asked, values: Sequence[str], classes: Classes) -> Floats:
+def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Classes) -> Floats:
     """The array of moments of values, whose means are found first."""
     size, parts = MOST_AGGREGATES // 4, []
     for first in range(0, len(values), size):
@@ -136,7 +136,7 @@ def _moments_about_means(asked: Asked, values: Sequence[str], classes: Classes) 
     return np.concatenate(parts, axis=2)
 
 
-def _moments(asked: Asked, sums: Floats, near: Floats, classes: Classes) -> tuple[Floats, Flags]:
+def _moments(asked: EngineRows, sums: Floats, near: Floats, classes: Classes) -> tuple[Floats, Flags]:
     """The array of moments, given sums about some numbers, and where these numbers were too far off."""
     n, first, second = np.nan_to_num(sums)
     there = n > 0.0

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from deciban.arrays import Flags, Floats
-from deciban.engines.asking import Asked, Classes, mean_of, minus
+from deciban.engines.asking import Classes, EngineRows, mean_of, minus
 from deciban.engines.numbers import FAR_ADDED, lost
 from deciban.statistics import Scatter
 from deciban.statistics.exact import two_sum
 
 
-def ask_scatter(asked: Asked, values: Sequence[str], guess: Floats, constant: Floats, classes: Classes) -> Scatter:
+def ask_scatter(asked: EngineRows, values: Sequence[str], guess: Floats, constant: Floats, classes: Classes) -> Scatter:
     """The scatter matrices of values: about a guess of their means or, where that is far off, about the means.
 
     constant: what a value is in each class where it is always the same, NaN elsewhere.
@@ -36,7 +36,7 @@ class Products:
         self.scattered = second - first[:, :, None] * self.step[:, None, :]
 
     @classmethod
-    def of(cls, asked: Asked, source: str, size: int, classes: Classes) -> "Products":
+    def of(cls, asked: EngineRows, source: str, size: int, classes: Classes) -> "Products":
         values = [f"v{k}" for k in range(size)]
         rows, columns = np.triu_indices(size)
         products = [f"{values[i]} * {values[j]}" for i, j in zip(rows, columns, strict=True)]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deciban.arrays import Flags, Floats
-from deciban.engines.asking import MOST_AGGREGATES, Asked, Classes
+from deciban.engines.asking import MOST_AGGREGATES, Classes, EngineRows
 
 # An aggregate in SQL, given what a value is called.
 Aggregate = Callable[[str], str]
@@ -22,7 +22,7 @@ class Sums:
         self._asked.extend((value, aggregate) for aggregate in aggregates)
         return slice(len(self._asked) - len(aggregates), len(self._asked))
 
-    def ask(self, asked: Asked, classes: Classes | None) -> tuple[Classes, Floats, Flags]:
+    def ask(self, asked: EngineRows, classes: Classes | None) -> tuple[Classes, Floats, Flags]:
         """The classes, which are asked for too if they are not known; the answers, by class, NaN where there is none;
         and which of them are there and NaN in some class."""
         numbers, broken = [], []

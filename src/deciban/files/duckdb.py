@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from deciban.arrays import CORES
 from deciban.errors import DataError, DecibanError, UsageError, naming_source
 from deciban.files.temporary import spill_folder
+from deciban.sql import DUCKDB
 from deciban.tables.arrow import repeated
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ def connect(columns: int = 0, *, parsing: bool = False, more_memory: float = 0.0
 
 def quoted(name: str) -> str:
     """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
+    return DUCKDB.identifier(name)
 
 
 def literal(text: str) -> str:
     """A text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
+    return DUCKDB.literal(text)
 
 
 def list_of(texts: Iterable[str | Path]) -> str:

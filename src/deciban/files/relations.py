@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -14,9 +15,6 @@ from deciban.files.stream import Source
 from deciban.progress import Advance
 from deciban.sql import DUCKDB
 from deciban.tables.arrow import repeated
-
-# What statements call a relation; DuckDB knows the name in that statement alone.
-RELATION = "deciban_rows"
 
 
 def is_relation(data: Any) -> bool:
@@ -62,9 +60,11 @@ class RelationRows(Source):
 
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:
+        called = f"deciban_{uuid4().hex}"  # by statements alone: a table of this name would be counted in its place
+
         def ask(query: str) -> pa.Table:
             with translated_errors(self.name):
-                return self.relation.query(RELATION, query).to_arrow_table()
+                return self.relation.query(called, query).to_arrow_table()
 
-        columns = {name: f"{RELATION}.{quoted(name)}" for name in self.names}
-        yield SqlRows.of(DUCKDB, RELATION, columns, ask)
+        columns = {name: f"{called}.{quoted(name)}" for name in self.names}
+        yield SqlRows.of(DUCKDB, called, columns, ask)

@@ -59,7 +59,7 @@ def as_numbers(array: pa.Array, column: int = 0) -> Floats:
         problem = f"found {_shown(array[row].as_py())} ({kind}), expected a number"
         raise BadCell(column, row, problem, "correct the cell, leave it empty, or make the column Categorical()")
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _ticks(array.cast(pa.timestamp("us"), safe=False)) / DAY_MICROSECONDS
+        return _ticks(_finite(array).cast(pa.timestamp("us"), safe=False)) / DAY_MICROSECONDS
     if pa.types.is_time(kind):
         return _ticks(array.cast(pa.time64("us"), safe=False)) / SECOND_MICROSECONDS
     if pa.types.is_duration(kind):
@@ -96,6 +96,14 @@ def _microseconds(array: pa.Array, least: float, most: float, unit: float) -> pa
 
 def _within(array: pa.Array, least: float, most: float) -> pa.Array:
     return pc.min_element_wise(pc.max_element_wise(array, least, skip_nulls=False), most, skip_nulls=False)
+
+
+def _finite(dates: pa.Array) -> pa.Array:
+    """Dates, missing where they are infinite: DuckDB has the ends of the range of integers for these."""
+    ticks = dates.cast(pa.int32() if pa.types.is_date32(dates.type) else pa.int64())
+    end = np.iinfo(ticks.type.to_pandas_dtype()).max
+    infinite = pc.or_(pc.equal(ticks, end), pc.equal(ticks, -end))
+    return pc.if_else(infinite, pa.scalar(None, dates.type), dates) if pc.any(infinite).as_py() else dates
 
 
 def _ticks(array: pa.Array) -> Floats:

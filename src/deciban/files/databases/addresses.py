@@ -8,10 +8,11 @@ from deciban.errors import UsageError
 
 SCHEMES = ("postgresql://", "postgres://")
 
-# A URL as libpq reads it; several hosts have commas between them.
+# A URL as libpq reads it; several hosts have commas between them. An @ behind the hosts would be the end of a password
+# that holds signs which are not escaped.
 URL = re.compile(
     r"postgres(?:ql)?://(?:(?P<user>[^/?#:@]*)(?::(?P<password>[^/?#@]*))?@)?"
-    r"(?P<hosts>[^/?#@]*)(?:/(?P<database>[^?#]*))?(?:\?(?P<options>[^#]*))?"
+    r"(?P<hosts>[^/?#@]*)(?:/(?P<database>[^?#@]*))?(?:\?(?P<options>(?:\w+=[^#&]*&?)*))?"
 )
 HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
 NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -116,6 +116,7 @@ def to_array(cells: Sequence[Any], kind: pa.DataType, any_as_text: bool = False)
     try:
         return pa.array(cells, kind)
     except UNCONVERTED:
+        _refuse_rounding(cells, kind)
         plain = [None if cell is None else _plain(cell, kind, any_as_text) for cell in cells]
     try:
         return pa.array(plain, kind)
@@ -123,6 +124,23 @@ def to_array(cells: Sequence[Any], kind: pa.DataType, any_as_text: bool = False)
         row, cell = next((row, cell) for row, cell in enumerate(plain) if not _fits(cell, kind))
         shown = repr(cell) if len(repr(cell)) <= 40 else repr(cell)[:37] + "..."
         raise BadCell(0, row, f"found {shown}, and the column is {kind}", "cast it in the query") from None
+
+
+def _refuse_rounding(cells: Sequence[Any], kind: pa.DataType) -> None:
+    """A BadCell where a whole number is none of the doubles that the column has: a code would become another one."""
+    if not pa.types.is_floating(kind):
+        return
+    for row, cell in enumerate(cells):
+        if isinstance(cell, int) and not _is_double(cell):
+            problem = f"found {cell}, which no double is" if abs(cell) < 10**30 else "found a number beyond all doubles"
+            raise BadCell(0, row, problem, "cast it in the query, to text if it is a code")
+
+
+def _is_double(cell: int) -> bool:
+    try:
+        return float(cell) == cell
+    except OverflowError:
+        return False
 
 
 def _plain(cell: Any, kind: pa.DataType, any_as_text: bool) -> Any:

@@ -26,10 +26,13 @@ SHOWN_ROWS = 5 * FETCHED_ROWS
 NAMED_CURSORS = ("psycopg", "psycopg2")
 _numbers = count(1)
 
+# Drivers whose cursors are connections of their own, which see neither uncommitted rows nor temporary tables.
+DUCKDB_DRIVERS = ("duckdb", "_duckdb")
+
 
 @dataclass(frozen=True)
 class AdbcSource(ArrowSource):
-    """A query of a connection whose cursors give Arrow's batches."""
+    """A query of a connection that gives Arrow's batches."""
 
     connection: Any = field(repr=False)
     query: str
@@ -37,7 +40,7 @@ class AdbcSource(ArrowSource):
     @contextmanager
     def _asked(self) -> Iterator[Answer]:
         with _executed(self.connection, self.query, self.name) as cursor:
-            reader = cursor.fetch_record_batch()
+            reader = _arrow_of(cursor)()
             _refuse_other_columns(self.name, self.types, reader.schema.names)
             yield Answer(reader.schema, self._batches(reader))
 
@@ -98,8 +101,8 @@ class RowSource(ArrowSource):
 def open_connection(connection: Any, query: str, name: str) -> ArrowSource:
     """The source of a query; `name` is what messages call it."""
     with _executed(connection, query, name) as cursor:
-        if hasattr(cursor, "fetch_record_batch"):
-            schema = cursor.fetch_record_batch().schema
+        if (arrow := _arrow_of(cursor)) is not None:
+            schema = arrow().schema
             types = types_of(dict(zip(distinct_names(schema.names, name), schema.types, strict=True)))
             return AdbcSource(name, tuple(types), types, connection, query)
         return _of_rows(connection, cursor, query, name)
@@ -139,20 +142,31 @@ def driver_of(connection: Any) -> str:
     return type(connection).__module__.partition(".")[0]
 
 
+def _arrow_of(cursor: Any) -> Any:
+    """What gives the answer of a cursor, or of a relation of DuckDB, as Arrow's batches; None where nothing does."""
+    return getattr(cursor, "to_arrow_reader", None) or getattr(cursor, "fetch_record_batch", None)
+
+
 @contextmanager
 def _executed(connection: Any, query: str, place: str) -> Iterator[Any]:
-    """A cursor that has run a query, and is closed in the end."""
-    driver = driver_of(connection)
-    name = {"name": f"deciban_{next(_numbers)}", "withhold": connection.autocommit} if driver in NAMED_CURSORS else {}
+    """A cursor that has run a query, and is closed in the end; of DuckDB a relation."""
+    itself = driver_of(connection) in DUCKDB_DRIVERS
     with translated(connection, place):
-        cursor = connection.cursor(**name)
+        cursor = connection.sql(query) if itself else _cursor(connection)
     try:
-        with translated(connection, place):
-            cursor.execute(query)
+        if not itself:
+            with translated(connection, place):
+                cursor.execute(query)
         yield cursor
     finally:
         with suppress(Exception):  # of a server that is gone
             cursor.close()
+
+
+def _cursor(connection: Any) -> Any:
+    if driver_of(connection) in NAMED_CURSORS:
+        return connection.cursor(name=f"deciban_{next(_numbers)}", withhold=connection.autocommit)
+    return connection.cursor()
 
 
 def _fetched(connection: Any, cursor: Any, place: str) -> Iterator[list[Any]]:

@@ -11,7 +11,10 @@ from deciban.sql import DUCKDB
 CONNECTION = "cursor"
 IBIS = "to_pyarrow_batches"
 
-HOW = "give query='select ...', or table='schema.table'"
+HOW = (
+    "give query='select ...', or table='schema.table'; to a call that takes neither, such as predict, give "
+    "deciban.scan(url, query='select ...')"
+)
 
 
 def is_database(source: Any) -> bool:

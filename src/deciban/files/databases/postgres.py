@@ -40,16 +40,24 @@ def connected(address: Address, sibling: Any = None) -> Iterator[Any]:
     sibling: another connection to the same database, beside which one more is made in a tenth of the time.
     """
     dbapi = driver()
+    connecting = started(lambda: dbapi.connect(address.url) if sibling is None else sibling.adbc_clone())
     try:
-        connecting = started(lambda: dbapi.connect(address.url) if sibling is None else sibling.adbc_clone())
         connection = result_of(connecting)
     except dbapi.Error as problem:
         raise cannot_connect(address, str(problem)) from None
+    except BaseException:  # an interrupt: what is opened later is closed then
+        connecting.add_done_callback(_close_opened)
+        raise
     try:
         yield connection
     finally:
         with suppress(Exception):  # the server may be gone
             connection.close()
+
+
+def _close_opened(connecting: "Future[Any]") -> None:
+    if connecting.exception() is None:
+        connecting.result().close()
 
 
 class Statement:

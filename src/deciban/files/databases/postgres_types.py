@@ -39,7 +39,7 @@ AS_TYPES = {"VARCHAR": "text", "DOUBLE": "float8", "BOOLEAN": "boolean", "TIMEST
 # the query has none.
 TYPES_OF_COLUMNS = """
 WITH RECURSIVE found(place, called, type) AS (
-    SELECT place, format_type(type, NULL), type
+    SELECT columns.place, format_type(columns.type, NULL), columns.type
     FROM (SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} AS q LIMIT 0) AS q ON true,
         unnest(ARRAY[{types}]) WITH ORDINALITY AS columns(type, place)
     UNION ALL
@@ -61,6 +61,8 @@ class PostgresType(DatabaseType):
         column = f"q.{POSTGRES.identifier(name)}"
         if self.kind == self.own:
             return self.read.format(column)
+        if self.kind == "VARCHAR":  # as the server writes it: a number on the way would lose digits
+            return f"{column}::text"
         made = self.read.format(column) if self.own else column
         return f"CAST({made}{'::int' if self.own == 'BOOLEAN' else ''} AS {AS_TYPES[self.kind]})"
 
