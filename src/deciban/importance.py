@@ -11,7 +11,6 @@ from deciban.errors import DataError, DecibanError, UsageError
 from deciban.evaluate import sample_left_out
 from deciban.evaluation import LEAST_PROBABILITY
 from deciban.explain.columns import ColumnEvidence, column_evidence
-from deciban.explain.words import DECIBANS
 from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
 from deciban.leave_one_out import LeaveOneOut
@@ -20,7 +19,7 @@ from deciban.scoring import aligned_table
 from deciban.simulate import sample_rows
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table
-from deciban.text_tables import aligned, counted
+from deciban.text_tables import DECIBANS, aligned, counted
 
 # Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
 MOST_NUMBERS_OF_IMPORTANCE = 1 << 22

@@ -1,7 +1,11 @@
 """Tables and numbers as people read them in a terminal."""
 
+import math
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+
+# Evidence in nats times this is in decibans: ten times the common logarithm of odds.
+DECIBANS = 10.0 / math.log(10.0)
 
 
 def aligned(lines: Iterable[Sequence[str]], right: Collection[int] = ()) -> str:

@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from deciban.arrays import Floats
 from deciban.explain.column_values import ColumnValues
-from deciban.explain.words import DECIBANS
 from deciban.intervals import LogOdds
 from deciban.model import Model
 from deciban.schema.schema import Schema
 from deciban.tables.table import Frame, Table
+from deciban.text_tables import DECIBANS
 
 # Cells that are scored at a time, where many columns are looked at one by one.
 CELLS_AT_A_TIME = 1 << 22

@@ -11,9 +11,8 @@ from deciban.arrays import Floats
 from deciban.explain.blocks import Block, labels_of
 from deciban.explain.cells import plain_cell, written_cell
 from deciban.explain.columns import ColumnEvidence
-from deciban.explain.words import DECIBANS
 from deciban.model import Evidence, Model
-from deciban.text_tables import counted
+from deciban.text_tables import DECIBANS, counted
 
 # The parts of what a column says: by its own blocks, by its share of joint blocks, and by corrections.
 PARTS = ("alone", "with_others", "correction")

@@ -6,10 +6,9 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.explain.columns import column_evidence
-from deciban.explain.words import DECIBANS
 from deciban.model import Model
 from deciban.tables.table import Table
-from deciban.text_tables import evidence_name
+from deciban.text_tables import DECIBANS, evidence_name
 
 
 def wide_explanation(model: Model, table: Table) -> dict[str, Any]:

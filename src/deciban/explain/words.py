@@ -15,9 +15,7 @@ from deciban.families.text.tokens import Tokens
 from deciban.model import Model
 from deciban.tables.arrow import decoded_cells
 from deciban.tables.table import Table
-from deciban.text_tables import aligned, amount, counted
-
-DECIBANS = 10.0 / np.log(10.0)
+from deciban.text_tables import DECIBANS, aligned, amount, counted
 
 # Words that are named and marked, and the characters of a text that are shown.
 MOST_WORDS_NAMED = 12

@@ -39,7 +39,7 @@ ROWS_TOGETHER = 1 << 16
 BYTEWISE = "UTF8_BINARY"
 
 # Types of Spark that no family reads, and Spark's names for the types of what is added to rows.
-UNREADABLE = ("array", "map", "struct", "binary", "variant", "void", "interval", "day", "year", "geo", "udt")
+UNREADABLE_IN_SPARK = ("array", "map", "struct", "binary", "variant", "void", "interval", "day", "year", "geo", "udt")
 ADDED_TYPES = {
     "int8": "byte",
     "int16": "short",
@@ -160,7 +160,7 @@ class SparkRows(Source):
         """The DataFrame with the columns that are read; a DataError that names one which no family can read."""
         kinds = {one.name: one.dataType.typeName() for one in self.frame.schema.fields}
         for name in self.names:
-            if kinds[name].startswith(UNREADABLE):
+            if kinds[name].startswith(UNREADABLE_IN_SPARK):
                 raise DataError(
                     f"column {name!r}: it holds {kinds[name]}, which no family reads; "
                     f"turn it into text or numbers, or select the other columns"

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from deciban.evaluate import diagnose_rows
-from deciban.explain.words import DECIBANS
 from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
-from deciban.text_tables import class_name, counted, whole
+from deciban.text_tables import DECIBANS, class_name, counted, whole
 from deciban.tune.tuning import Tuning
 
 # Columns that a report compares with each other; where there are more, that is left out.

@@ -10,10 +10,7 @@ from deciban.export.sql.stages import total
 from deciban.export.terms import TermModel
 from deciban.sql import Dialect
 from deciban.tables.labels import LabelArray
-from deciban.text_tables import class_name, evidence_name
-
-# Evidence is told in decibans, ten times the common logarithm of odds.
-DECIBANS = 10.0 / math.log(10.0)
+from deciban.text_tables import DECIBANS, class_name, evidence_name
 
 
 class Names:

@@ -13,7 +13,7 @@ from deciban.export.terms import MISSING_PLACE, OTHER_PLACE, CutPlace, LevelPlac
 MOST_CASES = 64
 
 # The name of the table within the statement.
-TABLE = "t"
+SCORED_TABLE = "t"
 
 READINGS: dict[str, Reading] = {
     "number": "number",
@@ -35,7 +35,7 @@ class Cells:
     def cell(self, column: int, reading: Reading) -> str:
         """A cell of the table, NULL where it is missing."""
         known = self.model.columns[column]
-        written = f"{TABLE}.{self.dialect.identifier(known.name)}"
+        written = f"{SCORED_TABLE}.{self.dialect.identifier(known.name)}"
         return self.stages.name("x", self.engine.cell(written, known, reading))
 
     def number(self, column: int) -> str:

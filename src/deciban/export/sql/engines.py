@@ -165,7 +165,7 @@ def _micros_of_local(stamp: str) -> str:
     return f"({day} + CAST(({seconds}) * 1000000 AS BIGINT))"
 
 
-ENGINES: dict[str, Engine] = {
+SCORING_ENGINES: dict[str, Engine] = {
     "duckdb": Engine(DUCKDB),
     "postgres": PostgresEngine(POSTGRES),
     "spark": SparkEngine(SPARK),

@@ -35,7 +35,7 @@ def block_evidence(cells: Cells, block: Block) -> Evidence:
 
 def sum_of_terms(cells: Cells, block: Block) -> Evidence:
     """The sum of the terms of a block."""
-    parts = [TERMS[type(term)](cells, term) for term in block.terms]
+    parts = [TERMS_IN_SQL[type(term)](cells, term) for term in block.terms]
     return [_sum_of(part[c] for part in parts) for c in range(len(parts[0]))]
 
 
@@ -149,7 +149,7 @@ def _joint_normal(cells: Cells, term: JointNormalTerm) -> Evidence:
 
 
 # How each term is written.
-TERMS: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
+TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
     LookupTerm: _lookup,
     NormalTerm: _normal,
     HalfLineTerm: _half_line,

@@ -6,7 +6,15 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.export.sql.cells import Cells
-from deciban.export.sql.evidence import TERMS, Evidence, behind_best, block_evidence, contrast, lookup, sum_of_terms
+from deciban.export.sql.evidence import (
+    TERMS_IN_SQL,
+    Evidence,
+    behind_best,
+    block_evidence,
+    contrast,
+    lookup,
+    sum_of_terms,
+)
 from deciban.export.sql.joint_normals import distances
 from deciban.export.sql.stages import total
 from deciban.export.term_shares import Polynomials, normal_shares, table_shares
@@ -28,7 +36,7 @@ def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence
         return {column: lookup(cells, index, shares[:, k]) for k, column in enumerate(block.columns)}
     if isinstance(term, JointNormalTerm):
         return _normal_shares(cells, model, block, term)
-    return {one.column: TERMS[type(one)](cells, one) for one in block.terms if isinstance(one, LinearTerm)}
+    return {one.column: TERMS_IN_SQL[type(one)](cells, one) for one in block.terms if isinstance(one, LinearTerm)}
 
 
 def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:

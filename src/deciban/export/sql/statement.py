@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from deciban.corrections import Corrections
 from deciban.export.model_terms import model_as_terms
 from deciban.export.sql.answers import Answers, Names
-from deciban.export.sql.cells import TABLE, Cells
+from deciban.export.sql.cells import SCORED_TABLE, Cells
 from deciban.export.sql.corrections import add_corrections
-from deciban.export.sql.engines import ENGINES
+from deciban.export.sql.engines import SCORING_ENGINES
 from deciban.export.sql.evidence import block_evidence
 from deciban.export.sql.joint_normals import holes, refuse_holes
 from deciban.export.sql.joint_shares import block_shares
@@ -71,7 +71,7 @@ def to_sql(
     ['predicted', 'P(no)', 'P(yes)', 'against', 'decibans', 'decibans of prior']
     """
     dialect_of(dialect)
-    engine = ENGINES[dialect]
+    engine = SCORING_ENGINES[dialect]
     model = fitted.model if isinstance(fitted, Fitted) else fitted
     terms = model_as_terms(fitted)
     cells = Cells(terms, Stages(engine))
@@ -85,16 +85,16 @@ def to_sql(
         named += answers.explanation(sums.columns())
     names = Names(engine.dialect, [*(keep or ()), *model.schema.column_names])
     shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
-    statement = cells.stages.statement(f"{engine.dialect.qualified(table)} AS {TABLE}", [*kept, *shown])
+    statement = cells.stages.statement(f"{engine.dialect.qualified(table)} AS {SCORED_TABLE}", [*kept, *shown])
     return f"-- a model of deciban {__version__}{engine.advice}\n{statement}"
 
 
 def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
     """The columns of the table that are passed on: all, or some."""
     if keep is None:
-        return [cells.engine.expanded(cells.stages.name("row", cells.engine.whole_row(TABLE)))]
+        return [cells.engine.expanded(cells.stages.name("row", cells.engine.whole_row(SCORED_TABLE)))]
     quoted = [cells.dialect.identifier(name) for name in keep]
-    return [f"{cells.stages.name('row', f'{TABLE}.{one}')} AS {one}" for one in quoted]
+    return [f"{cells.stages.name('row', f'{SCORED_TABLE}.{one}')} AS {one}" for one in quoted]
 
 
 def _refused(cells: Cells, terms: TermModel) -> str | None:
