@@ -13,7 +13,7 @@ from deciban.export.terms import CorrectionTables, CutPlace
 INDEXES_AT_A_TIME = 16
 
 # Questions of one table at most: with each its cells are twice as many.
-QUESTIONS_TOGETHER = 6
+ASKED_TOGETHER = 6
 
 # A question: the number of a place, and the last one beyond which a row may be.
 Question = tuple[int, int]
@@ -53,7 +53,7 @@ def answered_tables(tests: Integers, parts: Sequence[dict[int, Floats]]) -> list
     for t in sorted(range(len(asked)), key=lambda t: -len(set(asked[t]))):
         wanted = set(asked[t])
         together = [
-            (len(wanted | own), own, tables) for own, tables in homes if len(wanted | own) <= QUESTIONS_TOGETHER
+            (len(wanted | own), own, tables) for own, tables in homes if len(wanted | own) <= ASKED_TOGETHER
         ]
         _, own, tables = min(together, key=lambda one: one[0] - len(one[1]), default=(0, wanted, []))
         own |= wanted
