@@ -52,9 +52,7 @@ def answered_tables(tests: Integers, parts: Sequence[dict[int, Floats]]) -> list
     homes: list[tuple[set[Question], list[int]]] = []
     for t in sorted(range(len(asked)), key=lambda t: -len(set(asked[t]))):
         wanted = set(asked[t])
-        together = [
-            (len(wanted | own), own, tables) for own, tables in homes if len(wanted | own) <= ASKED_TOGETHER
-        ]
+        together = [(len(wanted | own), own, tables) for own, tables in homes if len(wanted | own) <= ASKED_TOGETHER]
         _, own, tables = min(together, key=lambda one: one[0] - len(one[1]), default=(0, wanted, []))
         own |= wanted
         tables.append(t)
