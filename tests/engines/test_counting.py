@@ -25,7 +25,7 @@ from deciban import (
 )
 from deciban.counts import Counts
 from deciban.engines.engine import COUNTING_ENGINES
-from deciban.engines.hints import bundles
+from deciban.engines.hints import FIRST_HINTS, bundles
 from deciban.errors import DataError, SchemaError
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.open import open_table
@@ -240,6 +240,7 @@ def test_bins_are_as_fine_as_all_rows_allow(database: Database) -> None:
         "tiny": x * 1e-300,
         "huge": x * 1e130,
         "gaps": np.where(rng.random(rows) < 0.1, np.nan, x),
+        "late": rng.integers(0, 3, rows) * np.where(np.arange(rows) < FIRST_HINTS, 1.0, 1e6),
     }
     cells = labelled({name: pa.array(values) for name, values in columns.items()})
     days = pa.array([dt.date(1950, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 30_000, rows)])
