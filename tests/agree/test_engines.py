@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban import BayesClassifier, DataError, Text, UsageError, scan
+from deciban import BayesClassifier, Binned, DataError, Text, UsageError, scan
 from deciban.files.databases.postgres_source import PostgresSource
 from deciban.files.scan import Scan
 from deciban.files.spark import SparkRows
@@ -103,6 +103,19 @@ def test_weights_and_declared_classes_are_as_when_rows_are_read(postgres: Postgr
     with pytest.raises(DataError, match=r"the label 'perhaps' is not among the declared classes \['no', 'yes'\]"):
         strict.fit(source, "label", "times", where="engine")
     assert not hasattr(strict, "fitted_")
+
+
+@pytest.mark.parametrize("give", ["parquet"], indirect=True)
+def test_rows_that_do_not_count_do_not_matter_in_the_sample(give: Give) -> None:
+    """They would allow coarser bins than those that count."""
+    rng = np.random.default_rng(3)
+    rows = 20_000
+    part = np.arange(rows) % 4
+    x = np.where(part < 2, rng.integers(0, 9, rows), rng.normal(size=rows))
+    label = pa.array(np.array(["a", "b", "a", ""])[part], mask=part == 3)
+    table = pa.table({"x": x, "label": label, "weight": np.where(part == 2, 0.0, 1.0)})
+    found = BayesClassifier({"x": Binned()}, tune=None).fit(give(table), "label", "weight", where="engine")
+    assert_same_counts(found.counts_, BayesClassifier({"x": Binned()}, tune=None).fit(table, "label", "weight").counts_)
 
 
 def test_texts_are_read_and_all_else_is_counted(postgres: Postgres) -> None:

@@ -25,8 +25,8 @@ from deciban import (
     Text,
 )
 from deciban.counts import Counts
-from deciban.engines.engine import ENGINES
-from deciban.engines.hints import bundles
+from deciban.engines.engine import COUNTING_ENGINES
+from deciban.engines.hints import FIRST_HINTS, bundles
 from deciban.errors import DataError, SchemaError
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.open import open_table
@@ -218,7 +218,7 @@ def test_numbers_of_cells_are_those_of_reading(database: Database) -> None:
         cells["decimal"] = pa.array(numbers, pa.decimal128(18, 4))
     table = database.table(pa.table({"place": pa.array(range(5)), **cells}))
     with table.sql() as rows:
-        engine = ENGINES[rows.dialect.name]
+        engine = COUNTING_ENGINES[rows.dialect.name]
         numbers = [engine.number(rows.columns[name]) for name in cells]
         shown = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(numbers))
         order = rows.columns["place"].sql
@@ -241,11 +241,24 @@ def test_bins_are_as_fine_as_all_rows_allow(database: Database) -> None:
         "tiny": x * 1e-300,
         "huge": x * 1e130,
         "gaps": np.where(rng.random(rows) < 0.1, np.nan, x),
+        "late": rng.integers(0, 3, rows) * np.where(np.arange(rows) < FIRST_HINTS, 1.0, 1e6),
     }
     cells = labelled({name: pa.array(values) for name, values in columns.items()})
     days = pa.array([dt.date(1950, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 30_000, rows)])
     cells = cells.append_column("day", days)
     check(database, cells, Binned())
+
+
+def test_numbers_so_small_that_their_products_are_nothing_are_counted(database: Database) -> None:
+    """Which PostgreSQL takes for an error; beside huge numbers too, where their bin is that of 0."""
+    x = np.random.default_rng(11).normal(size=60)
+    wide = np.where(np.arange(60) % 3 == 0, x * 1e130, np.where(np.arange(60) % 3 == 1, x * 1e-300, 0.0))
+    cells = labelled({"a": x * 1e-200, "b": x[::-1] * 1e-170, "wide": wide, "alone": x * 1e-190, "weight": 1.0 + x**2})
+    spec = {("a", "b"): JointGaussian(), "wide": Binned()}
+    check(database, cells.drop_columns(["weight", "alone"]), spec)
+    schema = schema_of(cells, {**spec, "wide": Gaussian(), "alone": Gaussian()}, "weight")
+    found = counted_in_engine(schema, database.table(cells), "label", "weight")
+    assert_nearly_same(found, counted_here(schema, rows_of(cells, "weight")))
 
 
 def test_intervals_of_a_joint_table_are_counted(database: Database) -> None:

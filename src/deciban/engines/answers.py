@@ -36,16 +36,14 @@ class CountingRun:
         some = hints.numbers(places, [columns.numbers[place] for place in places])
         return cls(asked, columns, questions, hints, dict(zip(places, some.T, strict=True)))
 
-    def answers(self, refuse: Callable[[Numbers], None], careful: bool) -> tuple[Classes, Answers]:
-        """The classes, and all answers; `refuse` raises an error where cells that were found cannot be used.
-
-        careful: cells are looked at before they are added up, which may be more than the engine can do with them.
-        """
+    def answers(self, refuse: Callable[[Numbers], None]) -> tuple[Classes, Answers]:
+        """The classes, and all answers; `refuse` raises an error where cells that were found cannot be used: before
+        they are added up, if one has to be careful."""
         wanted = Wanted(
             self.questions.numbers, self._guesses(self.questions.moments.items), self.questions.totals.items
         )
         sql = {column: self.columns.numbers[column] for column in wanted.ranges}
-        if careful:
+        if self.asked.careful:
             sql = {column: self._known(column) for column in sql}
             classes, found = ask_numbers(self.asked, sql, Wanted(wanted.ranges), self.asked.classes())
             refuse(found)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.arrays import Codes, Flags, Floats
-from deciban.engines.engine import ENGINES, Engine
+from deciban.engines.engine import COUNTING_ENGINES, Engine
 from deciban.errors import DataError
 from deciban.files.labelled_stream import LabelledStream
 from deciban.files.sql_rows import SqlRows
@@ -40,7 +40,8 @@ class Classes:
 class EngineRows:
     """Rows in an engine, to be asked about.
 
-    label, weight: as SQL writes them; None where rows have no weights.
+    label, weight: as SQL writes them; None where rows have no weights. careful: whether numbers may be such that the
+    engine cannot multiply them.
     """
 
     rows: SqlRows
@@ -48,18 +49,20 @@ class EngineRows:
     examples: LabelledStream
     label: str
     weight: str | None
+    careful: bool
 
     @classmethod
-    def of(cls, rows: SqlRows, examples: LabelledStream) -> "EngineRows":
+    def of(cls, rows: SqlRows, examples: LabelledStream, careful: bool) -> "EngineRows":
         """A DataError where labels or weights are of a type that cannot be."""
-        engine = ENGINES[rows.dialect.name]
+        engine = COUNTING_ENGINES[rows.dialect.name]
         target = rows.columns[examples.target]
         label = engine.value(target)
         if label is None:
             raise DataError(f"Unknown label type: the labels are {target.type}; turn them into text or whole numbers")
         if pa.types.is_floating(target.type):
             label = engine.known(engine.double(label))
-        return cls(rows, engine, examples, label, None if examples.weight is None else _weight(rows, engine, examples))
+        weight = None if examples.weight is None else _weight(rows, engine, examples)
+        return cls(rows, engine, examples, label, weight, careful)
 
     def cells(self, values: Sequence[str], complete: bool = False, everything: bool = False) -> str:
         """What stands behind FROM: the values of the rows that have a label and a weight.
@@ -178,6 +181,10 @@ class EngineRows:
     def total(self, value: str) -> str:
         """The weighted sum of a value."""
         return f"sum({value})" if self.weight is None else f"sum(w * {value})"
+
+    def product(self, one: str, other: str) -> str:
+        """The product of two values."""
+        return self.engine.product(one, other) if self.careful else f"{one} * {other}"
 
     def mean(self, value: str) -> str:
         """A number near the weighted mean of a value."""

@@ -58,7 +58,7 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
             try:
                 answer = rows.ask(query)
             except DataError as problem:
-                if careful or rows.fragile:
+                if careful:
                     raise
                 raise Stopped from problem
             advance(1)
@@ -69,13 +69,14 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
                 group = schema.groups[place]
                 guard(place, refuse_unusable, group.family, found, group.columns)
 
-        asked, questions = EngineRows.of(replace(rows, ask=ask), examples), Questions()
+        careful = careful or rows.fragile
+        asked, questions = EngineRows.of(replace(rows, ask=ask), examples, careful), Questions()
         columns = Columns.of(asked, schema)
         for place, group in enumerate(schema.groups):
             if (one := question_of(group.family, group.columns, columns, questions)) is not None:
                 made[place] = one
         run = CountingRun.of(asked, columns, questions, Hints.of(asked, schema))
-        classes, answers = run.answers(refuse, careful or rows.fragile)
+        classes, answers = run.answers(refuse)
     return classes, {place: guard(place, one, answers) for place, one in made.items()}
 
 

@@ -4,6 +4,7 @@ import math
 
 import pyarrow as pa
 
+from deciban.arrays import TOO_LARGE
 from deciban.files.sql_rows import SqlColumn
 from deciban.sql import DUCKDB, POSTGRES, SPARK, Dialect
 from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
@@ -70,6 +71,10 @@ class Engine:
         factors = (f" * {self.dialect.number(2.0**step)}" for step in (*steps, exponent))
         return number + "".join(factors)
 
+    def product(self, one: str, other: str) -> str:
+        """The product of two doubles, whatever they are; 0 where it is too small for a double."""
+        return f"{one} * {other}"
+
     def _quotient(self, number: str, divisor: float) -> str:
         return f"{self.double(number)} / {self.dialect.number(divisor)}"
 
@@ -87,10 +92,26 @@ class Engine:
 
 
 class PostgresEngine(Engine):
-    """PostgreSQL, which has no parallel plan for grouping sets, and seconds as doubles, exact to a microsecond."""
+    """PostgreSQL, which has no parallel plan for grouping sets, and seconds as doubles, exact to a microsecond.
+
+    Products that are too large, or too small, for a double are errors there.
+    """
 
     dialect = POSTGRES
     sets = 1
+
+    def scaled(self, number: str, exponent: int) -> str:
+        made = super().scaled(number, exponent)
+        if exponent >= 0:
+            return made
+        least = self.dialect.number(2.0 ** (-1075 - exponent))  # what is no larger becomes 0
+        return f"CASE WHEN abs({number}) > {least} THEN {made} ELSE {number} * 0 END"
+
+    def product(self, one: str, other: str) -> str:
+        """Without numbers so small that their product is, which is an error there."""
+        least = self.dialect.number(1.0 / float(TOO_LARGE))
+        large = (f"(CASE WHEN abs({number}) < {least} THEN 0 ELSE {number} END)" for number in (one, other))
+        return " * ".join(large)
 
     def _bytewise(self, text: str) -> str:
         return f'(CAST({text} AS text) COLLATE "C")'
@@ -129,4 +150,4 @@ class SparkEngine(Engine):
         return f"unix_date(to_date({timestamp})) * 86400000000 + ({seconds}) * 1000000"
 
 
-ENGINES: dict[str, Engine] = {one.dialect.name: one for one in (Engine(), PostgresEngine(), SparkEngine())}
+COUNTING_ENGINES: dict[str, Engine] = {one.dialect.name: one for one in (Engine(), PostgresEngine(), SparkEngine())}

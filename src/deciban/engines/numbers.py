@@ -106,7 +106,7 @@ def _two(asked: EngineRows) -> list[Aggregate]:
     """Mean and variance; where rows have weights, sums of numbers and of squares."""
     if asked.weight is None:
         return ["avg({})".format, "var_pop({})".format]
-    return [asked.total, lambda v: asked.total(f"{v} * {v}")]
+    return [asked.total, lambda v: asked.total(asked.product(v, v))]
 
 
 def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found: Numbers, classes: Classes) -> Moments:

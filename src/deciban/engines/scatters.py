@@ -39,7 +39,7 @@ class Products:
     def of(cls, asked: EngineRows, source: str, size: int, classes: Classes) -> "Products":
         values = [f"v{k}" for k in range(size)]
         rows, columns = np.triu_indices(size)
-        products = [f"{values[i]} * {values[j]}" for i, j in zip(rows, columns, strict=True)]
+        products = [asked.product(values[i], values[j]) for i, j in zip(rows, columns, strict=True)]
         aggregates = [asked.amount, *map(asked.total, (*values, *products))]
         found = np.nan_to_num(asked.of_each_class(source, aggregates, classes)[0])
         second = np.zeros((classes.labels.size, size, size))
