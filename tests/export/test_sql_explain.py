@@ -10,8 +10,8 @@ from deciban.explain.explanation import Explanation
 from deciban.files.open import open_table
 from deciban.model import Model
 from tests.export.models import as_tuned, plain_model
-from tests.export.sql_engines import EngineUnderTest, duckdb_engine, numbers
-from tests.export.tables import as_columns
+from tests.export.sql_engines import EngineUnderTest, duckdb_engine, numbers, probabilities
+from tests.export.tables import as_columns, assert_answers_agree
 from tests.export.test_sql_families import SAID, mixed_table
 from tests.laws.cases import Case
 
@@ -26,6 +26,8 @@ def explanation_of(model: Model, table: pa.Table) -> Explanation:
 def assert_explained(engine: EngineUnderTest, model: Model, table: pa.Table, bound: float = 1e-9) -> pa.Table:
     """Each column says what deciban says that it does, and with the prior they add up to the log-odds."""
     found, told = engine.answers(model, table, explain=True), explanation_of(model, table)
+    labels = np.array(found["predicted"].to_pylist(), dtype=object)
+    assert_answers_agree(model, table, labels, probabilities(model, found))
     evidence, columns, classes = told.evidence, told.columns, model.classes
     order = np.argsort(-evidence.log_posterior, axis=1, kind="stable")
     rows, best, other = np.arange(table.num_rows), order[:, 0], order[:, 1]
@@ -34,7 +36,7 @@ def assert_explained(engine: EngineUnderTest, model: Model, table: pa.Table, bou
         ranked = evidence.log_posterior[rows[:, None], order]
         sure &= ranked[:, first] - ranked[:, second] > 1e-9
     assert sure.mean() > 0.5
-    assert (np.array(found["predicted"].to_pylist(), dtype=object) == classes[best])[sure].all()
+    assert (labels == classes[best])[sure].all()
     assert (np.array(found["against"].to_pylist(), dtype=object) == classes[other])[sure].all()
     expected = {
         "decibans": evidence.log_joint,

@@ -71,13 +71,13 @@ def mixed_table(rng: Any, rows: int) -> tuple[pa.Table, Any]:
     return table, labels
 
 
-def test_a_tuned_model_of_mixed_columns_agrees(engine: EngineUnderTest) -> None:
+def test_a_tuned_model_of_mixed_columns_agrees(quick_engine: EngineUnderTest) -> None:
     table, labels = mixed_table(np.random.default_rng(4), 3_000)
     clf = BayesClassifier().fit(table.slice(0, 1_000), labels[:1_000])
     assert clf.model_.corrections is not None
     assert clf.model_.cap < np.inf
     assert any(group.family.joint for group in clf.model_.schema.groups)
-    assert engine.assert_agrees(clf._fitted(), table.slice(1_000)) == 0
+    assert quick_engine.assert_agrees(clf._fitted(), table.slice(1_000)) == 0
 
 
 def test_dates_and_times_as_categories_agree(engine: EngineUnderTest) -> None:

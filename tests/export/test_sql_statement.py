@@ -11,6 +11,8 @@ import pytest
 
 from deciban import BayesClassifier, Bernoulli, Categorical, Gaussian, JointGaussian, JointTable, Text, UsageError
 from deciban.export.sql.statement import to_sql
+from deciban.files.open import open_table
+from deciban.posterior import log_normalize
 from tests.export.sql_engines import ROW, EngineUnderTest, duckdb_engine, probabilities
 
 HOSTILE = ['x"; drop table t; --', "x`; drop table t; --", "it's", "a\\", "Größe 🏔️"]
@@ -116,6 +118,20 @@ def test_the_label_has_its_type(quick_engine: EngineUnderTest, labels: Any) -> N
     assert found == [np.asarray(label).item() for label in labels]
 
 
+def test_names_of_the_statement_may_be_names_of_the_table(engine: EngineUnderTest) -> None:
+    names = ["t", "_row0", "_x1", "_j9", "level", "place", "_stage0"]
+    cells = {name: ["_x1", "_q15", "_m12", "_j9", "_x1", "_c13"] for name in names}
+    with pytest.warns(UserWarning, match="differ only in case"):
+        model = BayesClassifier(tune=None).fit(cells, ["_x1", "_X1", "_x1"] * 2).model_
+    table = pa.table(cells)
+    engine.load("_stage0", table)
+    found = engine.ask(to_sql(model, "_stage0", engine.name))
+    assert found.column_names == [*names, "predicted", "P(_X1)", "P(_x1)_"]  # as some engines do not tell cases apart
+    chances = np.stack([found["P(_X1)"].to_numpy(), found["P(_x1)_"].to_numpy()], axis=1)
+    expected = log_normalize(model.log_joint(open_table(table)), model.log_prior)[0]
+    np.testing.assert_allclose(chances, expected, rtol=1e-12)
+
+
 def test_kept_columns_and_names_that_are_taken() -> None:
     model = BayesClassifier(tune=None).fit({"predicted": [1.0, 2.0, 8.0, 9.0]}, list("aabb")).model_
     engine = duckdb_engine()
@@ -134,7 +150,7 @@ def test_long_names_are_cut_and_stay_different(postgres: Any) -> None:
     assert len(set(names)) == 2
     assert all(60 <= len(name.encode()) <= 63 for name in names)
     answers = postgres.execute(
-        to_sql(model, "t", "postgres", keep=()).replace('FROM "t" AS t', "FROM (SELECT 8.5 AS x) AS t")
+        to_sql(model, "t", "postgres", keep=()).replace('FROM "t" AS', "FROM (SELECT 8.5 AS x) AS")
     )
     assert answers[0][0] == labels[1]
 
@@ -142,7 +158,7 @@ def test_long_names_are_cut_and_stay_different(postgres: Any) -> None:
 def test_levels_that_a_database_cannot_hold_are_left_out(postgres: Any) -> None:
     model = BayesClassifier(tune=None).fit({"x": ["a", "a\0", "b", "b"]}, list("aabb")).model_
     found = postgres.execute(
-        to_sql(model, "t", "postgres", keep=()).replace('"t" AS t', "(VALUES ('a'), ('b')) AS t (x)")
+        to_sql(model, "t", "postgres", keep=()).replace('FROM "t" AS', "FROM (SELECT unnest(ARRAY['a', 'b']) AS x) AS")
     )
     np.testing.assert_allclose([row[1] for row in found], model_probability(model, ["a", "b"]), rtol=1e-12)
 
@@ -176,8 +192,13 @@ def test_what_sql_cannot_say_is_refused_by_name() -> None:
         with pytest.raises(UsageError, match=words) as error:
             clf.to_sql("t")
         assert "to_python()" in str(error.value)
+    plain = BayesClassifier(tune=None).fit(many, labels)
     with pytest.raises(UsageError, match="choose one of 'duckdb', 'postgres', 'spark'"):
-        BayesClassifier(tune=None).fit(many, labels).to_sql("t", dialect="oracle")
+        plain.to_sql("t", dialect="oracle")
+    with pytest.raises(UsageError, match="give the names of the columns in a list"):
+        plain.to_sql("t", keep="id")
+    with pytest.raises(UsageError, match="is empty for DuckDB"):
+        plain.to_sql("")
 
 
 def test_one_class_alone_is_certain(engine: EngineUnderTest) -> None:

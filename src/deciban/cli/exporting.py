@@ -107,7 +107,7 @@ def export(
     output: str | None,
     as_json: bool,
 ) -> None:
-    """Write a model as a program that needs nothing else, as SQL or as ONNX; it gives the same probabilities."""
+    """Write a model as a program of its own, for onnxruntime, or as SQL; it gives the same probabilities."""
     check_output(output, (model,))
     query = Query(table, dialect, explain, keep)
     _check_query(to, query)

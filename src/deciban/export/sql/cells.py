@@ -12,8 +12,8 @@ from deciban.export.terms import MISSING_PLACE, OTHER_PLACE, CutPlace, LevelPlac
 # Of more levels than this the places are looked up in a table that is joined, of fewer in a CASE.
 MOST_CASES = 64
 
-# The name of the table within the statement.
-SCORED_TABLE = "t"
+# The name of the table within the statement, which no column has: it stands for a whole row too.
+SCORED_TABLE = "_deciban_rows"
 
 READINGS: dict[str, Reading] = {
     "number": "number",
@@ -36,7 +36,7 @@ class Cells:
         """A cell of the table, NULL where it is missing."""
         known = self.model.columns[column]
         written = f"{SCORED_TABLE}.{self.dialect.identifier(known.name)}"
-        return self.stages.name("x", self.engine.cell(written, known, reading))
+        return self.stages.read("x", self.engine.cell(written, known, reading))
 
     def number(self, column: int) -> str:
         """A cell as a double."""

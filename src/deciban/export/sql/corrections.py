@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from deciban.arrays import Floats, Integers
 from deciban.export.sql.cells import Cells
-from deciban.export.terms import CorrectionTables, CutPlace
+from deciban.export.sql.stages import total
+from deciban.export.terms import CorrectionTables
 
-# Indexes that are worked out together.
-INDEXES_AT_A_TIME = 16
+# Binary digits of a whole number that holds answers.
+WORD_DIGITS = 62
 
 # Questions of one table at most: with each its cells are twice as many.
 ASKED_TOGETHER = 6
@@ -19,7 +21,7 @@ ASKED_TOGETHER = 6
 Question = tuple[int, int]
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Answered:
     """Questions, and what each combination of answers is worth: by part, then cell by class.
 
@@ -28,6 +30,11 @@ class Answered:
 
     questions: tuple[Question, ...]
     parts: dict[int, Floats]
+
+    @cached_property
+    def columns(self) -> frozenset[int]:
+        """The numbers of the places that are asked for."""
+        return frozenset(place for place, _ in self.questions)
 
     def add(self, questions: Sequence[Question], parts: dict[int, Floats]) -> None:
         """Add a table that asks some of these questions."""
@@ -49,21 +56,26 @@ class Answered:
 def answered_tables(tests: Integers, parts: Sequence[dict[int, Floats]]) -> list[Answered]:
     """All tables, of which those that ask almost the same are one: it takes fewer lookups."""
     asked = [[(int(place), int(last)) for place, last in table if place >= 0] for table in tests]
-    homes: list[tuple[set[Question], list[int]]] = []
-    for t in sorted(range(len(asked)), key=lambda t: -len(set(asked[t]))):
-        wanted = set(asked[t])
-        together = [(len(wanted | own), own, tables) for own, tables in homes if len(wanted | own) <= ASKED_TOGETHER]
-        _, own, tables = min(together, key=lambda one: one[0] - len(one[1]), default=(0, wanted, []))
-        own |= wanted
-        tables.append(t)
-        if len(tables) == 1:
-            homes.append((own, tables))
     found = []
-    for questions, tables in homes:
-        table = Answered(tuple(sorted(questions)), {})
+    for questions, tables in _asking_alike([set(questions) for questions in asked]):
+        together = Answered(tuple(sorted(questions)), {})
         for t in tables:
-            table.add(asked[t], parts[t])
-        found.append(table)
+            together.add(asked[t], parts[t])
+        found.append(together)
+    return found
+
+
+def _asking_alike(asked: Sequence[set[Question]]) -> list[tuple[set[Question], list[int]]]:
+    """(questions, numbers of tables): tables that ask no more than so many questions together."""
+    found: list[tuple[set[Question], list[int]]] = []
+    for t in sorted(range(len(asked)), key=lambda t: -len(asked[t])):
+        fitting = [one for one in found if len(one[0] | asked[t]) <= ASKED_TOGETHER]
+        if fitting:
+            questions, tables = min(fitting, key=lambda one: len(asked[t] - one[0]))
+            questions |= asked[t]
+            tables.append(t)
+        else:
+            found.append((set(asked[t]), [t]))
     return found
 
 
@@ -73,51 +85,54 @@ def add_corrections(
     """For each part and class the lookups that add up to its correction; `parts` has the values of each table."""
     classes = tables.values.shape[2]
     lookups: dict[int, list[list[str]]] = {}
-    answered = answered_tables(tables.tests, parts)
-    indexes = [_index(cells, tables, table.questions) for table in answered]
-    if classes > 2 or any(len(table.parts) > 1 for table in answered):  # they are needed more than once
-        starts = range(0, len(indexes), INDEXES_AT_A_TIME)
-        pieces = (indexes[start : start + INDEXES_AT_A_TIME] for start in starts)
-        indexes = [name for some in pieces for name in cells.stages.names("i", some)]
-    for table, index in zip(answered, indexes, strict=True):
-        for part, values in table.parts.items():
-            relative = (values - values[:, :1]).round(15)  # what is less does not matter in the sum of a thousand
-            for c, column in enumerate(relative.T):
-                if column.any():
-                    element = f"({cells.dialect.doubles(column.tolist())})[{index}]"
-                    lookups.setdefault(part, [[] for _ in range(classes)])[c].append(element)
+    for some in words_of(answered_tables(tables.tests, parts)):
+        for table, index in zip(some, _indexes(cells, tables, some), strict=True):
+            for part, values in table.parts.items():
+                relative = (values - values[:, :1]).round(15)  # what is less does not matter in the sum of a thousand
+                for c, column in enumerate(relative.T):
+                    if column.any():
+                        element = f"({cells.dialect.doubles(column.tolist())})[{index}]"
+                        lookups.setdefault(part, [[] for _ in range(classes)])[c].append(element)
     return lookups
 
 
-def _index(cells: Cells, tables: CorrectionTables, questions: Sequence[Question]) -> str:
-    """Where the cell of a row stands in an array."""
-    digits = {question: 1 << (len(questions) - 1 - k) for k, question in enumerate(questions)}
-    if cells.engine.stages_answers:
-        answers = (f"({_answer(cells, tables, *one)} & {digit})" for one, digit in digits.items())
-        return f"{cells.first} + ({' | '.join(answers)})"
-    parts = [str(cells.first)]
-    for place in dict.fromkeys(place for place, _ in questions):
-        lasts = sorted(last for other, last in questions if other == place)
-        steps = [
-            f"WHEN {_is_beyond(cells, tables, place, last)} THEN {sum(digits[place, one] for one in lasts[: k + 1])}"
-            for k, last in enumerate(lasts)
-        ]
-        parts.append(f"CASE {' '.join(reversed(steps))} ELSE 0 END")
-    return " + ".join(parts)
+def words_of(answered: Sequence[Answered]) -> list[list[Answered]]:
+    """Tables whose cells are the digits of one whole number: such as ask about the same columns."""
+    left, words = list(answered), []
+    while left:
+        word: list[Answered] = []
+        while (table := _fitting(left, word)) is not None:
+            left.remove(table)
+            word.append(table)
+        words.append(word)
+    return words
 
 
-def _answer(cells: Cells, tables: CorrectionTables, place: int, last: int) -> str:
-    """The answer to a question, all binary digits of which are 1 or 0."""
-    return cells.stages.name("a", f"-CAST({_is_beyond(cells, tables, place, last)} AS SMALLINT)")
+def _fitting(left: Sequence[Answered], word: Sequence[Answered]) -> Answered | None:
+    """Of the tables that are left the one that asks about the fewest columns beyond those of a word; None where no
+    digits are left for it."""
+    room = WORD_DIGITS - sum(len(table.questions) for table in word)
+    columns = frozenset[int]().union(*(table.columns for table in word))
+    fits = [table for table in left if len(table.questions) <= room]
+    return min(fits, key=lambda table: len(table.columns - columns), default=None)
 
 
-def _is_beyond(cells: Cells, tables: CorrectionTables, place: int, last: int) -> str:
-    """Whether the place of a row is beyond a last one; that of a missing number never is."""
-    known = tables.places[place]
-    if not isinstance(known, CutPlace):
-        return f"{cells.place(known)} > {cells.first + last}"
-    number = cells.number(known.column)
-    if not last:
-        return f"{number} IS NOT NULL"
-    there = cells.stages.name("y", f"COALESCE({number}, {cells.dialect.number(-np.inf)})")
-    return f"{there} >= {cells.dialect.number(known.cuts[last - 1])}"
+def _indexes(cells: Cells, tables: CorrectionTables, word: Sequence[Answered]) -> list[str]:
+    """Where the cells of a row stand in the arrays of some tables.
+
+    Each place of a column answers all their questions about it at once: the answers are added up to one number.
+    """
+    sizes = [len(table.questions) for table in word]
+    shifts = [sum(sizes[:k]) for k in range(len(word))]
+    columns = sorted(frozenset[int]().union(*(table.columns for table in word)))
+    answers = {place: np.zeros(tables.places[place].size, dtype=np.int64) for place in columns}
+    for table, shift in zip(word, shifts, strict=True):
+        for digit, (place, last) in enumerate(reversed(table.questions), shift):
+            answers[place][last + 1 :] += 1 << digit
+    parts = [
+        f"({cells.dialect.integers(numbers.tolist())})[{cells.place(tables.places[place])}]"
+        for place, numbers in answers.items()
+    ]
+    name = cells.stages.name("a", total(parts))
+    digits = (cells.engine.digits(name, shift, (1 << size) - 1) for shift, size in zip(shifts, sizes, strict=True))
+    return [f"{cells.first} + {one}" for one in digits]

@@ -16,14 +16,12 @@ class Engine:
     """An engine whose arithmetic goes on with infinities, as DuckDB's and Spark's does.
 
     fence: what stands before each SELECT of a chain so that its expressions are not copied into the next one. packs:
-    whether several numbers of a row are kept as one array, because a table can have few columns. stages_answers:
-    whether yes-or-no questions are answered first, each once. least_exponent: the least number whose exponential is
-    taken; of lower ones it is 0. advice: what stands at the head of a statement.
+    whether several numbers of a row are kept as one array, because a table can have few columns. least_exponent: the
+    least number whose exponential is taken; of lower ones it is 0. advice: what stands at the head of a statement.
     """
 
     fence = ""
     packs = False
-    stages_answers = True
     least_exponent = -746.0
     advice = ""
 
@@ -69,6 +67,10 @@ class Engine:
         above = self.cuts_below(number, cuts[half + 1 :], first + half + 1)
         return f"CASE WHEN {number} < {self.dialect.number(cuts[half])} THEN {below} ELSE {above} END"
 
+    def digits(self, word: str, shift: int, mask: int) -> str:
+        """Some of the binary digits of a whole number of 64 bits, as one that an array takes."""
+        return f"(({word} >> {shift}) & {mask})"
+
     def is_whole(self, number: str) -> str:
         """Whether a number has no fraction."""
         return f"{number} = floor({number})"
@@ -99,7 +101,6 @@ class PostgresEngine(Engine):
 
     fence = "WITH fence AS (SELECT 1) "
     packs = True
-    stages_answers = False
     least_exponent = -700.0
     advice = "; SET jit = off before, as compiling it would take longer than running it"
 
@@ -122,6 +123,9 @@ class PostgresEngine(Engine):
     def keys(self, array: str, first: int, size: int, table: str) -> str:
         numbered = f"unnest({array}) WITH ORDINALITY AS u (level, number)"
         return f"(SELECT level, CAST(number + {first - 1} AS integer) AS place FROM {numbered}) AS {table}"
+
+    def digits(self, word: str, shift: int, mask: int) -> str:
+        return f"CAST(({word} >> {shift}) & {mask} AS integer)"
 
     def within(self, number: str, most: float) -> str:
         """Infinite beyond that: with infinities all can be worked with."""
@@ -153,6 +157,9 @@ class SparkEngine(Engine):
     def keys(self, array: str, first: int, size: int, table: str) -> str:
         spread = f"SELECT posexplode({array}) AS (number, level)"
         return f"(SELECT level, number + {first} AS place FROM ({spread})) AS {table}"
+
+    def digits(self, word: str, shift: int, mask: int) -> str:
+        return f"CAST(shiftright({word}, {shift}) & {mask} AS INT)"
 
     def is_whole(self, number: str) -> str:
         """By rint, which is a double: floor is a whole number of 64 bits there, and an error beyond."""

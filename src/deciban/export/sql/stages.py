@@ -15,10 +15,12 @@ TERMS_OF_A_SUM = 16
 
 @dataclass
 class Stage:
-    """One subquery: expressions by their names, and the tables of levels that it joins."""
+    """One subquery: expressions by their names, the names that each of these mentions, and the tables that it joins, by
+    the names of their keys."""
 
     named: dict[str, str] = field(default_factory=dict)
-    joins: list[str] = field(default_factory=list)
+    mentions: dict[str, set[str]] = field(default_factory=dict)
+    joins: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Stages:
@@ -33,11 +35,13 @@ class Stages:
         self._known: dict[str, str] = {}
         self._stage_of: dict[str, int] = {}
 
+    def read(self, prefix: str, expression: str) -> str:
+        """The name of an expression of cells of the table, whatever these are called."""
+        return self._known.get(expression) or self._put(prefix, expression, set())
+
     def name(self, prefix: str, expression: str) -> str:
-        """The name of an expression, the same for the same one."""
-        if expression not in self._known:
-            self._put(prefix, expression, self._depth(expression))
-        return self._known[expression]
+        """The name of an expression, the same for the same one. (A text in it that looks like a name does no harm.)"""
+        return self._known.get(expression) or self._put(prefix, expression, self._mentioned(expression))
 
     def names(self, prefix: str, expressions: Sequence[str]) -> list[str]:
         """The names of several expressions that are needed together, or where they stand in one array."""
@@ -56,25 +60,22 @@ class Stages:
     def joined(self, prefix: str, key: str, array: str, first: int, size: int) -> str:
         """The name of the place of a key in an array of so many elements, from the first one on; NULL where it is none
         of them."""
-        table, stage = f"_t{len(self._known)}", self._depth(key)
-        found = self._put(prefix, f"{table}.place", stage)
+        table = f"_t{len(self._known)}"
+        found = self._put(prefix, f"{table}.place", {key})
         join = f"LEFT JOIN {self.engine.keys(array, first, size, table)} ON {key} = {table}.level"
-        self._stages[stage].joins.append(join)
+        self._stages[self._stage_of[found]].joins.append((key, join))
         return found
 
-    def _put(self, prefix: str, expression: str, stage: int) -> str:
-        name = f"_{prefix}{len(self._known)}"
+    def _put(self, prefix: str, expression: str, mentioned: set[str]) -> str:
+        name, stage = f"_{prefix}{len(self._known)}", max((1 + self._stage_of[one] for one in mentioned), default=0)
         while len(self._stages) <= stage:
             self._stages.append(Stage())
-        self._stages[stage].named[name] = expression
+        self._stages[stage].named[name], self._stages[stage].mentions[name] = expression, mentioned
         self._known[expression], self._stage_of[name] = name, stage
         return name
 
     def _mentioned(self, expression: str) -> set[str]:
         return {name for name in NAME.findall(expression) if name in self._stage_of}
-
-    def _depth(self, expression: str) -> int:
-        return max((1 + self._stage_of[name] for name in self._mentioned(expression)), default=0)
 
     def statement(self, table: str, answers: Sequence[str]) -> str:
         """One SELECT of the answers; a table is given as FROM takes it."""
@@ -86,12 +87,11 @@ class Stages:
             used = [name for name in stage.named if name in needed]
             carried = sorted(needed - set(used))
             shown = [f"{stage.named[name]} AS {name}" for name in used]
-            source = " ".join([f"stage{k - 1}" if k else table, *stage.joins])
-            parts.append(f"stage{k} AS (\n{self.engine.fence}SELECT {_lines([*carried, *shown])}\nFROM {source}\n)")
-            needed = set(carried).union(*(self._mentioned(stage.named[name]) for name in used))
-            needed |= set().union(*map(self._mentioned, stage.joins)) if stage.joins else set()
+            source = " ".join([f"_stage{k - 1}" if k else table, *(join for _, join in stage.joins)])
+            parts.append(f"_stage{k} AS (\n{self.engine.fence}SELECT {_lines([*carried, *shown])}\nFROM {source}\n)")
+            needed = {*carried, *(key for key, _ in stage.joins)}.union(*(stage.mentions[name] for name in used))
         chain = ",\n".join(reversed(parts))
-        return f"WITH {chain}\nSELECT {_lines(answers)}\nFROM stage{last}\n"
+        return f"WITH {chain}\nSELECT {_lines(answers)}\nFROM _stage{last}\n"
 
 
 def _lines(expressions: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from deciban.corrections import Corrections
+from deciban.corrections import Corrections, cell_shares
+from deciban.errors import UsageError
 from deciban.export.model_terms import model_as_terms
 from deciban.export.sql.answers import Answers, Names
 from deciban.export.sql.cells import SCORED_TABLE, Cells
@@ -71,6 +72,8 @@ def to_sql(
     ['predicted', 'P(no)', 'P(yes)', 'against', 'decibans', 'decibans of prior']
     """
     dialect_of(dialect)
+    if isinstance(keep, str):
+        raise UsageError(f"keep={keep!r}: give the names of the columns in a list")
     engine = SCORING_ENGINES[dialect]
     model = fitted.model if isinstance(fitted, Fitted) else fitted
     terms = model_as_terms(fitted)
@@ -92,9 +95,9 @@ def to_sql(
 def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
     """The columns of the table that are passed on: all, or some."""
     if keep is None:
-        return [cells.engine.expanded(cells.stages.name("row", cells.engine.whole_row(SCORED_TABLE)))]
+        return [cells.engine.expanded(cells.stages.read("row", cells.engine.whole_row(SCORED_TABLE)))]
     quoted = [cells.dialect.identifier(name) for name in keep]
-    return [f"{cells.stages.name('row', f'{SCORED_TABLE}.{one}')} AS {one}" for one in quoted]
+    return [f"{cells.stages.read('row', f'{SCORED_TABLE}.{one}')} AS {one}" for one in quoted]
 
 
 def _refused(cells: Cells, terms: TermModel) -> str | None:
@@ -144,7 +147,7 @@ class Sums:
                 for c, some in enumerate(by_class):
                     self.rest[c] += some
             return
-        shares = corrections._cell_shares
+        shares = cell_shares(corrections.tests, corrections.values, corrections.rows)
         parts = []
         for t, tests in enumerate(corrections.tests):
             asked = [int(place) for place in tests[:, 0] if place >= 0]
