@@ -29,7 +29,7 @@ def stored(server: Postgres, table: pa.Table, name: str | None = None) -> str:
     """The name of a table of the server that has these rows, in their order."""
     name = name or new_name()
     with adbc_connection(server) as connection, connection.cursor() as cursor:
-        cursor.adbc_ingest(name, table, mode="create")
+        cursor.adbc_ingest(name, table, mode="replace")  # tests share the server, and hostile names
         connection.commit()
     return name
 
