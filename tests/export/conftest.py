@@ -15,7 +15,10 @@ def engine_named(name: str, request: pytest.FixtureRequest) -> Iterator[EngineUn
         with request.getfixturevalue("postgres").connect() as connection:
             yield postgres_engine(connection)
     else:
-        yield spark_engine(request.getfixturevalue("spark"))
+        session = request.getfixturevalue("spark")
+        session.conf.set("spark.sql.subexpressionElimination.enabled", "false")
+        yield spark_engine(session)
+        session.conf.unset("spark.sql.subexpressionElimination.enabled")
 
 
 @pytest.fixture(scope="module", params=["duckdb", "postgres", "spark"])

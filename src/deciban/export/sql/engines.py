@@ -144,6 +144,8 @@ class PostgresEngine(Engine):
 class SparkEngine(Engine):
     """Spark SQL; an instant is read in universal time, a date or a local time as it stands."""
 
+    advice = "; SET spark.sql.subexpressionElimination.enabled = false before: it takes long to look for any"
+
     def micros(self, cell: str, column: Column) -> str:
         if column.read_as == "time":
             return _micros_of_local(f"CAST(concat('1970-01-01 ', CAST({cell} AS STRING)) AS TIMESTAMP_NTZ)")
