@@ -201,7 +201,7 @@ class _FoundOfPart:
     what: Finding
 
     def __call__(self, tables: Iterable[Any]) -> bytes:
-        fitted = self.fitted.with_settings(replace(self.fitted.settings, threads=1))
+        fitted = self.fitted.on_one_core
         pieces = (open_examples(fitted, table, self.target, self.weight).whole() for table in tables)
         found = self.what(fitted, pieces)
         return pickle.dumps(found.compact if isinstance(found, Evaluation) else found)

@@ -116,6 +116,11 @@ class Fitted:
         vars(changed).update({name: made for name, made in vars(self).items() if name in ("model", "plain")})
         return changed
 
+    @property
+    def on_one_core(self) -> "Fitted":
+        """The same for a task on another machine, which has one core."""
+        return self.with_settings(replace(self.settings, threads=1))
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the model, which is made of the rest when it is needed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -1,7 +1,7 @@
 """Rows of Spark tables scored where they are: a DataFrame goes in, and one with more columns comes out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,17 +15,17 @@ from deciban.tables.table import Frame, with_columns
 
 def predict_in_spark(fitted: Fitted, frame: Any, *, probabilities: bool = False) -> Any:
     """The DataFrame with the columns `predicted` and `probability`, and with the probability of each class."""
-    return SparkRows.of(frame).extended(Predict(_for_tasks(fitted), probabilities))
+    return SparkRows.of(frame).extended(Predict(fitted.on_one_core, probabilities))
 
 
 def decide_in_spark(fitted: Fitted, frame: Any, loss: Any = None, reject: float | None = None) -> Any:
     """The DataFrame with the decision of least risk, its risk, and the next best decision."""
-    return SparkRows.of(frame).extended(Decide(_for_tasks(fitted), loss_for(fitted, loss, reject)))
+    return SparkRows.of(frame).extended(Decide(fitted.on_one_core, loss_for(fitted, loss, reject)))
 
 
 def explain_in_spark(fitted: Fitted, frame: Any) -> Any:
     """The DataFrame with what is predicted, against which class, and what each column says for it in decibans."""
-    return SparkRows.of(frame).extended(Explain(_for_tasks(fitted)))
+    return SparkRows.of(frame).extended(Explain(fitted.on_one_core))
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,3 @@ def _added(table: pa.Table, answers: Iterator[pa.Table]) -> pa.Table:
     """The columns of the answer that the table does not have."""
     (answer,) = answers
     return answer.select(range(table.num_columns, answer.num_columns))
-
-
-def _for_tasks(fitted: Fitted) -> Fitted:
-    """The same for a task, which has one core."""
-    return fitted.with_settings(replace(fitted.settings, threads=1))
