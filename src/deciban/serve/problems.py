@@ -1,0 +1,36 @@
+"""What a client is told when a request cannot be answered: its status, the place, the cause and the remedy."""
+
+from http import HTTPStatus
+from typing import Any
+
+
+class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem details)
+    """A request that cannot be answered.
+
+    status: of the answer. cause: what is wrong. place: where it is in the request, such as ``rows[3].age``; empty where
+    it has none. remedy: what to do about it.
+    """
+
+    def __init__(self, status: int, cause: str, remedy: str, place: str = "") -> None:
+        super().__init__(cause)
+        self.status = status
+        self.cause = cause
+        self.remedy = remedy
+        self.place = place
+
+    def as_dict(self) -> dict[str, Any]:
+        """The problem as RFC 9457 writes it, with place, cause and remedy apart.
+
+        >>> Problem(422, "found 'abc', expected a number", "send a number, or null", "rows[0].age").as_dict()["detail"]
+        "rows[0].age: found 'abc', expected a number; send a number, or null"
+        """
+        where = f"{self.place}: " if self.place else ""
+        return {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": f"{where}{self.cause}; {self.remedy}",
+            "place": self.place,
+            "cause": self.cause,
+            "remedy": self.remedy,
+        }
