@@ -58,15 +58,14 @@ function parts(buttons) {
   made.root = [
     element("div", { class: "bar" }, element("p", { class: "said", role: "status" }, made.said, made.verdict), made.problem),
     element("div", { class: "try" },
-      element("div", { class: "side" },
-        card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell, which is no evidence."),
-          element("div", { class: "buttons" }, ...buttons.rows), form,
-          element("div", { class: "buttons" }, ...buttons.state), made.toLink),
-        card("What mistakes cost", made.losses, made.lossProblem)),
-      element("div", { class: "side" },
+      card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell, which is no evidence."),
+        element("div", { class: "buttons" }, ...buttons.rows), form,
+        element("div", { class: "buttons" }, ...buttons.state), made.toLink),
+      element("div", { class: "answers" },
         card("Posterior", made.posterior), made.comparison, card("Decision", made.decided, made.risks),
         card("Evidence", made.against, made.evidence),
-        card("Share of each column", made.shares, element("details", {}, element("summary", {}, "in its parts"), made.parts)))),
+        card("Share of each column", made.shares, element("details", {}, element("summary", {}, "in its parts"), made.parts))),
+      card("What mistakes cost", made.losses, made.lossProblem)),
   ];
   return made;
 }
