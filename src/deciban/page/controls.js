@@ -77,6 +77,11 @@ export function figureTiles() {
   };
 }
 
+// A place for a wide table, which can be scrolled by keys where it does not fit.
+export function scrollBox(label) {
+  return element("div", { class: "scroll", role: "group", tabindex: "0", "aria-label": label });
+}
+
 // A list of what colours and hatches mean, from [kind of swatch, text] pairs.
 export function colourKey(pairs) {
   return element("ul", { class: "key" }, ...pairs.map(([kind, text]) =>
@@ -157,7 +162,7 @@ export function dragHandle({ label, limits, step, read, write, say, pointed, kin
   };
 }
 
-// Calls `follow` with each place of a pointer that holds this node, `let_go` when it lets go.
+// Calls `follow` with each place of a pointer that holds this node, `letGo` when it lets go.
 export function followPointer(node, follow, letGo = () => {}) {
   let holder = null;
   node.addEventListener("pointerdown", (event) => {

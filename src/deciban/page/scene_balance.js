@@ -4,7 +4,7 @@ import { drawn, element, shortened } from "../web/dom.js";
 import { decibansOf, probabilityOf, significant } from "./maths_belief.js";
 import { weatherSteps } from "./maths_counts.js";
 import {
-  actionButton, buttonRow, figureTiles, followPointer, numberField, numberOr, sceneFrame, sizedPicture, spokenStatus, tellChange, tellNumbers,
+  actionButton, buttonRow, figureTiles, followPointer, numberField, numberOr, sceneFrame, scrollBox, sizedPicture, spokenStatus, tellChange, tellNumbers,
 } from "./controls.js";
 import { balancePlaces, drawBalance, PIECE_WIDTH, pieceHeight, tiltOf } from "./scene_balance_picture.js";
 
@@ -53,7 +53,7 @@ export function mountBalanceScene(root) {
   let dragged = null;
   const spoken = spokenStatus();
   const tiles = figureTiles();
-  const tableHome = element("div", { class: "scroll" });
+  const tableHome = scrollBox("The pieces and their sum");
   const picture = sizedPicture({ role: "group", "aria-label": "A balance: arrow keys move a piece to the left pan, to the tray, to the right pan" },
     (width) => balancePlaces(width, pieces, 0).height, drawPicture);
   const [stand, weights] = [drawn("g", { "aria-hidden": "true" }), drawn("g")];
@@ -76,10 +76,9 @@ export function mountBalanceScene(root) {
   function swing() {
     const [from, to, start] = [tilt, tiltOf(signedSum(pieces)), performance.now()];
     cancelAnimationFrame(pulling);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      tilt = to;
-      return picture.redraw();
-    }
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) tilt = to;
+    picture.redraw();
+    if (tilt === to) return;
     const step = (time) => {
       const share = Math.min(Math.max((time - start) / PULL_TIME, 0), 1);
       tilt = from + (to - from) * (1 - (1 - share) ** 3);
@@ -87,7 +86,6 @@ export function mountBalanceScene(root) {
       if (share < 1) pulling = requestAnimationFrame(step);
     };
     pulling = requestAnimationFrame(step);
-    return undefined;
   }
 
   function putOn(piece, pan) {
@@ -105,8 +103,8 @@ export function mountBalanceScene(root) {
     const node = drawn("g", { class: "piece", role: "slider", tabindex: "0", "aria-valuemin": -1, "aria-valuemax": 1,
       "aria-label": `${piece.name}, ${piece.decibans.toFixed(2)} decibans` });
     node.append(drawn("rect", { x: -PIECE_WIDTH / 2, y: -height, width: PIECE_WIDTH, height, rx: 6 }),
-      drawn("text", { class: "weight", y: -height / 2 + 1 }, piece.decibans.toFixed(1)),
-      drawn("text", { class: "name", y: -height / 2 + 11 }, shortened(piece.name, 9)));
+      drawn("text", { class: "weight", y: -height / 2 }, piece.decibans.toFixed(1)),
+      drawn("text", { class: "name", y: -height / 2 + 12 }, shortened(piece.name, 10)));
     let from = null;
     followPointer(node, (event) => {
       const place = picture.placeOf(event);
@@ -200,7 +198,7 @@ export function mountBalanceScene(root) {
       + `One deciban is about the least change that people notice. Even odds weigh 0; 95 % weighs ${decibansOf(0.95).toFixed(1)}, 99 % ${decibansOf(0.99).toFixed(1)}.`),
     ready,
     element("fieldset", { class: "card" }, element("legend", {}, "A piece of your own"), element("div", { class: "fields" },
-      element("label", { class: "field" }, element("span", {}, "what it is"), nameInput), forField.node, againstField.node), addButton),
+      element("label", { class: "field" }, element("span", {}, "what it is"), nameInput), forField.node, againstField.node), element("div", { class: "buttons" }, addButton)),
     tableHome, spoken.node);
   rebuild();
 

@@ -2,7 +2,7 @@
 
 import { drawn } from "../web/dom.js";
 
-export const PIECE_WIDTH = 46;
+export const PIECE_WIDTH = 58;
 const PIECE_GAP = 6;
 const MOST_TILT = 0.3;
 const HANG = 96;
@@ -14,7 +14,7 @@ export function tiltOf(decibans) {
 
 // The height of a piece: heavier is higher.
 export function pieceHeight(decibans) {
-  return Math.min(24 + 1.5 * Math.abs(decibans), 64);
+  return Math.min(32 + 1.3 * Math.abs(decibans), 64);
 }
 
 // Places for pieces of these heights, in rows from the bottom, about a middle: [[x, y], …] of their lower middles.
@@ -61,7 +61,7 @@ export function drawBalance(group, width, { middle, top, left, right, plate, pan
   const foot = trayTop - 10;
   const parts = [
     drawn("path", { class: "stand", d: `M${middle} ${top}V${foot}M${middle - 46} ${foot}H${middle + 46}` }),
-    drawn("rect", { class: "tray", x: 1, y: trayTop, width: width - 2, height: trayHeight, rx: 8 }),
+    drawn("rect", { class: "shelf", x: 1, y: trayTop, width: width - 2, height: trayHeight, rx: 8 }),
     drawn("path", { class: "beam", d: `M${left[0]} ${left[1]}L${right[0]} ${right[1]}` }),
     drawn("circle", { class: "pivot", cx: middle, cy: top, r: 8 }),
   ];

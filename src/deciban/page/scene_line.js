@@ -3,7 +3,7 @@
 import { drawn, element } from "../web/dom.js";
 import { areasOf, bestRule, isZeroOne, riskOf, zeroOneLoss } from "./maths_line.js";
 import {
-  buttonRow, colourKey, dragHandle, figureTiles, limited, numberField, numberOr, sceneFrame, sizedPicture, spokenStatus,
+  buttonRow, colourKey, dragHandle, figureTiles, limited, numberField, numberOr, sceneFrame, scrollBox, sizedPicture, spokenStatus,
   tellChange, tellNumbers,
 } from "./controls.js";
 import { drawCosts, drawDensities, LINE_NAMES, LINE_VIEW, lineScale } from "./scene_line_picture.js";
@@ -50,7 +50,7 @@ function lineResults({ classes, loss, hand }) {
 
 export function mountLineScene(root) {
   const scene = sceneFrame("line", "Two classes and a boundary",
-    "A letter is a or b, and all that is known of it is x, the number of its black pixels. Each curve is how often a class gives an x, "
+    "A letter is either a or b, and all that is known of it is x, the number of its black pixels. Each curve is how often a class gives an x, "
     + "times its prior. Decide for the higher curve: where the curves cross, the decision changes, and what lies under the lower one is "
     + "the error nobody can avoid. Drag the peaks, the flanks and the boundary.");
   root.append(scene);
@@ -61,7 +61,7 @@ export function mountLineScene(root) {
   const spoken = spokenStatus();
   const tiles = figureTiles();
   const keyHome = element("div", {});
-  const tableHome = element("div", { class: "scroll" });
+  const tableHome = scrollBox("Decisions and truths");
   const controls = element("div", { class: "cards" });
 
   const densities = sizedPicture({ role: "group", "aria-label": "Densities of the classes, with handles" },
@@ -174,7 +174,8 @@ export function mountLineScene(root) {
       [best.edges.length > 1 ? "Best boundaries" : "Best boundary", at(best.edges)], [`Bayes ${what}`, sixDecimals(least)],
       ...(byHand ? [["Your boundary", at(rule.edges)], [`Its ${what}`, sixDecimals(risk)], ["of which avoidable", sixDecimals(avoidable), "stressed"]] : []),
     ]);
-    const wrong = found.areas.flatMap((row, d) => row.flatMap((area, c) => (c === d ? [] : [[`area class-${c}`, `${LINE_NAMES[c]} taken for ${LINE_NAMES[d]}: ${sixDecimals(area)}`]])));
+    const wrong = LINE_NAMES.flatMap((truth, c) => found.areas.flatMap((row, d) =>
+      (c === d || row[c] === undefined ? [] : [[`area class-${c}`, `${truth} taken for ${LINE_NAMES[d]}: ${sixDecimals(row[c])}`]])));
     keyHome.replaceChildren(colourKey([...wrong, ...(byHand ? [["hatched", `avoidable: ${sixDecimals(avoidable)}`]] : [])]));
     const head = element("tr", {}, element("td", {}), ...now.classes.map((_, c) => element("th", { scope: "col" }, `it is ${LINE_NAMES[c]}`)));
     const rows = found.areas.map((row, d) => element("tr", {}, element("th", { scope: "row" }, `decide ${LINE_NAMES[d]}`),

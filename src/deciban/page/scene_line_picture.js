@@ -7,7 +7,7 @@ import { regionsOf, riskDensities } from "./maths_line.js";
 export const LINE_VIEW = [0, 40];
 export const LINE_NAMES = ["a", "b", "c"];
 const LINE_PLACES = 240;
-const LINE_MARGIN = { left: 14, right: 14, top: 34, bottom: 40 };
+const LINE_MARGIN = { left: 14, right: 14, top: 48, bottom: 40 };
 
 // From values to places on the picture, and back.
 export function lineScale(width) {
@@ -128,7 +128,7 @@ export function drawCosts(group, width, height, { classes, loss, rule, best, byH
   const bottom = height - 6;
   const costs = valuesBetween(...LINE_VIEW).map((value) => ({ value, risks: riskDensities(classes, loss, value) }));
   const least = Math.max(...costs.map(({ risks }) => Math.min(...risks)), 1e-12);
-  const highest = Math.min(Math.max(...costs.flatMap(({ risks }) => risks)), 4 * least); // the least cost stays visible
+  const highest = Math.min(Math.max(...costs.flatMap(({ risks }) => risks)), 8 * least); // the least cost stays visible
   const y = (cost) => bottom - Math.min(cost / highest, 1.05) * (bottom - 22);
   const risk = (decision) => (value) => y(riskDensities(classes, loss, value)[decision]);
   group.replaceChildren(hatchPattern("hatch-costs"));

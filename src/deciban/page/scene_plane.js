@@ -163,7 +163,8 @@ export function mountPlaneScene(root) {
     const within = best.within < 1e-6 ? "less than 0.000001" : `about ${best.within.toPrecision(1)}`;
     tiles.set([["Points", String(points.length)], ["Bayes error of the fitted Gaussians", asPercent(best.error), "stressed"]]);
     const borrowing = PLANE_NAMES.filter((_, k) => fit.borrowed[k] && fit.weights[k] > 0);
-    note.textContent = `Integrated numerically, accurate to ${within}: exact along each horizontal line, summed over the lines.`
+    note.textContent = `If the classes were exactly the Gaussians with a covariance of their own, QDA would be the Bayes rule, and no rule would err less. `
+      + `Errors are integrated: exact along each horizontal line, summed over the lines, accurate to ${within}.`
       + `${borrowing.length ? ` Class ${borrowing.join(" and ")} has too few points, or points on one line, and borrows the pooled covariance.` : ""}`;
     tellNumbers(scene, { points: points.length, error: best.error, within: best.within });
     spoken.say(panels.map(({ method, mistakes }) => `${METHOD_WORDS[method][0]}: ${mistakes} of ${points.length} wrong`).join("; "));
@@ -175,10 +176,10 @@ export function mountPlaneScene(root) {
     panel.mistakes = mistakesAmong(points, panel.forms);
     const more = Math.max(under.error - best.error, 0);
     const pairs = [
-      ["Points on the wrong side", `${panel.mistakes} of ${points.length} (${asPercent(panel.mistakes / (points.length || 1))})`],
-      ["Error it expects of itself", asPercent(own.error)],
-      ["Error under the fitted Gaussians", asPercent(under.error)],
-      ["of which avoidable", panel.method === "quadratic" ? "none: it is the Bayes rule" : asPercent(more)],
+      ["On the wrong side", `${panel.mistakes} of ${points.length}: ${asPercent(panel.mistakes / (points.length || 1))}`],
+      ["Error it expects", asPercent(own.error)],
+      ["Error under QDA’s Gaussians", asPercent(under.error)],
+      ["of which avoidable", panel.method === "quadratic" ? "none" : asPercent(more)],
     ];
     panel.figures.replaceChildren(...pairs.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
     tellNumbers(panel.node, { mistakes: panel.mistakes, expected: own.error, within: own.within, under: under.error, avoidable: more });

@@ -2,7 +2,7 @@
 
 import { drawn, element } from "../web/dom.js";
 import { decibansOf, frequencySentences, peopleFor, peopleInField, significant, testsInARow, withCommas } from "./maths_belief.js";
-import { buttonRow, colourKey, numberOr, rangeField, sceneFrame, sizedPicture, spokenStatus, tellChange, tellNumbers } from "./controls.js";
+import { buttonRow, colourKey, numberOr, rangeField, sceneFrame, scrollBox, sizedPicture, spokenStatus, tellChange, tellNumbers } from "./controls.js";
 
 const PEOPLE = 1000;
 const MOST_TESTS = 8;
@@ -46,7 +46,7 @@ export function mountTheoremScene(root) {
     read: () => now[name], write: (value) => change({ [name]: Number(value.toFixed(6)) }) });
   const fields = [share("prior", "ill before the test"), share("sensitivity", "positive if ill"), share("alarms", "positive if well")];
   const field = sizedPicture({ role: "img" }, (width) => fieldShape(width).height, drawField);
-  const [sentence, tableHome, keyHome] = [element("p", { class: "saying" }), element("div", { class: "scroll" }), element("div", {})];
+  const [sentence, tableHome, keyHome] = [element("p", { class: "saying" }), scrollBox("The calculation"), element("div", {})];
   const chain = element("ol", { class: "chain" });
   const note = element("p", { class: "quiet" });
 
@@ -142,7 +142,7 @@ export function mountTheoremScene(root) {
     element("h3", {}, "Tests in a row"),
     element("p", { class: "quiet" }, "After a test the posterior is the prior of the next one (given that the tests err independently). "
       + "The dots show the last of them."),
-    tests, chain, tableHome, spoken.node);
+    tests, element("div", { class: "two" }, chain, tableHome), spoken.node);
   update();
 
   return {

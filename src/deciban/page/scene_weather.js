@@ -2,7 +2,7 @@
 
 import { drawn, element } from "../web/dom.js";
 import { smoothedShare, WEATHER_CLASSES, WEATHER_COLUMNS, WEATHER_DAYS, weatherLevels, weatherSteps } from "./maths_counts.js";
-import { buttonRow, numberOr, rangeField, sceneFrame, sizedPicture, spokenStatus, tellChange, tellNumbers } from "./controls.js";
+import { buttonRow, numberOr, rangeField, sceneFrame, scrollBox, sizedPicture, spokenStatus, tellChange, tellNumbers } from "./controls.js";
 
 const ALPHA_LIMITS = [0, 5];
 const CLASS_PLACE = { yes: 1, no: 0 }; // colours go by the sorted classes, as everywhere
@@ -43,7 +43,8 @@ export function mountWeatherScene(root) {
     return [column, select];
   }));
   const smoothing = rangeField({ label: "smoothing α", limits: ALPHA_LIMITS, step: 0.1, read: () => now.alpha, write: (alpha) => change({ alpha }) });
-  const [daysHome, sumHome, barsHome, wordHome] = ["scroll", "scroll", "", "scroll"].map((kind) => element("div", kind ? { class: kind } : {}));
+  const [daysHome, sumHome, wordHome] = ["The fourteen days", "The calculation", "A word never seen"].map(scrollBox);
+  const barsHome = element("div", {});
   const curve = sizedPicture({ role: "img", "aria-label": "The posterior of yes, for each alpha from 0 to 5" }, () => 130, drawCurve);
 
   function change(next) {
@@ -66,7 +67,7 @@ export function mountWeatherScene(root) {
       }), element("td", {}, element("span", { class: `dot class-${CLASS_PLACE[day.play]}`, "aria-hidden": "true" }), day.play));
     });
     daysHome.replaceChildren(element("table", { class: "days" },
-      element("caption", {}, "The fourteen days; the values that your day shares are marked"), element("thead", {}, head), element("tbody", {}, ...rows)));
+      element("caption", {}, "Days that share a value with yours are marked"), element("thead", {}, head), element("tbody", {}, ...rows)));
   }
 
   function showSum({ rows, priors, steps, joint, posterior }) {
@@ -136,13 +137,14 @@ export function mountWeatherScene(root) {
     element("label", { class: "field" }, element("span", {}, column), selects[column])));
   scene.append(examples, fields, smoothing.node,
     element("div", { class: "two" },
-      element("div", { class: "card" }, sumHome, barsHome),
-      element("div", { class: "card" }, daysHome)),
-    element("div", { class: "two" },
-      element("div", { class: "card" }, element("h3", {}, "What smoothing does to this day"),
-        element("p", { class: "quiet" }, "P(yes | day) as α grows: each value of each column is counted α times more than it was seen. "
-          + "With much of it all values look alike, and the prior 9/14 is what remains."), curve.node),
-      element("div", { class: "card" }, element("h3", {}, "A word never seen"), wordHome)),
+      element("div", { class: "stack" },
+        element("div", { class: "card" }, sumHome, barsHome),
+        element("div", { class: "card" }, element("h3", {}, "What smoothing does to this day"),
+          element("p", { class: "quiet" }, "P(yes | day) as α grows: each value of each column is counted α times more than it was seen. "
+            + "With much of it all values look alike, and the prior 9/14 is what remains."), curve.node)),
+      element("div", { class: "stack" },
+        element("div", { class: "card" }, daysHome),
+        element("div", { class: "card" }, element("h3", {}, "A word never seen"), wordHome))),
     spoken.node);
   update();
 
