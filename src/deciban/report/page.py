@@ -31,7 +31,14 @@ UNIT = "Evidence is in decibans, ten times the log10 of an odds ratio: +10 makes
 def report_page(figures: ReportFigures) -> str:
     """The report as HTML."""
     data = figures.data
-    sections = _sections(figures)
+    sections = [
+        ("model", "What the model is", model_section(data)),
+        ("quality", "How good it is", quality_section(data)),
+        ("columns", "What each column says", columns_section(figures)),
+        ("diagnosis", "What was found and what was done", diagnosis_section(data)),
+        ("decisions", "Decisions", decisions_section(data)),
+        ("rows", "A few rows, explained", rows_section(data)),
+    ]
     css = (files("deciban.report") / "page.css").read_text("utf-8")
     so_far = bytes_of([css, *(part for _, _, inside in sections for part in inside)])
     form = what_if(figures, MOST_OF_A_PAGE - so_far)
@@ -47,24 +54,6 @@ def report_page(figures: ReportFigures) -> str:
         tag("script", Html(form.script)) if form.script else Html(),
     )
     return f"<!doctype html>\n{tag('html', _head(data['title'], css, form.script), body, lang='en')}\n"
-
-
-def report_sections(figures: ReportFigures) -> str:
-    """The sections of the report as HTML without a page around them, and without those that would be empty."""
-    return str(joined_markup(_section(*section) for section in _sections(figures) if section[2]))
-
-
-def _sections(figures: ReportFigures) -> list[tuple[str, str, list[Html]]]:
-    """Of each section its name, its title and what is in it."""
-    data = figures.data
-    return [
-        ("model", "What the model is", model_section(data)),
-        ("quality", "How good it is", quality_section(data)),
-        ("columns", "What each column says", columns_section(figures)),
-        ("diagnosis", "What was found and what was done", diagnosis_section(data)),
-        ("decisions", "Decisions", decisions_section(data)),
-        ("rows", "A few rows, explained", rows_section(data)),
-    ]
 
 
 def _head(title: str, css: str, script: str) -> Html:
