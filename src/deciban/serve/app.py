@@ -1,8 +1,7 @@
 """The application: which function answers which request."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -57,7 +56,7 @@ def create_app(service: Service) -> Starlette:
     routes += [_route(service, path, one, "GET") for path, one in OF_SERVICE.items()]
     if before:
         routes.append(_route(service, f"{before}/", routes_model.page, "GET"))
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=_lifespan(service))
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
     app.router.redirect_slashes = False
     app.state.service = service
     return app
@@ -83,12 +82,3 @@ def _refused(request: Request, error: Exception) -> Response:
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
     return response
-
-
-def _lifespan(service: Service) -> Callable[[Starlette], object]:
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        service.close()
-
-    return lifespan

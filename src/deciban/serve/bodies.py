@@ -151,7 +151,8 @@ def _rows_and_options(value: Any, allowed: Sequence[str]) -> tuple[list[Any] | N
     if unknown := [name for name in options if name not in allowed]:
         known = ", ".join(("rows", *allowed))
         raise Problem(422, f"this request has no {unknown[0]!r}", f"send {known}", unknown[0][:80])
-    if type(rows) is not list and ("rows" in value or "ids" not in options):
+    by_ids = "ids" in options and "labels" in allowed  # rows that are known already
+    if type(rows) is not list and ("rows" in value or not by_ids):
         remedy = 'send [{column: value, ...}] or {"rows": [{column: value, ...}]}'
         raise Problem(422, "there is no list of rows", remedy, "rows")
     return rows, options

@@ -108,8 +108,8 @@ class Models:
 
     @property
     def ready(self) -> bool:
-        """Whether every model can answer."""
-        return all(model.reader is not None for model in self) and (self.is_folder or bool(self._models))
+        """Whether the model can answer; a folder always can, and says of each model whether it does."""
+        return self.is_folder or any(model.reader is not None for model in self)
 
     def open(self) -> None:
         """Read all models; an error where the only one cannot be read."""
@@ -163,9 +163,14 @@ def loaded_state(path: str) -> State:
     """The state of a model file, whose model is estimated and has scored a row; an error where that cannot be."""
     data = Path(path).read_bytes()
     fitted = from_content(data, os.path.basename(path))
-    state = State(fitted, hashlib.sha256(data).hexdigest()[:VERSION_DIGITS], 0, time.time())
+    state = State(fitted, version_of(data), 0, time.time())
     warm_up(state)
     return state
+
+
+def version_of(data: bytes) -> str:
+    """The version of a model file: the same for the same bytes."""
+    return hashlib.sha256(data).hexdigest()[:VERSION_DIGITS]
 
 
 def warm_up(state: State) -> None:

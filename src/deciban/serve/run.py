@@ -45,10 +45,11 @@ def serve(settings: ServeSettings, started: Started) -> None:
         service = Service(settings)
         service.open()
         address = address_of(listening, settings.host)
-        if settings.workers > 1:
-            _serve_by_workers(settings, service, listening, lambda: started(address, service))
-        else:
-            _serve_here(settings, service, listening, lambda: started(address, service))
+        run = _serve_by_workers if settings.workers > 1 else _serve_here
+        try:
+            run(settings, service, listening, lambda: started(address, service))
+        finally:
+            service.close()
     finally:
         listening.close()
 
@@ -160,7 +161,6 @@ def _serve_by_workers(
 ) -> None:
     """Other processes answer, each with a model of its own; one that dies is replaced."""
     os.environ[SETTINGS_VARIABLE] = json.dumps(settings.as_dict())
-    service.close()  # it was opened to see that it can be
     ready = threading.Thread(target=_call_when_connected, args=(listening.getsockname(), started), daemon=True)
     config = _config("deciban.serve.run:worker_app", settings, factory=True, workers=settings.workers)
     supervisor = Multiprocess(config, [listening])
