@@ -118,7 +118,12 @@ def test_any_json_is_answered_or_refused(opened: Opened, rows: list[dict[str, ob
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "a:", "\\u003a"]), st.sampled_from(["1", '":"', '"\\u003a"', "{}"])), max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "b", "a:", "\\u003a"]), st.sampled_from(["1", '":"', '"\\u003a"', "{}"])),
+        max_size=4,
+    )
+)
 def test_a_name_that_is_there_twice_is_always_found(pairs: list[tuple[str, str]]) -> None:
     body = ("[{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}]").encode()
     names = [name.replace("\\u003a", ":") for name, _ in pairs]
@@ -243,7 +248,9 @@ def test_wrong_arrow_is_refused(opened: Opened, what: str) -> None:
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
 def test_arrow_with_changed_bytes_is_never_a_fault(opened: Opened, data: st.DataObject) -> None:
-    body = bytearray(as_stream(pa.table({"outlook": pa.array(["rain", None, "x"]).dictionary_encode(), "wind": ["a"] * 3})))
+    body = bytearray(
+        as_stream(pa.table({"outlook": pa.array(["rain", None, "x"]).dictionary_encode(), "wind": ["a"] * 3}))
+    )
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     found = opened("weather.dcb").post("/predict", content=bytes(body), headers={"content-type": ARROW})

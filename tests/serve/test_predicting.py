@@ -119,7 +119,13 @@ def test_unknown_columns_are_told_and_ids_come_back(opened: Opened) -> None:
 
 def test_answers_come_in_the_form_that_is_accepted(opened: Opened) -> None:
     client = opened("weather.dcb")
-    for accept, kind in ((CSV, CSV), (ARROW, ARROW), (f"{CSV};q=0.2, {JSON}", JSON), ("text/html", JSON), ("*/*", JSON)):
+    for accept, kind in (
+        (CSV, CSV),
+        (ARROW, ARROW),
+        (f"{CSV};q=0.2, {JSON}", JSON),
+        ("text/html", JSON),
+        ("*/*", JSON),
+    ):
         found = client.post("/predict", json=[{"outlook": "rain"}], headers={"accept": accept})
         assert found.headers["content-type"].startswith(kind)
     found = client.post("/predict", content=b"outlook\nrain\n", headers={"content-type": CSV, "accept": JSON})

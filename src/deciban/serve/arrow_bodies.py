@@ -34,7 +34,16 @@ def table_of_arrow(body: bytes, fitted: Fitted, most_rows: int, target: str | No
         return table
     except Problem:
         raise
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, MemoryError, OverflowError, struct.error) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        MemoryError,
+        OverflowError,
+        struct.error,
+    ) as error:
         told = str(error).splitlines()[0][:120] if str(error) else "it is damaged"
         raise Problem(422, f"this is no Arrow stream ({told})", REMEDY, PLACE) from None
 

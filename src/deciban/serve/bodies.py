@@ -96,7 +96,12 @@ class Body:
 
 
 def read_body(
-    body: bytes, content_type: str, query: Mapping[str, str], fitted: Fitted, settings: ServeSettings, allowed: Sequence[str]
+    body: bytes,
+    content_type: str,
+    query: Mapping[str, str],
+    fitted: Fitted,
+    settings: ServeSettings,
+    allowed: Sequence[str],
 ) -> Body:
     """The rows and options of a request; a Problem where they cannot be read. allowed: the options that it may have."""
     if content_type == JSON:
@@ -145,7 +150,9 @@ def _rows_and_options(value: Any, allowed: Sequence[str]) -> tuple[list[Any] | N
         return value, {}
     if type(value) is not dict:
         found = KINDS.get(type(value), "null")
-        raise Problem(422, f"found {found}, expected rows", 'send [{column: value, ...}] or {"rows": [...]}', "the body")
+        raise Problem(
+            422, f"found {found}, expected rows", 'send [{column: value, ...}] or {"rows": [...]}', "the body"
+        )
     options = dict(value)
     rows = options.pop("rows", None)
     if unknown := [name for name in options if name not in allowed]:
@@ -178,7 +185,9 @@ def _checked(options: dict[str, Any], rows: list[Any] | None, fitted: Fitted) ->
     if "labels" in options:
         for place, label in enumerate(_a_list(options["labels"], "labels")):
             if type(label) in (dict, list):
-                raise Problem(422, f"found {KINDS[type(label)]}, expected a class", "send text or a number", f"labels[{place}]")
+                raise Problem(
+                    422, f"found {KINDS[type(label)]}, expected a class", "send text or a number", f"labels[{place}]"
+                )
     for name in ("ids", "weights", "labels"):
         if name in options and len(options[name]) != size:
             raise Problem(422, f"found {len(options[name])} {name} for {size} rows", "send one for each row", name)

@@ -15,9 +15,7 @@ def opened_learner(settings: ServeSettings, publish: Callable[[State], None]) ->
     """The learner that owns the model file; it publishes each new state, the first one before this returns."""
     from deciban.serve.learner import Learner, LearnSettings
 
-    chosen = LearnSettings(
-        new_classes=settings.new_classes, decay=settings.decay, retune_every=settings.retune_every
-    )
+    chosen = LearnSettings(new_classes=settings.new_classes, decay=settings.decay, retune_every=settings.retune_every)
     return Learner.open(settings.path, chosen, publish)
 
 

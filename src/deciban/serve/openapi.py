@@ -55,7 +55,9 @@ def description(service: Service) -> Json:
         row: Json = {"type": ["object", "array"], "description": "A row of the model; see the schemas for its columns."}
         paths.update(_model_paths("/models/{name}", row, [NAME_PARAMETER]))
         paths["/models/{name}/"] = {"get": _page("The page of a model", [NAME_PARAMETER])}
-        paths["/models"] = {"get": _read("models", "The models that are served", {"$ref": "#/components/schemas/Models"})}
+        paths["/models"] = {
+            "get": _read("models", "The models that are served", {"$ref": "#/components/schemas/Models"})
+        }
     else:
         served = service.models.get()
         row = {} if served is None or served.reader is None else row_schema(served.reader)
@@ -125,7 +127,12 @@ def _model_paths(before: str, row: Json, parameters: list[Json]) -> Json:
     by = {"name": "by", "in": "query", "schema": {"enum": ["column", "block"]}, "description": "What speaks."}
     learned = {"rows": rows, "labels": labels, "ids": ids, "weights": weights}
     posts = {
-        "predict": ("The most probable class of each row, and the probability of each", {"rows": rows, "ids": ids}, "Predictions", [ID]),
+        "predict": (
+            "The most probable class of each row, and the probability of each",
+            {"rows": rows, "ids": ids},
+            "Predictions",
+            [ID],
+        ),
         "explain": ("Why each row is classified as it is", {"rows": rows, "ids": ids}, "Explanations", [by, ID]),
         "decide": (
             "The decision of least risk for each row",
@@ -139,7 +146,9 @@ def _model_paths(before: str, row: Json, parameters: list[Json]) -> Json:
     paths: Json = {}
     for name, (summary, options, answer, query) in posts.items():
         needs_rows = name not in ("learn", "forget")
-        paths[f"{before}/{name}"] = {"post": _post(name, summary, rows, options, answer, parameters + query, needs_rows)}
+        paths[f"{before}/{name}"] = {
+            "post": _post(name, summary, rows, options, answer, parameters + query, needs_rows)
+        }
     paths[f"{before}/model"] = {"get": _read("model", "What the model is", _reference("Model"), parameters)}
     paths[f"{before}/model/scorer"] = {
         "get": _read("scorer", "The model for programs that score by themselves", {"type": "object"}, parameters, True)

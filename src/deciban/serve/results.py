@@ -85,7 +85,9 @@ def reasons_as_table(reasons: list[dict[str, Any]], by: str, ids: Sequence[str] 
                 cells.append(line.get(name) if name in numbers else _text(line.get(name)))
     if ids is None:
         del columns["id"]
-    kinds = {name: pa.int64() if name == "row" else pa.float64() if name in numbers else pa.string() for name in columns}
+    kinds = {
+        name: pa.int64() if name == "row" else pa.float64() if name in numbers else pa.string() for name in columns
+    }
     return pa.table({name: pa.array(cells, kinds[name]) for name, cells in columns.items()})
 
 

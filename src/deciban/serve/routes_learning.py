@@ -58,13 +58,9 @@ def _with_learner(service: Service, request: Request) -> tuple[ServedModel, Read
     return served, reader
 
 
-async def _read(
-    service: Service, request: Request, given: Asked, reader: Reader, allowed: tuple[str, ...]
-) -> Body:
+async def _read(service: Service, request: Request, given: Asked, reader: Reader, allowed: tuple[str, ...]) -> Body:
     def read() -> Body:
-        return read_body(
-            given.data, given.kind, request.query_params, reader.state.fitted, service.settings, allowed
-        )
+        return read_body(given.data, given.kind, request.query_params, reader.state.fitted, service.settings, allowed)
 
     return await service.in_thread(read) if given.kind == CSV or len(given.data) > SMALL_BODY else read()
 

@@ -51,7 +51,9 @@ async def asked(request: Request) -> Asked:
     return Asked(await request.body(), kind, wanted_type(request, kind))
 
 
-async def answered(service: Service, request: Request, allowed: tuple[str, ...], work: Work, slow: bool = False) -> tuple[Body, Reader, Response]:
+async def answered(
+    service: Service, request: Request, allowed: tuple[str, ...], work: Work, slow: bool = False
+) -> tuple[Body, Reader, Response]:
     """The answer of `work`, done here or, where it is much, in a thread."""
     _, reader = service.model(request.path_params.get("name"))
     given = await asked(request)

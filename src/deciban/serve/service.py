@@ -55,9 +55,7 @@ class Service:
 
     def ready(self) -> dict[str, Any]:
         """Whether requests can be answered, and what is wrong though they can."""
-        problems = [
-            {"model": model.name, "problem": model.problem} for model in self.models if model.problem
-        ]
+        problems = [{"model": model.name, "problem": model.problem} for model in self.models if model.problem]
         for model in self.models:
             if model.learner is not None:
                 told = model.learner.status().get("problems", ())
