@@ -60,7 +60,7 @@ WRONG_JSON = {
     "ids are few": (b'{"rows": [{}, {}], "ids": ["a"]}', "ids"),
     "id is null": (b'{"rows": [{}], "ids": [null]}', "ids[0]"),
     "id is empty": (b'{"rows": [{}], "ids": [""]}', "ids[0]"),
-    "id is long": (b'{"rows": [{}], "ids": ["' + b"a" * 300 + b'"]}', "ids[0]"),
+    "id is long": (b'{"rows": [{}], "ids": ["' + b"a" * 600 + b'"]}', "ids[0]"),
     "ids are alike": (b'{"rows": [{}, {}], "ids": ["1", 1]}', "ids"),
 }
 

@@ -14,6 +14,7 @@ from deciban.cli import (
     evaluating,
     exporting,
     learning,
+    playing,
     plotting,
     reporting,
     scoring,
@@ -86,16 +87,8 @@ def app(context: click.Context) -> None:
 for command in (
     *(learning.fit, scoring.predict, scoring.explain, scoring.decide, evaluating.evaluate, evaluating.diagnose),
     *(learning.learn, learning.forget, learning.merge, evaluating.inspect, scoring.words, scoring.sample),
-    *(
-        plotting.plot,
-        reporting.report,
-        exporting.export,
-        serving.serve,
-        theorem.bayes,
-        tour.demo,
-        tour.completion,
-        warm.warm,
-    ),
+    *(plotting.plot, reporting.report, exporting.export, serving.serve, playing.playground, theorem.bayes),
+    *(tour.demo, tour.completion, warm.warm),
 ):
     app.add_command(command)
 

@@ -118,9 +118,7 @@ def serve(as_json: bool, **options: Any) -> None:
         if as_json:
             say_json({"address": address, "models": names})
         elif service.models.is_folder:
-            say(
-                f"serving {counted(len(names), 'model')} of {os.path.basename(os.path.abspath(settings.path))} at {address}"
-            )
+            say(f"serving {counted(len(names), 'model')} at {address}")
         else:
             say(f"serving {os.path.basename(settings.path)} at {address}")
         flush()

@@ -30,15 +30,20 @@ CHART = {
 }
 
 
-def form_data(figures: ReportFigures, *, ranges: bool = True, kinds: bool = True) -> dict[str, Any]:
-    """Plain JSON for the form. ranges: with the values that were learned of each number; kinds: with what each column
-    is and its levels, for a form that has no scorer to tell them."""
+def form_data(figures: ReportFigures, *, ranges: bool = True, scorer: bool = True) -> dict[str, Any]:
+    """Plain JSON for the form.
+
+    ranges: with the usual values of each number. scorer: there is a scorer, which knows what columns are and their
+    levels; else these are in it.
+    """
     names = [class_name(label) for label in figures.fitted.classes]
     rows = [{"name": f"row above: {one['why']}", "values": one["cells"]} for one in figures.data["rows"]]
     rows = [*_typical_rows(figures, names), *rows]
     return {
-        "columns": [_column(figures, one, ranges, kinds) for one in figures.columns],
+        "scorer": scorer,
+        "columns": [_column(figures, one, ranges, not scorer) for one in figures.columns],
         "named": figures.fitted.schema.names is not None,
+        "order": [] if scorer else list(figures.fitted.schema.column_names),
         "classes": names,
         "colours": class_colours(names),
         "open": OPEN_COLUMNS,
@@ -59,7 +64,7 @@ def loss_data(loss: Loss, names: list[str]) -> dict[str, Any] | None:
 
 def _column(figures: ReportFigures, one: ColumnFigures, ranges: bool, kinds: bool) -> dict[str, Any]:
     """A column by its name; with its range, what it is and its levels, as far as these are asked for."""
-    values, found = one.values, {"name": one.name}
+    values, found = one.values, dict[str, Any](name=one.name)
     numeric = values is not None and values.kind != "categories"
     types = figures.fitted.counts.schema.types or ()
     kind = KINDS_OF_TYPES.get(kind_of(types[one.column])) if one.column < len(types) else None

@@ -39,7 +39,7 @@ def what_if(figures: ReportFigures, room: int) -> WhatIf:
     """The form in a page that has so many bytes left for it."""
     modules = [*form_modules(), files("deciban.report") / "page.js"]
     script = f"{scorer_source()}\n{assembled(modules)}"
-    data = data_script("what-if-data", form_data(figures, ranges=False, kinds=False))
+    data = data_script("what-if-data", form_data(figures, ranges=False))
     try:
         for small in (False, True):
             model = data_script("model-json", model_as_json(figures.fitted, small))

@@ -13,6 +13,7 @@ from deciban.fitted import Fitted
 from deciban.schema.schema import Schema
 from deciban.serve.arrow_bodies import table_of_arrow
 from deciban.serve.csv_bodies import table_of_csv
+from deciban.serve.learn_requests import LONGEST_ID
 from deciban.serve.problems import Problem
 from deciban.serve.records import KINDS, Record, problem_of, table_of_records
 from deciban.serve.settings import ServeSettings
@@ -22,9 +23,6 @@ from deciban.tables.table import Frame
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 CONTENT_TYPES = (JSON, CSV, ARROW)
-
-# The most characters of an id.
-LONGEST_ID = 200
 
 
 @dataclass(frozen=True)

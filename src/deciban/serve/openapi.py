@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from deciban.serve.bodies import ARROW, CSV, JSON, LONGEST_ID
+from deciban.plain_json import plain_json
+from deciban.serve.bodies import ARROW, CSV, JSON
 from deciban.serve.describe import kinds_and_levels
 from deciban.serve.exchange import PROBLEM_JSON
+from deciban.serve.learn_requests import LONGEST_ID
 from deciban.serve.reader import Reader
 from deciban.serve.service import Service
-from deciban.plain_json import plain_json
 from deciban.version import __version__
 
 # The most levels of a column that are given as examples.

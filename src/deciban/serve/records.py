@@ -21,7 +21,7 @@ from deciban.tables.text_types import kind_of
 Record = Mapping[str, Any] | Sequence[Any]
 
 # The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
-Cells = list[Any] | pa.Array
+Cells = list[Any] | Any
 
 # What cells of JSON are called, by their types.
 KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
@@ -51,7 +51,7 @@ class RecordFrame(Frame):
     _rows: int
 
     @cached_property
-    def table(self) -> pa.Table:  # type: ignore[override]  # made when it is needed
+    def table(self) -> pa.Table:
         """The columns as Arrow has them."""
         return pa.table([self._array(column) for column in range(len(self._cells))], names=list(self._names))
 
@@ -95,7 +95,8 @@ def table_of_records(schema: Schema, records: Sequence[Record]) -> Frame:
     columns = _columns_by_name(records, names) if named else _columns_by_place(records, len(names))
     types = schema.types or (NO_TYPE,) * len(names)
     try:
-        cells = [_cells(name, *column, named) for name, *column in zip(names, columns, types, strict=True)]
+        parts = zip(names, columns, types, strict=True)
+        cells = [_cells(name, column, learned, named) for name, column, learned in parts]
     except DecibanError as error:
         raise problem_of(error) from None
     return RecordFrame(names, cells, len(records), named)

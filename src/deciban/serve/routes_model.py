@@ -11,7 +11,7 @@ from deciban.export.model_json import model_as_json
 from deciban.serve.describe import described_model
 from deciban.serve.exchange import answer, json_answer
 from deciban.serve.openapi import description
-from deciban.serve.pages import Page, index_page, model_page, report_fragment
+from deciban.serve.pages import folder_page, model_page, report_fragment
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
 from deciban.serve.records import cause_and_remedy
@@ -106,12 +106,8 @@ async def page(service: Service, request: Request) -> Response:
     """The page of a model, or of a folder the page that links to its models."""
     name = request.path_params.get("name")
     if service.models.is_folder and name is None:
-        found = index_page([one.name for one in service.models])
+        content, policy = folder_page()
     else:
-        served, reader = service.model(name)
-        found = await service.in_thread(lambda: _page(reader, served.name))
-    return Response(found.html, headers={"content-type": HTML, "content-security-policy": found.policy})
-
-
-def _page(reader: Reader, name: str) -> Page:
-    return model_page(reader, name)
+        served, _ = service.model(name)
+        content, policy = await service.in_thread(lambda: model_page(served.name))
+    return Response(content, headers={"content-type": HTML, "content-security-policy": policy})

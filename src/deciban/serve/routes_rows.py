@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deciban.schema.schema import Schema
 from deciban.serve.bodies import CSV, JSON, Body, read_body
 from deciban.serve.exchange import answer, content_type, wanted_type
 from deciban.serve.learning import settled
@@ -53,7 +51,7 @@ async def asked(request: Request) -> Asked:
 
 async def answered(
     service: Service, request: Request, allowed: tuple[str, ...], work: Work, slow: bool = False
-) -> tuple[Body, Reader, Response]:
+) -> tuple[Body, Response]:
     """The answer of `work`, done here or, where it is much, in a thread."""
     _, reader = service.model(request.path_params.get("name"))
     given = await asked(request)
@@ -70,7 +68,7 @@ async def answered(
             content = await service.in_thread(lambda: work(reader, body, given.wanted))
         else:
             content = work(reader, body, given.wanted)
-    return body, reader, answer(content, given.wanted, reader.state.version)
+    return body, answer(content, given.wanted, reader.state.version)
 
 
 async def predict(service: Service, request: Request) -> Response:
@@ -85,19 +83,10 @@ async def predict(service: Service, request: Request) -> Response:
         return table_as_bytes(predictions_as_table(reader, found, body.ids), wanted)
 
     served, _ = service.model(request.path_params.get("name"))
-    body, reader, response = await answered(service, request, ("ids",), work)
+    body, response = await answered(service, request, ("ids",), work)
     if body.ids is not None and served.learner is not None:
-        await settled(served.learner.keep(body.ids, _known_cells(body, reader.state.fitted.schema)))
+        await settled(served.learner.keep(body.ids, body.records()))
     return response
-
-
-def _known_cells(body: Body, schema: Schema) -> list[Any]:
-    """The rows without cells that the model does not know, so that they can be learned later."""
-    known = frozenset(schema.names or ())
-    return [
-        {name: cell for name, cell in record.items() if name in known} if isinstance(record, dict) else record
-        for record in body.records()
-    ]
 
 
 async def explain(service: Service, request: Request) -> Response:
@@ -113,7 +102,7 @@ async def explain(service: Service, request: Request) -> Response:
             return reasons_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema))
         return table_as_bytes(reasons_as_table(found, by, body.ids), wanted)
 
-    return (await answered(service, request, ("ids",), work, slow=True))[2]
+    return (await answered(service, request, ("ids",), work, slow=True))[1]
 
 
 async def decide(service: Service, request: Request) -> Response:
@@ -132,4 +121,4 @@ async def decide(service: Service, request: Request) -> Response:
             return decisions_as_json(reader, decided, body.ids, body.unknown(reader.state.fitted.schema))
         return table_as_bytes(decisions_as_table(decided, body.ids), wanted)
 
-    return (await answered(service, request, ("ids", "costs", "reject"), work))[2]
+    return (await answered(service, request, ("ids", "costs", "reject"), work))[1]

@@ -15,7 +15,7 @@ class ServeSettings:
     path: the model file, or a folder of them. host, port: where it listens. token_file: who may ask; None: anyone who
     can reach it. allow_hosts: names, besides those of this machine, that requests may have in their Host header.
     learn: whether rows can be learned and forgotten; new_classes: whether they may have classes that are new; decay:
-    the share of its weight that a row keeps for each row that is learned after it; retune_every: rows after which
+    how many times as much all that was learned weighs after each thousand more rows; retune_every: rows after which
     the weights are learned anew. costs: the file with what decisions cost; reject: what it costs to leave a row
     undecided. workers: processes. most_body_bytes, most_rows, most_columns: of a request. time_limit: seconds within
     which a request must have come in; answer_limit: seconds within which it is answered; idle_limit: seconds after

@@ -73,7 +73,7 @@ function fieldOf(column, id) {
   const field = element("div", { class: column.kind === "text" ? "field wide" : "field" },
     element("label", { for: id }, column.name), input.node);
   if (!levels && column.ends) {
-    field.append(element("span", { class: "hint", id: `${id}-hint` }, `learned: ${column.ends.join(" to ")}`));
+    field.append(element("span", { class: "hint", id: `${id}-hint` }, `usual: ${column.ends.join(" to ")}`));
     input.node.setAttribute("aria-describedby", `${id}-hint`);
   }
   if (levels || !NUMERIC.has(column.kind) || !(column.high > column.low)) return { field, input };
