@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from deciban.serve.bodies import ARROW, CSV, JSON
+from deciban.serve.bodies import ARROW_STREAM, CSV, JSON
 from deciban.serve.problems import Problem
 from deciban.serve.strict_json import decoded_json, refuse_repeated_names
 from tests.serve.conftest import Opened
@@ -145,7 +145,9 @@ def test_limits_of_rows_and_columns(opened: Opened) -> None:
     wide = ",".join("abcdefg") + "\n" + ",".join("1234567") + "\n"
     assert client.post("/predict", content=wide, headers={"content-type": CSV}).status_code == 413
     for table in (pa.table({"outlook": ["rain"] * 4}), pa.table({c: [1] for c in "abcdefg"})):
-        assert client.post("/predict", content=as_stream(table), headers={"content-type": ARROW}).status_code == 413
+        assert (
+            client.post("/predict", content=as_stream(table), headers={"content-type": ARROW_STREAM}).status_code == 413
+        )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def arrow_bodies() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("what", list(arrow_bodies()))
 def test_wrong_arrow_is_refused(opened: Opened, what: str) -> None:
-    found = opened("weather.dcb").post("/predict", content=arrow_bodies()[what], headers={"content-type": ARROW})
+    found = opened("weather.dcb").post("/predict", content=arrow_bodies()[what], headers={"content-type": ARROW_STREAM})
     assert found.status_code in (413, 422), found.text
 
 
@@ -253,7 +255,7 @@ def test_arrow_with_changed_bytes_is_never_a_fault(opened: Opened, data: st.Data
     )
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
-    found = opened("weather.dcb").post("/predict", content=bytes(body), headers={"content-type": ARROW})
+    found = opened("weather.dcb").post("/predict", content=bytes(body), headers={"content-type": ARROW_STREAM})
     assert found.status_code in (200, 413, 422), found.text
 
 

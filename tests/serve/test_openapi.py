@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from deciban.serve.bodies import ARROW, CSV
+from deciban.serve.bodies import ARROW_STREAM, CSV
 from tests.serve.conftest import Opened
 
 CHECKS = [
@@ -26,7 +26,7 @@ CHECKS = [
 ]
 
 
-@schemathesis.serializer(ARROW, CSV)
+@schemathesis.serializer(ARROW_STREAM, CSV)
 def as_bytes(context: Any, value: Any) -> Any:
     """Bytes as they are: what the description says of tables is that they are bytes."""
     return value.encode(errors="replace") if isinstance(value, str) else bytes(getattr(value, "data", value))

@@ -12,7 +12,7 @@ from pyarrow import csv as arrow_csv
 
 from deciban import BayesClassifier, load
 from deciban.export.model_json import model_as_json
-from deciban.serve.bodies import ARROW, CSV, JSON
+from deciban.serve.bodies import ARROW_STREAM, CSV, JSON
 from deciban.serve.table_records import records_of_table
 from deciban.store.model_file import load as load_fitted
 from tests.serve.conftest import Opened, mixed_table
@@ -85,8 +85,8 @@ def test_csv_is_read_as_the_command_reads_it(opened: Opened, models: Path, name:
 @pytest.mark.parametrize("name", MODELS)
 def test_arrow_has_the_numbers_of_predict_proba(opened: Opened, models: Path, name: str) -> None:
     clf, table = load(models / name), rows_with_everything()
-    found = opened(name).post("/predict", content=as_stream(table), headers={"content-type": ARROW})
-    assert found.headers["content-type"] == ARROW
+    found = opened(name).post("/predict", content=as_stream(table), headers={"content-type": ARROW_STREAM})
+    assert found.headers["content-type"] == ARROW_STREAM
     read = pa.ipc.open_stream(found.content).read_all()
     told = np.column_stack([read[f"P({label})"].to_numpy() for label in clf.classes_])
     np.testing.assert_array_equal(told, clf.predict_proba(table))
@@ -121,7 +121,7 @@ def test_answers_come_in_the_form_that_is_accepted(opened: Opened) -> None:
     client = opened("weather.dcb")
     for accept, kind in (
         (CSV, CSV),
-        (ARROW, ARROW),
+        (ARROW_STREAM, ARROW_STREAM),
         (f"{CSV};q=0.2, {JSON}", JSON),
         ("text/html", JSON),
         ("*/*", JSON),
@@ -151,7 +151,7 @@ def test_explanations_are_those_of_explain(opened: Opened, models: Path, name: s
         key = "column" if by == "column" else "block"
         said = {one[key]: one["decibans"] for one in wanted["evidence"]}
         assert {one[key]: one["decibans"] for one in told["evidence"]} == pytest.approx(said)
-    for kind in (CSV, ARROW):
+    for kind in (CSV, ARROW_STREAM):
         form = opened(name).post("/explain", json=records_of_table(table), params={"by": by}, headers={"accept": kind})
         assert form.status_code == 200
         assert form.headers["content-type"].startswith(kind)

@@ -17,21 +17,21 @@ from deciban.serve.service import Service
 Endpoint = Callable[[Service, Request], Awaitable[Response]]
 
 # What is asked of a model, by the last part of the path.
-OF_ROWS: dict[str, Endpoint] = {
+ROW_ROUTES: dict[str, Endpoint] = {
     "/predict": routes_rows.predict,
     "/explain": routes_rows.explain,
     "/decide": routes_rows.decide,
     "/learn": routes_learning.learn,
     "/forget": routes_learning.forget,
 }
-OF_MODEL: dict[str, Endpoint] = {
+MODEL_ROUTES: dict[str, Endpoint] = {
     "/model": routes_model.model,
     "/model/scorer": routes_model.scorer,
     "/model/report": routes_model.report,
 }
 
 # What is asked of the service.
-OF_SERVICE: dict[str, Endpoint] = {
+SERVICE_ROUTES: dict[str, Endpoint] = {
     "/": routes_model.page,
     "/models": routes_model.models,
     "/health/live": routes_model.live,
@@ -51,9 +51,9 @@ log = logging.getLogger("deciban.serve")
 def create_app(service: Service) -> Starlette:
     """The application of a service that is open; closing it is up to whoever opened it."""
     before = "/models/{name}" if service.models.is_folder else ""
-    routes = [_route(service, before + path, one, "POST") for path, one in OF_ROWS.items()]
-    routes += [_route(service, before + path, one, "GET") for path, one in OF_MODEL.items()]
-    routes += [_route(service, path, one, "GET") for path, one in OF_SERVICE.items()]
+    routes = [_route(service, before + path, one, "POST") for path, one in ROW_ROUTES.items()]
+    routes += [_route(service, before + path, one, "GET") for path, one in MODEL_ROUTES.items()]
+    routes += [_route(service, path, one, "GET") for path, one in SERVICE_ROUTES.items()]
     if before:
         routes.append(_route(service, f"{before}/", routes_model.page, "GET"))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})

@@ -10,11 +10,11 @@ from deciban.tables.arrow import repeated
 from deciban.tables.cell_numbers import is_numeric, is_text, plain_type
 
 # What messages call it.
-PLACE = "the body"
-REMEDY = "send an Arrow IPC stream without compression"
+THE_BODY = "the body"
+PLAIN_STREAM = "send an Arrow IPC stream without compression"
 
 # The kinds of messages in a stream that hold columns.
-DICTIONARY, RECORDS = 2, 3
+DICTIONARY_MESSAGE, RECORD_MESSAGE = 2, 3
 
 
 def table_of_arrow(body: bytes, fitted: Fitted, most_rows: int, target: str | None = None) -> pa.Table:
@@ -45,16 +45,16 @@ def table_of_arrow(body: bytes, fitted: Fitted, most_rows: int, target: str | No
         struct.error,
     ) as error:
         told = str(error).splitlines()[0][:120] if str(error) else "it is damaged"
-        raise Problem(422, f"this is no Arrow stream ({told})", REMEDY, PLACE) from None
+        raise Problem(422, f"this is no Arrow stream ({told})", PLAIN_STREAM, THE_BODY) from None
 
 
 def _too_many(most_rows: int) -> Problem:
-    return Problem(413, f"there are more than {most_rows:,} rows", "send them in several requests", PLACE)
+    return Problem(413, f"there are more than {most_rows:,} rows", "send them in several requests", THE_BODY)
 
 
 def _check_schema(schema: pa.Schema) -> None:
     if (twice := repeated(schema.names)) is not None:
-        raise Problem(422, f"column {twice!r} is there more than once", "give every column its own name", PLACE)
+        raise Problem(422, f"column {twice!r} is there more than once", "give every column its own name", THE_BODY)
     for one in schema:
         kind = plain_type(one.type)
         if not is_text(kind) and not is_numeric(kind):
@@ -71,16 +71,16 @@ def _refuse_compressed(body: bytes, most_rows: int) -> None:
         metadata = message.metadata.to_pybytes()
         table = struct.unpack_from("<I", metadata)[0]
         kind = _field(metadata, table, 1)
-        if kind is None or metadata[kind] not in (DICTIONARY, RECORDS):
+        if kind is None or metadata[kind] not in (DICTIONARY_MESSAGE, RECORD_MESSAGE):
             continue
         records = _inside(metadata, table, 2)
-        if metadata[kind] == DICTIONARY:
+        if metadata[kind] == DICTIONARY_MESSAGE:
             records = _inside(metadata, records, 1)
         length = _field(metadata, records, 0)
         if length is not None and struct.unpack_from("<q", metadata, length)[0] > most_rows:
             raise _too_many(most_rows)
         if _field(metadata, records, 3) is not None:
-            raise Problem(422, "the columns are compressed", REMEDY, PLACE)
+            raise Problem(422, "the columns are compressed", PLAIN_STREAM, THE_BODY)
 
 
 def _field(metadata: bytes, table: int, number: int) -> int | None:

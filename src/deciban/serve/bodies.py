@@ -21,8 +21,8 @@ from deciban.serve.strict_json import decoded_json, refuse_repeated_names
 from deciban.serve.table_records import labels_of_column, records_of_table
 from deciban.tables.table import Frame
 
-JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
-CONTENT_TYPES = (JSON, CSV, ARROW)
+JSON, CSV, ARROW_STREAM = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
+CONTENT_TYPES = (JSON, CSV, ARROW_STREAM)
 
 
 @dataclass(frozen=True)

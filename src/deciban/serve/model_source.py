@@ -18,7 +18,7 @@ from deciban.serve.state import State
 from deciban.store.model_file import from_content
 
 # How the name of a model file ends.
-ENDING = ".dcb"
+MODEL_ENDING = ".dcb"
 
 # Digits of a version: the start of the SHA-256 of the file.
 VERSION_DIGITS = 16
@@ -189,13 +189,15 @@ def stamp_of(path: str) -> Stamp:
 
 def name_of(path: str) -> str:
     """The name of a model: that of its file without the ending."""
-    return os.path.basename(path).removesuffix(ENDING)
+    return os.path.basename(path).removesuffix(MODEL_ENDING)
 
 
 def model_files(folder: str) -> dict[str, str]:
     """The model files in a folder by their names; hidden ones are left out."""
     try:
-        found = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(ENDING) and entry.is_file())
+        found = sorted(
+            entry.name for entry in os.scandir(folder) if entry.name.endswith(MODEL_ENDING) and entry.is_file()
+        )
     except OSError:
         return {}
     return {name_of(name): os.path.join(folder, name) for name in found if not name.startswith(".")}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from deciban.plain_json import plain_json
-from deciban.serve.bodies import ARROW, CSV, JSON
+from deciban.serve.bodies import ARROW_STREAM, CSV, JSON
 from deciban.serve.describe import kinds_and_levels
 from deciban.serve.exchange import PROBLEM_JSON
 from deciban.serve.learn_requests import LONGEST_ID
@@ -173,13 +173,13 @@ def _post(
         "parameters": parameters,
         "requestBody": {
             "required": True,
-            "content": {JSON: {"schema": {"anyOf": [rows, form]}}, CSV: table, ARROW: table},
+            "content": {JSON: {"schema": {"anyOf": [rows, form]}}, CSV: table, ARROW_STREAM: table},
         },
         "responses": {
             "200": {
                 "description": summary,
                 "headers": MODEL_HEADER,
-                "content": {JSON: {"schema": _reference(answer)}, CSV: table, ARROW: table},
+                "content": {JSON: {"schema": _reference(answer)}, CSV: table, ARROW_STREAM: table},
             },
             **_problems(statuses),
         },
@@ -254,8 +254,8 @@ NAME_PARAMETER: Json = {
 }
 MODEL_HEADER: Json = {"Deciban-Model": {"description": "The version of the model.", "schema": {"type": "string"}}}
 
-LABEL: Json = {"type": ["string", "number", "boolean", "null"]}
-CHANCE: Json = {"type": "number", "minimum": 0, "maximum": 1.000001}
+LABEL_SCHEMA: Json = {"type": ["string", "number", "boolean", "null"]}
+PROBABILITY_SCHEMA: Json = {"type": "number", "minimum": 0, "maximum": 1.000001}
 
 
 def _object(properties: Json, optional: tuple[str, ...] = (), more: bool = False) -> Json:
@@ -285,9 +285,9 @@ COMMON_SCHEMAS: Json = {
         _object(
             {
                 "id": {"type": "string"},
-                "predicted": LABEL,
-                "probability": CHANCE,
-                "probabilities": {"type": "object", "additionalProperties": CHANCE},
+                "predicted": LABEL_SCHEMA,
+                "probability": PROBABILITY_SCHEMA,
+                "probabilities": {"type": "object", "additionalProperties": PROBABILITY_SCHEMA},
             },
             ("id",),
         )
@@ -296,9 +296,9 @@ COMMON_SCHEMAS: Json = {
         _object(
             {
                 "id": {"type": "string"},
-                "predicted": LABEL,
-                "posterior": {"type": "object", "additionalProperties": CHANCE},
-                "against": LABEL,
+                "predicted": LABEL_SCHEMA,
+                "posterior": {"type": "object", "additionalProperties": PROBABILITY_SCHEMA},
+                "against": LABEL_SCHEMA,
                 "evidence": {"type": "array", "items": {"type": "object"}},
                 "sum": {"type": ["number", "null"]},
                 "words": {"type": "object"},
@@ -311,9 +311,9 @@ COMMON_SCHEMAS: Json = {
         _object(
             {
                 "id": {"type": "string"},
-                "decision": LABEL,
+                "decision": LABEL_SCHEMA,
                 "risk": {"type": "number"},
-                "runner_up": LABEL,
+                "runner_up": LABEL_SCHEMA,
                 "runner_up_risk": {"type": "number"},
             },
             ("id",),

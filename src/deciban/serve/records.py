@@ -27,9 +27,9 @@ Cells = list[Any] | Any
 KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
 
 # Types of cells that are numbers as they are, for a column of numbers.
-NUMBERS = frozenset((int, float, type(None)))
-FLAGS = frozenset((bool, type(None)))
-NUMERIC = ("DOUBLE", "BOOLEAN")
+NUMBER_TYPES = frozenset((int, float, type(None)))
+FLAG_TYPES = frozenset((bool, type(None)))
+NUMERIC_KINDS = ("DOUBLE", "BOOLEAN")
 
 # How errors of the engine name a cell.
 CELL = re.compile(r"^column '(.*?)'(?:, row (\d+))?: (.*)$", re.DOTALL)
@@ -142,7 +142,7 @@ def _columns_by_place(records: Sequence[Record], width: int) -> list[list[Any]]:
 def _cells(name: str, cells: list[Any], learned: str, named: bool) -> Cells:
     """The cells of a column of this type; a Problem, or a DataError, that names the first one that cannot be read."""
     kinds = set(map(type, cells))
-    if (kinds <= NUMBERS or kinds <= FLAGS) and (learned == NO_TYPE or kind_of(learned) in NUMERIC):
+    if (kinds <= NUMBER_TYPES or kinds <= FLAG_TYPES) and (learned == NO_TYPE or kind_of(learned) in NUMERIC_KINDS):
         if int in kinds and any(type(cell) is int and not -(1 << 63) <= cell < 1 << 63 for cell in cells):
             return _doubles(name, cells, named)
         return cells

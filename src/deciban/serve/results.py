@@ -12,7 +12,7 @@ from deciban.decisions.policy import Decisions
 from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS
 from deciban.files.write import to_stream
 from deciban.plain_json import plain_json
-from deciban.serve.bodies import ARROW, CSV
+from deciban.serve.bodies import ARROW_STREAM, CSV
 from deciban.serve.reader import Predicted, Reader
 from deciban.text_tables import class_name
 
@@ -109,7 +109,7 @@ def table_as_bytes(table: pa.Table, content_type: str) -> bytes:
         with to_stream(written, "csv") as write:
             write(table)
         return written.getvalue()
-    assert content_type == ARROW, "there is no other"
+    assert content_type == ARROW_STREAM, "there is no other"
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -26,7 +26,7 @@ from deciban.serve.settings import ServeSettings
 SETTINGS_VARIABLE = "DECIBAN_SERVE_SETTINGS"
 
 # Signals at which a service ends in order.
-ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 # Connections that wait to be taken.
 BACKLOG = 2_048
@@ -134,8 +134,8 @@ class DrainingServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        ignored = [one for one in ENDING if signal.getsignal(one) is signal.SIG_IGN]
-        before = {one: signal.signal(one, self.handle_exit) for one in ENDING if one not in ignored}
+        ignored = [one for one in ENDING_SIGNALS if signal.getsignal(one) is signal.SIG_IGN]
+        before = {one: signal.signal(one, self.handle_exit) for one in ENDING_SIGNALS if one not in ignored}
         try:
             yield
         finally:
