@@ -18,6 +18,7 @@ from deciban.cli import (
     plotting,
     reporting,
     scoring,
+    serving,
     streams,
     theorem,
     tour,
@@ -86,7 +87,7 @@ def app(context: click.Context) -> None:
 for command in (
     *(learning.fit, scoring.predict, scoring.explain, scoring.decide, evaluating.evaluate, evaluating.diagnose),
     *(learning.learn, learning.forget, learning.merge, evaluating.inspect, scoring.words, scoring.sample),
-    *(plotting.plot, reporting.report, exporting.export, playing.playground, theorem.bayes),
+    *(plotting.plot, reporting.report, exporting.export, serving.serve, playing.playground, theorem.bayes),
     *(tour.demo, tour.completion, warm.warm),
 ):
     app.add_command(command)
