@@ -12,7 +12,6 @@ from typing import Any
 
 from deciban.errors import DecibanError
 from deciban.fitted import Fitted
-from deciban.serve.compaction import used_bytes
 from deciban.serve.inbox import Inbox, Kept
 from deciban.serve.learn_requests import (
     Learned,
@@ -140,33 +139,55 @@ class Learner:
     # The thread that learns.
 
     def _run(self) -> None:
-        while True:
-            work = self._inbox.take(self._patience())
-            for call in work.calls:
-                call()
-            if work.requests or work.kept:
-                self._handle(work.requests, work.kept)
-            self._housekeeping()
-            if work.ended and not self._saving:
-                break
+        try:
+            while not self._step():
+                pass
+            self._end()
+        except Exception:  # of our own making: what is acknowledged is in the journal
+            log.exception("learning has ended")
+            self._inbox.close()
+            while not (work := self._inbox.take(0.0)).ended or work.requests:
+                failed = Problem(503, "the service has stopped learning", "start it again")
+                self._fail([one for one in work.requests if one.answer.set_running_or_notify_cancel()], [], failed)
+        finally:
+            self._ledger.journal.close()
+
+    def _step(self) -> bool:
+        """Do what waits, and something else that is due; whether that was the last."""
+        work = self._inbox.take(self._patience())
+        for call in work.calls:
+            call()
+        if work.requests or work.kept:
+            self._handle(work.requests, work.kept)
+        self._housekeeping()
+        return work.ended and not self._saving
+
+    def _end(self) -> None:
+        """Write the model file, and tidy up behind it."""
         try:
             if self._ledger.unsaved or self._save_soon:
                 self._save_here()
             for _ in self._chores:
                 pass
-        except Exception as problem:
+        except (DecibanError, OSError, sqlite3.Error) as problem:
             self._tell("snapshot", problem)
-        finally:
-            self._ledger.journal.close()
 
     def _handle(self, requests: list[Request], kept: list[Kept]) -> None:
         asked = [request for request in requests if request.answer.set_running_or_notify_cancel()]
         waiting = [some for some in kept if some.answer.set_running_or_notify_cancel()]
+        self._answer(asked, waiting)
+
+    def _answer(self, asked: list[Request], waiting: list[Kept]) -> None:
         before = self._ledger.state
         try:
-            rows = [row for some in kept for row in some.rows]
+            rows = [row for some in waiting for row in some.rows]
             outcomes = self._ledger.write(asked, rows, self._full())
         except sqlite3.Error as problem:
+            if len(asked) > 1:  # some of them may find room
+                for request in asked:
+                    self._answer([request], [])
+                self._answer([], waiting)
+                return
             self._tell("journal", problem)
             failed = Problem(503, "the journal cannot be written", "nothing was learned: send it again later")
             self._fail(asked, waiting, failed)
@@ -206,10 +227,9 @@ class Learner:
         if ledger.file.size > settings.most_model_bytes:
             cause = f"the model has reached its bound of {settings.most_model_bytes:,} bytes"
             return Problem(507, cause, "forget rows, or raise the bound")
-        if used_bytes(ledger.journal) < settings.most_journal_bytes:
-            return None
-        self._make_room()
-        if used_bytes(ledger.journal) < settings.most_journal_bytes:
+        if ledger.full:
+            self._make_room()
+        if not ledger.full:
             return None
         cause = f"the journal has reached its bound of {settings.most_journal_bytes:,} bytes"
         return Problem(507, cause, "see which problem keeps the model file from being written, or raise the bound")
@@ -236,8 +256,10 @@ class Learner:
         if self._busy:
             return 0.0
         due = self._tidied_at + TIDY_SECONDS
-        if self._ledger.unsaved or self._save_soon:
+        if self._due(float("inf")):
             due = min(due, max(self._changed_at + self._ledger.settings.snapshot_seconds, self._retry_at))
+        if self._due(time.monotonic()):
+            due = self._retry_at
         return max(due - time.monotonic(), 0.001)
 
     def _housekeeping(self) -> None:
@@ -252,10 +274,7 @@ class Learner:
     def _begin(self) -> None:
         """Start what is due next."""
         ledger, now = self._ledger, time.monotonic()
-        settings = ledger.settings
-        late = now >= self._changed_at + settings.snapshot_seconds
-        due = ledger.unsaved and (ledger.unsaved >= settings.snapshot_every or late or ledger.nearly_full)
-        if (due or self._save_soon) and now >= self._retry_at:
+        if self._due(now) and now >= self._retry_at:
             self._saving, self._save_soon = True, False
             arguments = (ledger.state.fitted, ledger.to_save())
             Thread(target=self._save, args=arguments, name="deciban saves", daemon=True).start()
@@ -267,6 +286,12 @@ class Learner:
             rows = ledger.journal.newest_rows(MOST_ROWS)
             state = (ledger.state.fitted, rows, ledger.to_save(), ledger.labels)
             Thread(target=self._retune, args=state, name="deciban tunes", daemon=True).start()
+
+    def _due(self, now: float) -> bool:
+        """Whether the model file is to be written by then."""
+        ledger, settings = self._ledger, self._ledger.settings
+        late = now >= self._changed_at + settings.snapshot_seconds or ledger.unsaved >= settings.snapshot_every
+        return self._save_soon or (ledger.unsaved > 0 and (late or ledger.nearly_full))
 
     def _save(self, fitted: Fitted, numbers: Numbers) -> None:
         """Write the model file, on a thread of its own."""
@@ -289,14 +314,14 @@ class Learner:
         self._was_saved(numbers)
 
     def _was_saved(self, numbers: Numbers) -> None:
-        self._saving, self._busy = False, True
+        self._saving, self._save_soon, self._busy = False, False, True
         self._snapshots += 1
         self._saved_at = self._changed_at = self._tidied_at = time.monotonic()
         self._chores = self._ledger.settle(numbers)
         self._problems.pop("snapshot", None)
 
     def _not_saved(self, problem: Exception) -> None:
-        self._saving = False
+        self._saving, self._save_soon = False, True
         self._retry_at = time.monotonic() + RETRY_SECONDS
         self._tell("snapshot", problem)
 

@@ -36,8 +36,9 @@ from deciban.tune.tuning import Tuning
 # Changes that are replayed at once.
 REPLAYED = 5_000
 
-# The share of its bound from which on the journal is shortened: the rest is room for what comes meanwhile.
-NEARLY_FULL = 0.75
+# Shares of the bound of the journal: from which on it is shortened, to which, and from which on nothing is learned any
+# more. What lies above is for what comes meanwhile, and for forgetting.
+NEARLY_FULL, SHORTENED, FULL = 0.75, 0.5, 0.9
 
 # What became of a request: of each row, or why it failed.
 Outcome = list[str] | Problem
@@ -72,9 +73,12 @@ class Ledger:
         weight = float(counts.class_weight.sum())
         journal = Journal.open(journal_of(path), path, file.hash, weight, list(first.known))
         try:
+            journal.limit(settings.most_journal_bytes)
             saved = journal.snapshot(file.hash)
             assert saved is not None, "the journal was opened for this file"
             labels = ClassLabels.of(counts.classes, journal.classes(), counts.declared, settings.new_classes)
+            if counts.class_weight.any():
+                _ = fitted.model  # loads the BLAS libraries that are held to one thread from here on
             with one_blas_thread():
                 fitted = _replayed(journal, fitted, saved, labels)
                 _ = fitted.model
@@ -189,8 +193,9 @@ class Ledger:
         journal, settings = self.journal, self.settings
         while self._drop_pending(DROPPED_AT_ONCE, self._now().clock - settings.pending_seconds):
             yield
-        while (surplus := self._surplus()) > 0:
-            if not self._drop_rows(surplus) and not (self.nearly_full and self._drop_pending(surplus)):
+        most = (SHORTENED if self.nearly_full else NEARLY_FULL) * settings.most_journal_bytes
+        while (surplus := self._surplus(most)) > 0:
+            if not self._drop_rows(surplus) and not (used_bytes(journal) > most and self._drop_pending(surplus)):
                 break
             yield
         yield from give_back(journal)
@@ -200,10 +205,15 @@ class Ledger:
         """Whether the journal comes near its bound."""
         return used_bytes(self.journal) > NEARLY_FULL * self.settings.most_journal_bytes
 
-    def _surplus(self) -> int:
-        """How many of the oldest rows to drop now."""
+    @property
+    def full(self) -> bool:
+        """Whether the journal has reached its bound."""
+        return used_bytes(self.journal) > FULL * self.settings.most_journal_bytes
+
+    def _surplus(self, most: float) -> int:
+        """How many of the oldest rows to drop now, so that the journal has no more than so many bytes."""
         surplus = self.numbers.kept - self.settings.most_kept_rows
-        if self.nearly_full:
+        if used_bytes(self.journal) > most:
             surplus = max(surplus, self.numbers.kept // 16 + 1)
         return min(surplus, DROPPED_AT_ONCE)
 
