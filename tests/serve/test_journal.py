@@ -16,7 +16,7 @@ import pytest
 
 from deciban import learn
 from deciban.errors import ModelFileError
-from deciban.serve import learner as learner_module, ledger, model_on_disk
+from deciban.serve import housekeeping, ledger, model_on_disk
 from deciban.serve.learn_settings import LearnSettings
 from deciban.serve.learner import Learner
 from deciban.store import model_file
@@ -84,7 +84,7 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
     with Open(model, snapshot_every=3) as service:
         service.learner.learn(ROWS[:4], PLAY[:4], ["a", None, "b", "c"]).result(10)
         service.learner.forget_ids(["b"]).result(10)
-        wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._busy)
+        wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._house.busy)
         monkeypatch.undo()
         expected = counts_of(some(0, 1, 3))
     assert len(copies) >= (3 if step == "settled" else 1)
@@ -190,7 +190,7 @@ def test_a_model_file_that_somebody_else_replaced_is_not_overwritten(model: Path
 def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learner_module, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(housekeeping, "RETRY_SECONDS", 0.05)
     write = model_on_disk.replacing
 
     def failing(path: Any) -> Any:
@@ -322,7 +322,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
         assert problem_of(refused[0]).status == 507
         assert os.stat(f"{model}.journal").st_size <= 1 << 19
         monkeypatch.undo()
-        service.learner._retry_at = 0.0
+        service.learner._house._retry_at = 0.0
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from deciban import learn
 from deciban.errors import UsageError
 from deciban.fitted import Settings
-from deciban.serve import learner as learner_module
+from deciban.serve import housekeeping
 from deciban.serve.learn_settings import LearnSettings
 from deciban.serve.problems import Problem
 from deciban.store import model_file
@@ -99,7 +99,7 @@ def test_kept_rows_outlive_the_service_and_the_oldest_go_first(model: Path) -> N
 
 
 def test_rows_wait_for_labels_for_a_time_of_service(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learner_module, "TIDY_SECONDS", 0.02)
+    monkeypatch.setattr(housekeeping, "TIDY_SECONDS", 0.02)
     with Open(model, pending_seconds=0.3) as service:
         service.learner.keep(["a"], [ROWS[0]]).result(10)
         assert service.learner.learn_later(["a"], ["no"]).result(10).results == ["learned"]
