@@ -39,7 +39,8 @@ CELL = re.compile(r"^column '(.*?)'(?:, row (\d+))?: (.*)$", re.DOTALL)
 class RecordFrame(Frame):
     """A table whose numbers stay as Python has them until somebody needs them as Arrow has them.
 
-    whole: whether every record has a cell, be it null, for each column. Most families read numbers as one matrix, which is made at once from all columns.
+    whole: whether every record has a cell, be it null, for each column. Most families read numbers as one matrix, which
+    is made at once from all columns.
     """
 
     def __init__(self, names: tuple[str, ...], cells: list[Cells], rows: int, named: bool, whole: bool = False) -> None:
