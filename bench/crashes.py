@@ -48,9 +48,9 @@ def main() -> None:
         f"`python bench/crashes.py --rounds {options.rounds} --seed {options.seed} --write`; {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {time.monotonic() - begin:.0f} s.",
         "",
-        "Every round a process that learns, relabels and forgets is killed, and the model is loaded again. Rows by their",
-        "ids, and counts to the bit, were those that had been acknowledged; requests without an answer were in the model",
-        "as a whole, or not at all.",
+        "Every round a process that learns, relabels and forgets is killed, and the model is loaded again. Rows by",
+        "their ids, and counts to the bit, were those that had been acknowledged; requests without an answer were in",
+        "the model as a whole, or not at all.",
         "",
         "| killed | rounds |",
         "|---|---|",
