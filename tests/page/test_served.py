@@ -1,5 +1,8 @@
 """The page of a service asks for the model, follows it when it learns, and keeps what was entered."""
 
+import json
+import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,6 +16,7 @@ from tests.report.browser import Opened, needs_browser, opened
 
 pytestmark = needs_browser
 
+TOKEN = "a-token-of-some-length"
 ROW = {"outlook": "rain", "temperature": "mild", "humidity": "high", "wind": "strong"}
 
 
@@ -35,17 +39,24 @@ def check_own_server(it: Opened, served: Served) -> None:
     assert all(url.startswith((served.url, "data:")) for url in it.requests)
 
 
-def test_it_follows_a_model_that_learns_and_keeps_what_is_entered() -> None:
+def post(served: Served, path: str, body: Any) -> Any:
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{served.url}{path}", json.dumps(body).encode(), headers)
+    return json.load(urllib.request.urlopen(request, timeout=20))
+
+
+def test_it_follows_a_model_that_learns_and_keeps_what_is_entered(tmp_path: Path) -> None:
     clf = learned()
-    with serving(Served(clf.fitted_)) as served, opened(served.url) as it:
+    with serving(clf, tmp_path, learn=True, new_classes=True) as served, opened(served.url) as it:
         enter_row(it)
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         assert "14 rows" in it.page.locator("#service-said").text_content()
         tab(it, "Model")
         it.page.wait_for_selector("#report section")
         assert it.page.locator("#report .tiles dd").first.text_content() == "14"
-        clf.partial_fit(pd.DataFrame([{**ROW, "wind": "gale"}] * 6), ["maybe"] * 6)
-        served.learn(clf.fitted_)
+        rows = [{**ROW, "wind": "gale"}] * 6
+        clf.partial_fit(pd.DataFrame(rows), ["maybe"] * 6)
+        post(served, "learn", {"rows": rows, "labels": ["maybe"] * 6})
         it.page.wait_for_function("() => document.querySelector('#report .tiles dd').textContent === '20'")
         tab(it, "Try it")
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
@@ -56,29 +67,32 @@ def test_it_follows_a_model_that_learns_and_keeps_what_is_entered() -> None:
         check_own_server(it, served)
 
 
-def test_more_rows_of_the_same_kind_leave_the_form_as_it_is() -> None:
+def test_more_rows_of_the_same_kind_leave_the_form_as_it_is(tmp_path: Path) -> None:
     clf = learned()
-    with serving(Served(clf.fitted_)) as served, opened(served.url) as it:
+    with serving(clf, tmp_path) as served, opened(served.url) as it:
         enter_row(it)
         it.page.get_by_label("wind", exact=True).focus()
         clf.partial_fit(weather(), "play")
-        served.learn(clf.fitted_)
+        served.show(clf)
         it.page.wait_for_function("() => document.querySelector('#service-said').textContent.includes('28 rows')")
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         assert it.page.evaluate("document.activeElement.tagName") == "SELECT"
         assert served.asked.count("/model/form") == 1
 
 
-def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open() -> None:
+def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) -> None:
     clf = learned()
-    with serving(Served(clf.fitted_, token="secret")) as served, opened(served.url) as it:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"read {TOKEN}\n")
+    tokens.chmod(0o600)
+    with serving(clf, tmp_path, token_file=str(tokens)) as served, opened(served.url) as it:
         it.page.get_by_label("This service asks for a token").fill("wrong")
         it.page.keyboard.press("Enter")
         it.page.wait_for_function(
             "() => document.querySelector('#token') && document.querySelector('#token').value === ''"
         )
-        assert "there is no token; send one" in it.page.locator("#service-problem").text_content()
-        it.page.get_by_label("This service asks for a token").fill("secret")
+        assert "the token is missing or wrong" in it.page.locator("#service-problem").text_content()
+        it.page.get_by_label("This service asks for a token").fill(TOKEN)
         it.page.get_by_role("button", name="Go on").click()
         enter_row(it)
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
@@ -86,15 +100,15 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open() -> None:
         it.page.wait_for_selector("#posterior li")
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         assert it.page.locator("#token").count() == 0
-        assert "secret" not in it.page.url
+        assert TOKEN not in it.page.url
         assert it.page.locator("#service-problem").text_content() == ""
 
 
 @pytest.mark.filterwarnings("ignore:Text.tokenizer")
-def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service() -> None:
+def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service(tmp_path: Path) -> None:
     table = pd.DataFrame({"text": ["a b", "c d", "a c", "d d"] * 10, "x": [1.0, 2.0, 0.5, 2.5] * 10})
     clf = BayesClassifier(columns={"text": Text(tokenizer=str.split)}, tune=None).fit(table, ["k", "l", "k", "l"] * 10)
-    with serving(Served(clf.fitted_)) as served, opened(served.url) as it:
+    with serving(clf, tmp_path) as served, opened(served.url) as it:
         it.page.wait_for_selector("#posterior li")
         it.enter("text", "a d d")
         it.enter("x", "1.25")
@@ -112,9 +126,9 @@ def test_a_model_that_the_scorer_cannot_have_is_asked_of_the_service() -> None:
         check_own_server(it, served)
 
 
-def test_a_folder_of_models_links_to_the_page_of_each() -> None:
+def test_a_folder_of_models_links_to_the_page_of_each(tmp_path: Path) -> None:
     clf = learned()
-    with serving(Served(clf.fitted_), "a & b") as served, opened(served.url) as it:
+    with serving(clf, tmp_path, "a & b") as served, opened(served.url) as it:
         it.page.get_by_role("link", name="a & b").click()
         enter_row(it)
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
@@ -122,9 +136,9 @@ def test_a_folder_of_models_links_to_the_page_of_each() -> None:
         check_own_server(it, served)
 
 
-def test_a_service_that_does_not_answer_is_told_and_what_is_there_goes_on() -> None:
+def test_a_service_that_does_not_answer_is_told_and_what_is_there_goes_on(tmp_path: Path) -> None:
     clf = learned()
-    with serving(Served(clf.fitted_)) as served, opened(served.url) as it:
+    with serving(clf, tmp_path) as served, opened(served.url) as it:
         enter_row(it)
         it.page.route("**/model", lambda route: route.abort())
         it.page.get_by_text("the service does not answer").wait_for()

@@ -160,8 +160,6 @@ def _refuse(settings: "ServeSettings") -> None:
             raise UsageError(f"{option} says how rows are learned; give --learn, or leave it out")
     if settings.learn and settings.workers > 1:
         raise UsageError("--workers: one process owns a model that learns; leave it out, or leave --learn out")
-    if settings.learn and os.path.isdir(settings.path):
-        raise UsageError(f"{settings.path}: a folder of models does not learn; give one model file with --learn")
     if settings.costs is not None:
         costs(settings.costs, of_columns=True)
     if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:

@@ -12,9 +12,15 @@ LEARNING_ROUTES = frozenset({"learn", "forget"})
 
 # The names by which routes are counted; whatever else is asked for counts as "other".
 ROUTES = {
-    name: f"/{name}"
-    for name in ("predict", "explain", "decide", "learn", "forget", "model", "models", "metrics", "openapi.json")
-} | {"scorer": "/model/scorer", "report": "/model/report", "live": "/health/live", "ready": "/health/ready", "": "/"}
+    **{name: f"/{name}" for name in ("predict", "explain", "decide", "learn", "forget", "metrics", "openapi.json")},
+    **{name: f"/{name}" for name in ("models", "model")},
+    **{name: f"/model/{name}" for name in ("scorer", "report", "form")},
+    **{name: f"/health/{name}" for name in ("live", "ready")},
+    "": "/",
+}
+
+# The page of a model of a folder: it asks for data apart, and with a token.
+PAGE_OF_MODEL = re.compile(r"/models/[^/]+/?")
 
 # The headers by which requests are judged.
 HEADERS_THAT_MATTER = frozenset(
@@ -107,7 +113,7 @@ class Access:
         return None
 
     def _without_token(self, request: Request, tokens: Tokens) -> Problem | None:
-        if request.path in self._open_paths:
+        if request.path in self._open_paths or PAGE_OF_MODEL.fullmatch(request.path):
             return None
         sent = request.authorizations[0] if len(request.authorizations) == 1 else b""
         scheme, _, token = sent.partition(b" ")

@@ -28,6 +28,7 @@ MODEL_ROUTES: dict[str, Endpoint] = {
     "/model": routes_model.model,
     "/model/scorer": routes_model.scorer,
     "/model/report": routes_model.report,
+    "/model/form": routes_model.form,
 }
 
 # What is asked of the service.
@@ -56,6 +57,7 @@ def create_app(service: Service) -> Starlette:
     routes += [_route(service, path, one, "GET") for path, one in SERVICE_ROUTES.items()]
     if before:
         routes.append(_route(service, f"{before}/", routes_model.page, "GET"))
+        routes.append(_route(service, before, routes_model.to_page, "GET"))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
     app.router.redirect_slashes = False
     app.state.service = service

@@ -11,13 +11,13 @@ from deciban.serve.state import State
 Result = TypeVar("Result")
 
 
-def opened_learner(settings: ServeSettings, publish: Callable[[State], None]) -> Any:
-    """The learner that owns the model file; it publishes each new state, the first one before this returns."""
+def opened_learner(settings: ServeSettings, path: str, publish: Callable[[State], None]) -> Any:
+    """The learner that owns this model file; it publishes each new state, the first one before this returns."""
     from deciban.serve.learn_settings import LearnSettings
     from deciban.serve.learner import Learner
 
     chosen = LearnSettings(new_classes=settings.new_classes, decay=settings.decay, retune_every=settings.retune_every)
-    return Learner.open(settings.path, chosen, publish)
+    return Learner.open(path, chosen, publish)
 
 
 async def settled(future: "Future[Result]") -> Result:

@@ -60,6 +60,18 @@ class ServedModel:
         self.publish(loaded_state(self.path))
         self._stamp, self.problem = stamp, ""
 
+    def learn(self, settings: ServeSettings) -> None:
+        """Answer by what is learned on line from now on; an error where that cannot be, and nothing has changed."""
+        from deciban.serve.learning import opened_learner
+
+        self.learner = opened_learner(settings, self.path, self.publish)
+        self.problem = ""
+
+    def close(self) -> None:
+        """Learn no more; what was learned is written."""
+        if self.learner is not None:
+            self.learner.close()
+
     def refresh(self) -> bool:
         """Read the file anew if it has changed; whether something did. What goes wrong is told in `problem`."""
         try:
@@ -118,9 +130,7 @@ class Models:
             return
         model = ServedModel(self._only, self.settings.path)
         if self.settings.learn:
-            from deciban.serve.learning import opened_learner
-
-            model.learner = opened_learner(self.settings, model.publish)
+            model.learn(self.settings)
         else:
             model.load()
         self._models[model.name] = model
@@ -130,17 +140,26 @@ class Models:
         if self.is_folder:
             there = model_files(self.settings.path)
             for name in [name for name in self._models if name not in there]:
-                del self._models[name]
+                self._models.pop(name).close()
             for name, path in there.items():
                 if name not in self._models:
                     self._models[name] = ServedModel(name, path)
         for model in self:
-            if model.learner is None:
+            if not self.settings.learn:
                 model.refresh()
+            elif model.learner is None:
+                self._try_to_learn(model)
+
+    def _try_to_learn(self, model: ServedModel) -> None:
+        """Let a model of a folder learn on line; what goes wrong is told in its `problem`, and tried again."""
+        try:
+            model.learn(self.settings)
+        except (DecibanError, OSError, MemoryError) as error:
+            model.problem = described(error, model.path)
 
     def watch(self) -> None:
         """Look at the files again and again, in a thread of its own, until `close`."""
-        if self.settings.learn or self.settings.check_every <= 0.0:
+        if (self.settings.learn and not self.is_folder) or self.settings.check_every <= 0.0:
             return
         self._thread = threading.Thread(target=self._watch, name="deciban-models", daemon=True)
         self._thread.start()
@@ -155,8 +174,7 @@ class Models:
         if self._thread is not None:
             self._thread.join()
         for model in self:
-            if model.learner is not None:
-                model.learner.close()
+            model.close()
 
 
 def loaded_state(path: str) -> State:

@@ -153,6 +153,9 @@ def _model_paths(before: str, row: Json, parameters: list[Json]) -> Json:
     paths[f"{before}/model/scorer"] = {
         "get": _read("scorer", "The model for programs that score by themselves", {"type": "object"}, parameters, True)
     }
+    paths[f"{before}/model/form"] = {
+        "get": _read("form", "What the page makes its form of", {"type": "object"}, parameters, True)
+    }
     paths[f"{before}/model/report"] = {"get": _page("The sections of the report, as HTML", parameters, True)}
     return paths
 

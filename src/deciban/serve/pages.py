@@ -1,9 +1,15 @@
 """The pages that are served: that of a model, that of a folder, and the sections of a report."""
 
 from functools import lru_cache
+from typing import Any
 
+from deciban.decisions.loss import Loss
+from deciban.errors import DecibanError
+from deciban.export.model_json import model_as_json
 from deciban.page.build import folder_html, page_html
-from deciban.report.figures import report_figures
+from deciban.plain_json import plain_json
+from deciban.report.figures import ReportFigures, report_figures
+from deciban.report.form_data import form_data
 from deciban.report.page import report_sections
 from deciban.serve.reader import Reader
 
@@ -20,6 +26,22 @@ def folder_page() -> tuple[str, str]:
     return folder_html("Models")
 
 
-def report_fragment(reader: Reader, title: str) -> str:
+def report_fragment(reader: Reader, title: str, loss: Loss | None) -> str:
     """The sections of the report of a model, from its counts alone."""
-    return str(report_sections(report_figures(reader.state.fitted, title)))
+    return str(report_sections(_figures(reader, title, loss)))
+
+
+def form_of(reader: Reader, title: str, loss: Loss | None) -> dict[str, Any]:
+    """What the page needs to make its form of, and whether it can score rows by itself."""
+    try:
+        model_as_json(reader.state.fitted)
+    except DecibanError:
+        exportable = False
+    else:
+        exportable = True
+    found: dict[str, Any] = plain_json(form_data(_figures(reader, title, loss), scorer=exportable))
+    return found
+
+
+def _figures(reader: Reader, title: str, loss: Loss | None) -> ReportFigures:
+    return report_figures(reader.state.fitted, title, loss=loss)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,7 +12,7 @@ from deciban.export.model_json import model_as_json
 from deciban.serve.describe import described_model
 from deciban.serve.exchange import answer, json_answer
 from deciban.serve.openapi import description
-from deciban.serve.pages import folder_page, model_page, report_fragment
+from deciban.serve.pages import folder_page, form_of, model_page, report_fragment
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
 from deciban.serve.records import cause_and_remedy
@@ -57,8 +58,22 @@ async def scorer(service: Service, request: Request) -> Response:
 
 async def report(service: Service, request: Request) -> Response:
     """The sections of the report, as HTML without a page around them."""
-    name = request.path_params.get("name")
-    return await _unchanging(service, request, HTML, lambda reader: report_fragment(reader, name or "model").encode())
+    name = request.path_params.get("name") or "model"
+
+    def made(reader: Reader) -> bytes:
+        return report_fragment(reader, name, service.loss_of(reader)).encode()
+
+    return await _unchanging(service, request, HTML, made)
+
+
+async def form(service: Service, request: Request) -> Response:
+    """What the page makes its form of."""
+    name = request.path_params.get("name") or "model"
+
+    def made(reader: Reader) -> bytes:
+        return encode_json(form_of(reader, name, service.loss_of(reader)))
+
+    return await _unchanging(service, request, "application/json", made)
 
 
 async def _unchanging(service: Service, request: Request, kind: str, made: Callable[[Reader], bytes]) -> Response:
@@ -99,6 +114,11 @@ async def openapi(service: Service, request: Request) -> Response:
     """The description of all this, made from the columns of the model."""
     found: dict[str, Any] = await service.in_thread(lambda: description(service))
     return json_answer(found)
+
+
+async def to_page(service: Service, request: Request) -> Response:
+    """From the name of a model to its page, whose links are relative to it."""
+    return Response(status_code=308, headers={"location": quote(request.path_params["name"], safe="") + "/"})
 
 
 async def page(service: Service, request: Request) -> Response:

@@ -46,6 +46,15 @@ class Service:
             where = "--reject" if self.settings.costs is None else self.settings.costs
             raise DataError(f"{where}: {error}") from None
 
+    def loss_of(self, reader: Reader) -> Loss | None:
+        """What decisions cost by default, for the classes of a model; None where nothing is said of these."""
+        if self.loss is None and self.settings.reject is None:
+            return None
+        try:
+            return loss_for(reader.state.fitted, self.loss, self.settings.reject)
+        except LossError:
+            return None
+
     def close(self) -> None:
         """End all threads; what was learned is written."""
         self._threads.shutdown(wait=True)
