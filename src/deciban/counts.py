@@ -123,18 +123,37 @@ class Counts:
 
     def __sub__(self, other: "Counts") -> "Counts":
         """The counts without the rows of `other`, which must have been counted before."""
+        return self.without(other)
+
+    def without(self, other: "Counts", slack: float | None = None) -> "Counts":
+        """The counts without the rows of `other`, as `-` has them.
+
+        Parameters
+        ----------
+        other : Counts
+            The counts of rows that were counted before.
+        slack : float, default=None
+            For rows that are known to have been counted, at weights that are no whole numbers: what is left of a sum
+            of weights below this is rounding, and 0. Nothing is refused then. None: what cannot have been counted is
+            an error.
+
+        Returns
+        -------
+        Counts
+        """
         mine, theirs = self._aligned(other)
-        if mine.schema.width > self.schema.width or mine.classes.size > self.classes.size:
+        new_class = slack is None and mine.classes.size > self.classes.size
+        if mine.schema.width > self.schema.width or new_class:
             raise ForgetError(
                 "these rows cannot be forgotten: they have a column or a class that was never learned; "
                 "give just the rows that the model has learned"
             )
         guard = Guard(mine.schema)
         pairs = enumerate(zip(mine.statistics, theirs.statistics, strict=True))
-        left = tuple(guard(p, a.remove, b) for p, (a, b) in pairs)
+        left = tuple(guard(p, a.remove, b, slack) for p, (a, b) in pairs)
         return replace(
             mine,
-            class_weight=remaining(mine.class_weight, theirs.class_weight),
+            class_weight=remaining(mine.class_weight, theirs.class_weight, slack),
             statistics=left,
             rows=max(self.rows - other.rows, 0),
             unlabelled=max(self.unlabelled - other.unlabelled, 0),

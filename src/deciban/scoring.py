@@ -194,11 +194,16 @@ def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
 def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
     """The decisions of least risk for rows in memory; `loss` is for the model's classes."""
     posterior, best = _posterior_and_best(fitted, table, first_row)
-    decisions = least_risk_decisions(posterior, loss, column_of(table))
-    if not loss.is_zero_one:
+    return break_ties_as_predict(least_risk_decisions(posterior, loss, column_of(table)), best)
+
+
+def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
+    """The decisions; where every mistake costs the same, the places of the most probable classes, which `predict` has
+    chosen among equals."""
+    if not decisions.loss.is_zero_one:
         return decisions
     second = np.where(decisions.second == best, decisions.chosen, decisions.second)
-    return replace(decisions, chosen=best.astype(np.int32), second=second)  # ties as predict breaks them
+    return replace(decisions, chosen=best.astype(np.int32), second=second)
 
 
 def decide_batches(

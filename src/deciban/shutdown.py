@@ -29,7 +29,7 @@ def remove_at_exit(path: str) -> None:
 def finished(path: str, result: str | None = None) -> None:
     """Do not remove this file or folder any more; `result` is the path that it has been renamed to."""
     _unfinished.pop(path, None)
-    if result is not None:
+    if result is not None and result not in written:
         written.append(result)
 
 

@@ -10,7 +10,20 @@ from typing import Any
 import click
 
 from deciban import shutdown
-from deciban.cli import evaluating, exporting, learning, plotting, reporting, scoring, streams, theorem, tour, warm
+from deciban.cli import (
+    evaluating,
+    exporting,
+    learning,
+    playing,
+    plotting,
+    reporting,
+    scoring,
+    serving,
+    streams,
+    theorem,
+    tour,
+    warm,
+)
 from deciban.cli.common import complain, flush
 from deciban.cli.wording import in_options
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
@@ -74,7 +87,8 @@ def app(context: click.Context) -> None:
 for command in (
     *(learning.fit, scoring.predict, scoring.explain, scoring.decide, evaluating.evaluate, evaluating.diagnose),
     *(learning.learn, learning.forget, learning.merge, evaluating.inspect, scoring.words, scoring.sample),
-    *(plotting.plot, reporting.report, exporting.export, theorem.bayes, tour.demo, tour.completion, warm.warm),
+    *(plotting.plot, reporting.report, exporting.export, serving.serve, playing.playground, theorem.bayes),
+    *(tour.demo, tour.completion, warm.warm),
 ):
     app.add_command(command)
 

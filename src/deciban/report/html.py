@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 # Elements that have no end.
-WITHOUT_END = ("meta", "link", "line", "rect", "circle", "polyline")
+WITHOUT_END = ("meta", "link", "line", "rect", "circle", "polyline", "input")
 
 
 class Html(str):

@@ -1,7 +1,5 @@
 """A report as one HTML file that needs nothing else: no network, no fonts, no libraries."""
 
-import base64
-import hashlib
 from importlib.resources import files
 from typing import Any
 
@@ -17,9 +15,7 @@ from deciban.report.sections import (
 )
 from deciban.report.what_if import bytes_of, what_if
 from deciban.text_tables import counted
-
-# Nothing may be loaded from anywhere and nothing sent; the one script that may run is known by its hash.
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+from deciban.web.policy import content_policy
 
 # Bytes of a page, so that it can be sent: a model that takes more is left out.
 MOST_OF_A_PAGE = 980_000
@@ -31,15 +27,8 @@ UNIT = "Evidence is in decibans, ten times the log10 of an odds ratio: +10 makes
 def report_page(figures: ReportFigures) -> str:
     """The report as HTML."""
     data = figures.data
-    sections = [
-        ("model", "What the model is", model_section(data)),
-        ("quality", "How good it is", quality_section(data)),
-        ("columns", "What each column says", columns_section(figures)),
-        ("diagnosis", "What was found and what was done", diagnosis_section(data)),
-        ("decisions", "Decisions", decisions_section(data)),
-        ("rows", "A few rows, explained", rows_section(data)),
-    ]
-    css = (files("deciban.report") / "page.css").read_text("utf-8")
+    sections = _sections(figures)
+    css = report_css()
     so_far = bytes_of([css, *(part for _, _, inside in sections for part in inside)])
     form = what_if(figures, MOST_OF_A_PAGE - so_far)
     sections.append(("what-if", "What if", form.form))
@@ -53,20 +42,49 @@ def report_page(figures: ReportFigures) -> str:
         form.data,
         tag("script", Html(form.script)) if form.script else Html(),
     )
-    return f"<!doctype html>\n{tag('html', _head(data['title'], css, form.script), body, lang='en')}\n"
+    head = page_head(data["title"], css, content_policy([form.script], [css]))
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _head(title: str, css: str, script: str) -> Html:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def report_sections(figures: ReportFigures) -> Html:
+    """The sections of the report without its form, for a page that has one already and the styles of `common_css`."""
+    return joined_markup(_section(*section) for section in _sections(figures))
+
+
+def report_css() -> str:
+    """The styles of a report."""
+    return common_css() + (files("deciban.report") / "page.css").read_text("utf-8")
+
+
+def common_css() -> str:
+    """The styles that all pages share."""
+    return (files("deciban.web") / "common.css").read_text("utf-8")
+
+
+def page_head(title: str, css: str, policy: str) -> Html:
+    """The head of a page that is one file."""
     return tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=f"{POLICY}; script-src 'sha256-{digest}'"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
         tag("style", Html(css)),
     )
+
+
+def _sections(figures: ReportFigures) -> list[tuple[str, str, list[Html]]]:
+    """The sections by name, with their titles."""
+    data = figures.data
+    return [
+        ("model", "What the model is", model_section(data)),
+        ("quality", "How good it is", quality_section(data)),
+        ("columns", "What each column says", columns_section(figures)),
+        ("diagnosis", "What was found and what was done", diagnosis_section(data)),
+        ("decisions", "Decisions", decisions_section(data)),
+        ("rows", "A few rows, explained", rows_section(data)),
+    ]
 
 
 def _section(name: str, title: str, inside: list[Html]) -> Html:

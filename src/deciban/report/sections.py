@@ -9,7 +9,7 @@ from deciban.palette import class_colours
 from deciban.report.column_cards import column_card, folded_card
 from deciban.report.figures import OPEN_COLUMNS, ReportFigures
 from deciban.report.html import Html, folded, html_table, note, paragraph, tag, tiles
-from deciban.report.svg import reliability, waterfall
+from deciban.report.svg import dot, reliability, waterfall
 from deciban.text_tables import amount, class_name, counted, digits, listed
 
 # Classes, and findings of the diagnosis, that have a line in a table.
@@ -120,10 +120,7 @@ def columns_section(figures: ReportFigures) -> list[Html]:
         "A picture shows what the values of a column say for a class against all others, if no other column is known; "
         "below it, how the column is distributed within each class."
     )
-    key = [
-        tag("li", tag("span", class_="dot", style=f"background:{colour}"), name)
-        for name, colour in zip(names[:MOST_CLASSES_TABLED], colours, strict=False)
-    ]
+    key = [tag("li", dot(colour), name) for name, colour in zip(names[:MOST_CLASSES_TABLED], colours, strict=False)]
     cards = [
         (column_card if rank < OPEN_COLUMNS else folded_card)(one, figure, names, colours)
         for rank, (one, figure) in enumerate(zip(figures.data["columns"], figures.columns, strict=True))

@@ -90,6 +90,13 @@ def reliability(claimed: Floats, right: Floats, weight: Floats, title: str) -> H
     return _picture(SQUARE, SQUARE, title, parts)
 
 
+def dot(colour: str) -> Html:
+    """A dot of the colour, for the key of a picture."""
+    return tag(
+        "svg", tag("circle", cx=5, cy=5, r=5, fill=colour), viewBox="0 0 10 10", class_="dot", aria_hidden="true"
+    )
+
+
 def _scale(low: float, high: float, first: float, last: float) -> Callable[[float], float]:
     """From a number to a place on the screen, to a tenth."""
     slope = (last - first) / (high - low) if high > low else 0.0

@@ -3,20 +3,19 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from deciban.errors import UsageError
 from deciban.export.javascript import embedded_json, scorer_source
 from deciban.export.model_json import model_as_json
-from deciban.palette import AGAINST_COLOUR, FOR_COLOUR, class_colours
-from deciban.report.figures import OPEN_COLUMNS, ReportFigures
+from deciban.report.figures import ReportFigures
+from deciban.report.form_data import form_data
 from deciban.report.html import Html, note, paragraph, tag
-from deciban.report.rows import MOST_TERMS_TOLD
-from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
-from deciban.text_tables import class_name
+from deciban.web.assemble import assembled
 
-# Cells of typical rows, one for each class, that are kept.
-MOST_TYPICAL_CELLS = 5_000
+# The modules that forms are made of.
+FORM_MODULES = ("dom", "form", "posterior", "evidence", "risk")
 
 FORM_TOLD = (
     "Change what is known of a row, and see what the model makes of it. An empty field is a missing cell. All of it is "
@@ -38,11 +37,12 @@ class WhatIf:
 
 def what_if(figures: ReportFigures, room: int) -> WhatIf:
     """The form in a page that has so many bytes left for it."""
-    script = f"{scorer_source()}\n{(files('deciban.report') / 'page.js').read_text('utf-8')}"
-    data = _data_script("what-if-data", embedded_json(_form_data(figures)))
+    modules = [*form_modules(), files("deciban.report") / "page.js"]
+    script = f"{scorer_source()}\n{assembled(modules)}"
+    data = data_script("what-if-data", form_data(figures, ranges=False))
     try:
         for small in (False, True):
-            model = _data_script("model-json", embedded_json(model_as_json(figures.fitted, small)))
+            model = data_script("model-json", model_as_json(figures.fitted, small))
             if bytes_of([model, data, script]) <= room:
                 return WhatIf(_form(small), [model, data], script)
     except UsageError as error:
@@ -56,9 +56,14 @@ def bytes_of(parts: Iterable[str]) -> int:
     return sum(len(part.encode()) for part in parts)
 
 
-def _data_script(name: str, json: str) -> Html:
-    """JSON that a script reads; `embedded_json` has no sign that could end it."""
-    return Html(f'<script type="application/json" id="{name}">{json}</script>')
+def form_modules() -> list[Traversable]:
+    """The modules that forms are made of."""
+    return [files("deciban.web") / f"{name}.js" for name in FORM_MODULES]
+
+
+def data_script(name: str, value: Any) -> Html:
+    """Data that a script reads; `embedded_json` has no sign that could end it."""
+    return Html(f'<script type="application/json" id="{name}">{embedded_json(value)}</script>')
 
 
 def _form(rounded: bool) -> list[Html]:
@@ -84,41 +89,3 @@ def _form(rounded: bool) -> list[Html]:
         ),
         tag("noscript", paragraph("This part needs JavaScript.")),
     ]
-
-
-def _form_data(figures: ReportFigures) -> dict[str, Any]:
-    """What the form needs beside the model: the order of the columns, colours, losses, and rows to begin with."""
-    names = [class_name(label) for label in figures.fitted.classes]
-    rows = [{"name": f"row above: {one['why']}", "values": one["cells"]} for one in figures.data["rows"]]
-    rows = [*_typical_rows(figures, names), *rows]
-    return {
-        "columns": [one.name for one in figures.columns],
-        "classes": names,
-        "colours": class_colours(names),
-        "for": FOR_COLOUR,
-        "against": AGAINST_COLOUR,
-        "open": OPEN_COLUMNS,
-        "terms": MOST_TERMS_TOLD,
-        "chart": {"label": LABEL_ROOM, "number": NUMBER_ROOM, "wide": WIDE, "step": BAR_STEP},
-        "loss": _losses(figures, names),
-        "rows": rows,
-        "start": rows[0]["values"] if rows else {},
-    }
-
-
-def _typical_rows(figures: ReportFigures, names: list[str]) -> list[dict[str, Any]]:
-    """For each class a row of its most probable values."""
-    shown = [one for one in figures.columns if one.values is not None]
-    if not shown or len(names) * len(shown) > MOST_TYPICAL_CELLS:
-        return []
-    return [
-        {"name": f"typical of {name}", "values": {one.name: one.typical[c] for one in shown}}
-        for c, name in enumerate(names)
-    ]
-
-
-def _losses(figures: ReportFigures, names: list[str]) -> dict[str, Any] | None:
-    if figures.loss is None:
-        return None
-    decisions = [class_name(one) for one in figures.loss.decisions or names]
-    return {"matrix": figures.loss.matrix.tolist(), "decisions": decisions}

@@ -1,31 +1,116 @@
 """Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads."""
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from deciban.errors import DecibanError
-from deciban.schema.schema import Schema
+from deciban.arrays import Floats
+from deciban.errors import BadCell, DecibanError
+from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.problems import Problem
-from deciban.tables.table import Frame, Table
+from deciban.tables.cell_numbers import as_numbers, is_text
+from deciban.tables.learned_types import as_learned, fits
+from deciban.tables.table import Frame
+from deciban.tables.text_types import kind_of
 
 # A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
 Record = Mapping[str, Any] | Sequence[Any]
 
+# The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
+Cells = list[Any] | Any
+
 # What cells of JSON are called, by their types.
 KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
 
+# Types of cells that are numbers as they are, for a column of numbers.
+NUMBER_TYPES = frozenset((int, float, type(None)))
+FLAG_TYPES = frozenset((bool, type(None)))
+NUMERIC_KINDS = ("DOUBLE", "BOOLEAN")
 
-def table_of_records(schema: Schema, records: Sequence[Record]) -> Table:
+# How errors of the engine name a cell.
+CELL = re.compile(r"^column '(.*?)'(?:, row (\d+))?: (.*)$", re.DOTALL)
+
+
+class RecordFrame(Frame):
+    """A table whose numbers stay as Python has them until somebody needs them as Arrow has them.
+
+    Most families read numbers as one matrix, which is made at once from all columns.
+    """
+
+    def __init__(self, names: tuple[str, ...], cells: list[Cells], rows: int, named: bool) -> None:
+        own = vars(self)  # the fields are frozen
+        own["named"] = named
+        own["_names"], own["_cells"], own["_rows"] = names, cells, rows
+
+    _names: tuple[str, ...]
+    _cells: list[Cells]
+    _rows: int
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The columns as Arrow has them."""
+        return pa.table([self._array(column) for column in range(len(self._cells))], names=list(self._names))
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self._names if self.named else None
+
+    @property
+    def width(self) -> int:
+        return len(self._cells)
+
+    @property
+    def rows(self) -> int:
+        return self._rows
+
+    @property
+    def text_bytes(self) -> int:
+        return sum(cells.nbytes for cells in self._cells if not isinstance(cells, list) and is_text(cells.type))
+
+    def slice(self, start: int, stop: int) -> "RecordFrame":
+        cells = [one[start:stop] for one in self._cells]
+        return RecordFrame(self._names, cells, min(stop, self._rows) - start, self.named)
+
+    def numbers(self, columns: Sequence[int]) -> Floats:
+        chosen = [self._cells[column] for column in columns]
+        if all(type(cells) is list for cells in chosen):
+            return np.ascontiguousarray(np.array(chosen, dtype=np.float64).reshape(len(chosen), self._rows).T)
+        found = np.empty((self._rows, len(chosen)))
+        for k, cells in enumerate(chosen):
+            found[:, k] = cells if isinstance(cells, list) else as_numbers(cells, k)
+        return found
+
+    def _array(self, column: int) -> pa.Array:
+        cells = self._cells[column]
+        return pa.array(cells) if isinstance(cells, list) else cells
+
+
+def table_of_records(schema: Schema, records: Sequence[Record]) -> Frame:
     """The columns of the model in their order, of the types that were learned; a Problem that names the cell."""
-    names = schema.column_names
-    columns = _columns_by_place(records, len(names)) if schema.names is None else _columns_by_name(records, names)
-    arrays = [_array(name, cells, schema.names is not None) for name, cells in zip(names, columns, strict=True)]
+    names, named = schema.column_names, schema.names is not None
+    columns = _columns_by_name(records, names) if named else _columns_by_place(records, len(names))
+    types = schema.types or (NO_TYPE,) * len(names)
     try:
-        return schema.table_as_learned(Frame(pa.table(arrays, names=list(names)), schema.names is not None))
-    except DecibanError as problem:
-        raise Problem(422, *cause_and_remedy(str(problem))) from None
+        parts = zip(names, columns, types, strict=True)
+        cells = [_cells(name, column, learned, named) for name, column, learned in parts]
+    except DecibanError as error:
+        raise problem_of(error) from None
+    return RecordFrame(names, cells, len(records), named)
+
+
+def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
+    """The problem of a request whose rows the engine refuses. first_row: the number that it gives the first row."""
+    found = CELL.match(str(error))
+    place = ""
+    text = str(error)
+    if found is not None:
+        row = "*" if found[2] is None else str(int(found[2]) - first_row)
+        place, text = f"rows[{row}].{found[1]}", found[3]
+    return Problem(422, *cause_and_remedy(text), place)
 
 
 def cause_and_remedy(message: str) -> tuple[str, str]:
@@ -36,7 +121,7 @@ def cause_and_remedy(message: str) -> tuple[str, str]:
 
 def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> list[list[Any]]:
     for row, record in enumerate(records):
-        if not isinstance(record, dict):
+        if type(record) is not dict:
             found = KINDS.get(type(record), "null")
             raise Problem(422, f"found {found}, expected an object", "send {column: value, ...}", f"rows[{row}]")
     return [[record.get(name) for record in records] for name in names]  # type: ignore[union-attr]  # just checked
@@ -44,7 +129,7 @@ def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> list[li
 
 def _columns_by_place(records: Sequence[Record], width: int) -> list[list[Any]]:
     for row, record in enumerate(records):
-        if not isinstance(record, list):
+        if type(record) is not list:
             found = KINDS.get(type(record), "null")
             remedy = f"the columns of this model have no names: send {width} cells in their order"
             raise Problem(422, f"found {found}, expected a list", remedy, f"rows[{row}]")
@@ -54,12 +139,41 @@ def _columns_by_place(records: Sequence[Record], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*records, strict=True)] if records else [[] for _ in range(width)]
 
 
+def _cells(name: str, cells: list[Any], learned: str, named: bool) -> Cells:
+    """The cells of a column of this type; a Problem, or a DataError, that names the first one that cannot be read."""
+    kinds = set(map(type, cells))
+    if (kinds <= NUMBER_TYPES or kinds <= FLAG_TYPES) and (learned == NO_TYPE or kind_of(learned) in NUMERIC_KINDS):
+        if int in kinds and any(type(cell) is int and not -(1 << 63) <= cell < 1 << 63 for cell in cells):
+            return _doubles(name, cells, named)
+        return cells
+    array = _array(name, cells, named)
+    kind = str(array.type)
+    if fits(kind, learned):
+        return array
+    try:
+        found = as_learned(pa.chunked_array([array]), kind, learned)
+    except BadCell as bad:
+        raise bad.as_error(name) from None
+    return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+
+
+def _doubles(name: str, cells: list[Any], named: bool) -> list[Any]:
+    """Numbers of which some are integers beyond 64 bits, as doubles."""
+    try:
+        return [None if cell is None else float(cell) for cell in cells]
+    except OverflowError:
+        raise _unreadable(name, cells, named) from None
+
+
 def _array(name: str, cells: list[Any], named: bool) -> pa.Array:
     """The cells of a column; a Problem that names the first one of another kind than those before it."""
     try:
-        return pa.array(cells)
+        array = pa.array(cells)
     except (pa.ArrowException, OverflowError, UnicodeError):
         raise _unreadable(name, cells, named) from None
+    if pa.types.is_nested(array.type):
+        raise _unreadable(name, cells, named)
+    return array
 
 
 def _unreadable(name: str, cells: list[Any], named: bool) -> Problem:

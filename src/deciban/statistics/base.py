@@ -19,8 +19,12 @@ class Statistic(Protocol):
         """The counts of both sets of rows together; classes and columns must be at the same places."""
         ...
 
-    def remove(self, other: Self) -> Self:
-        """The counts without those of `other`; a ForgetError where these cannot have been part of them."""
+    def remove(self, other: Self, slack: float | None = None) -> Self:
+        """The counts without those of `other`; a ForgetError where these cannot have been part of them.
+
+        slack: `other` is known to be a part of them, and whatever is left below this weight is rounding; then nothing
+        is refused.
+        """
         ...
 
     def scale(self, factor: float) -> Self:
@@ -53,12 +57,14 @@ def merged_classes(statistic: S, classes: int) -> S:
     return statistic
 
 
-def remaining(have: Floats, removed: Floats) -> Floats:
-    """have - removed; a ForgetError where less than nothing would remain."""
+def remaining(have: Floats, removed: Floats, slack: float | None = None) -> Floats:
+    """have - removed; a ForgetError where less than nothing would remain, unless there is a `slack` (see `remove`)."""
     left = have - removed
     fractional = (have != np.floor(have)) | (removed != np.floor(removed))
     allowed = np.where(fractional, FUZZ * np.maximum(have, removed), 0.0)
-    if np.any(left < -allowed):
+    if slack is not None:
+        allowed = np.where(fractional & (removed > 0.0), np.maximum(allowed, slack), allowed)
+    elif np.any(left < -allowed):
         raise ForgetError(
             "these rows cannot be forgotten: more is taken away than was counted; "
             "give just the rows that the model has learned"
@@ -104,9 +110,9 @@ class Combined(Generic[First, Second]):
         (a, b), (other_a, other_b) = self.parts, other.parts
         return Combined((a.merge(other_a), b.merge(other_b)))
 
-    def remove(self, other: Self) -> "Combined[First, Second]":
+    def remove(self, other: Self, slack: float | None = None) -> "Combined[First, Second]":
         (a, b), (other_a, other_b) = self.parts, other.parts
-        return Combined((a.remove(other_a), b.remove(other_b)))
+        return Combined((a.remove(other_a, slack), b.remove(other_b, slack)))
 
     def scale(self, factor: float) -> "Combined[First, Second]":
         a, b = self.parts

@@ -79,11 +79,11 @@ class Bins:
             merged.append(Column(exponent, cells, have + more).few_enough())
         return Bins(tuple(merged))
 
-    def remove(self, other: Self) -> "Bins":
+    def remove(self, other: Self, slack: float | None = None) -> "Bins":
         left = []
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             cells, have, removed, exponent = _aligned(mine, theirs)
-            table = remaining(have, removed)
+            table = remaining(have, removed, slack)
             kept = table.any(axis=0)
             left.append(Column(exponent, cells[kept], table[:, kept]))
         return Bins(tuple(left))

@@ -42,11 +42,11 @@ class Levels:
         pairs = [_merge_column(*pair, j) for j, pair in enumerate(zip(self._columns(), other._columns(), strict=True))]
         return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
 
-    def remove(self, other: Self) -> "Levels":
+    def remove(self, other: Self, slack: float | None = None) -> "Levels":
         pairs = []
         for j, (mine, theirs) in enumerate(zip(self._columns(), other._columns(), strict=True)):
             levels, have, removed = _aligned(mine, theirs, j)
-            pairs.append(occurring(levels, remaining(have, removed)))
+            pairs.append(occurring(levels, remaining(have, removed, slack)))
         return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
 
     def scale(self, factor: float) -> "Levels":

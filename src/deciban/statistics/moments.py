@@ -83,12 +83,13 @@ class Moments:
     def merge(self, other: Self) -> "Moments":
         return Moments(_combined(self.array, other.array, self.weight + other.weight, 1.0))
 
-    def remove(self, other: Self) -> "Moments":
-        left = _combined(self.array, other.array, remaining(self.weight, other.weight), -1.0)
+    def remove(self, other: Self, slack: float | None = None) -> "Moments":
+        left = _combined(self.array, other.array, remaining(self.weight, other.weight, slack), -1.0)
         overall = Moments(
             np.maximum(left, np.array([0, -np.inf, -np.inf, 0, -np.inf, 0])[:, None, None])
         ).over_classes()
-        left[3:, checked_scatter(left[3], self.scatter, left[5], left[0], overall.variance()) == 0.0] = 0.0
+        variance, strict = overall.variance(), slack is None
+        left[3:, checked_scatter(left[3], self.scatter, left[5], left[0], variance, strict) == 0.0] = 0.0
         return Moments(left)
 
     def left_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "Moments":
@@ -197,7 +198,7 @@ def _combined(one: Floats, other: Floats, weight: Floats, sign: float) -> Floats
         between = times(times(delta, delta), times((n1, 0.0), share))
         scatter = plus(plus(scatter1, scatter2), between)
     both = np.stack([weight, *mean, *scatter, error1 + error2])
-    return np.select([n2 == 0.0, n1 == 0.0, weight == 0.0], [one, other, np.zeros_like(both)], both)
+    return np.select([n2 == 0.0, weight == 0.0, n1 == 0.0], [one, np.zeros_like(both), other], both)
 
 
 def comparable_moments(weight: Floats, mean: Floats, scatter: Floats) -> tuple[Floats, ...]:

@@ -54,11 +54,12 @@ class Scatter:
     def merge(self, other: Self) -> "Scatter":
         return _combined(self, other, self.weight + other.weight, 1.0)
 
-    def remove(self, other: Self, strict: bool = True) -> "Scatter":
-        left = _combined(self, other, remaining(self.weight, other.weight), -1.0)
+    def remove(self, other: Self, slack: float | None = None, strict: bool = True) -> "Scatter":
+        left = _combined(self, other, remaining(self.weight, other.weight, slack), -1.0)
         left.rounding_error[left.weight == 0.0] = 0.0
         overall = np.maximum(left.over_classes()._diagonal(), 0.0) / max(left.weight.sum(), 1e-300)
         weight = left.weight[:, None]
+        strict = strict and slack is None
         checked = checked_scatter(left._diagonal(), self._diagonal(), left.rounding_error, weight, overall, strict)
         gone = checked == 0.0
         for array in (left.scatter, left.scatter_low):
@@ -113,8 +114,8 @@ def _combined(one: Scatter, other: Scatter, weight: Floats, sign: float) -> Scat
     chosen = []
     for mine, theirs, together in zip(one._arrays(), other._arrays(), both, strict=True):
         here = (slice(None), *(None,) * (together.ndim - 1))
-        cases = (other.weight == 0.0)[here], (one.weight == 0.0)[here], (weight == 0.0)[here]
-        chosen.append(np.select(cases, (mine, theirs, np.zeros_like(together)), together))
+        cases = (other.weight == 0.0)[here], (weight == 0.0)[here], (one.weight == 0.0)[here]
+        chosen.append(np.select(cases, (mine, np.zeros_like(together), theirs), together))
     return Scatter(*chosen)
 
 

@@ -47,8 +47,9 @@ class Totals:
     def merge(self, other: Self) -> "Totals":
         return Totals(self.present + other.present, self.total + other.total)
 
-    def remove(self, other: Self) -> "Totals":
-        return Totals(remaining(self.present, other.present), remaining(self.total, other.total))
+    def remove(self, other: Self, slack: float | None = None) -> "Totals":
+        present, total = remaining(self.present, other.present, slack), remaining(self.total, other.total, slack)
+        return Totals(present, total if slack is None else np.where(present > 0.0, total, 0.0))
 
     def scale(self, factor: float) -> "Totals":
         return Totals(self.present * factor, self.total * factor)

@@ -40,9 +40,9 @@ class Tuples:
         levels, tuples, have, more = _aligned(self, other)
         return Tuples(levels, tuples, have + more)
 
-    def remove(self, other: Self) -> "Tuples":
+    def remove(self, other: Self, slack: float | None = None) -> "Tuples":
         levels, tuples, have, removed = _aligned(self, other)
-        return Tuples(levels, tuples, remaining(have, removed))._canonical()
+        return Tuples(levels, tuples, remaining(have, removed, slack))._canonical()
 
     def scale(self, factor: float) -> "Tuples":
         return Tuples(self.levels, self.tuples, self.table * factor)

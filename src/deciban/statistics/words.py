@@ -96,16 +96,16 @@ class Words:
         found = [_bounded(_added(*both), self.most) for both in zip(self._columns(), other._columns(), strict=True)]
         return self._with_columns(found, self.texts + other.texts)
 
-    def remove(self, other: Self) -> "Words":
+    def remove(self, other: Self, slack: float | None = None) -> "Words":
         found = []
         for mine, theirs in zip(self._columns(), other._columns(), strict=True):
             words, have = _added(mine, _zero(theirs))
             words, taken = _added(_zero(mine), theirs)
             if self.most is not None:
                 have, (words, taken) = _sorted(words, have)[1], _sorted(words, taken)
-                taken = taken.with_values(_from_buckets(words, have, taken, self.buckets))
-            found.append(_occurring(words, have.with_values(remaining(have.data, taken.data))))
-        return self._with_columns(found, remaining(self.texts, other.texts))
+                taken = taken.with_values(_from_buckets(words, have, taken, self.buckets, slack is None))
+            found.append(_occurring(words, have.with_values(remaining(have.data, taken.data, slack))))
+        return self._with_columns(found, remaining(self.texts, other.texts, slack))
 
     def scale(self, factor: float) -> "Words":
         scaled = [(words, counts.with_values(counts.stored * factor)) for words, counts in self._columns()]
@@ -219,11 +219,11 @@ def _bounded(column: Counted, most: int | None) -> Counted:
     return tail.followed_by(words.take(kept)), _with_sorted_cells(table.T.tocsr())
 
 
-def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int) -> Floats:
+def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buckets: int, strict: bool) -> Floats:
     """What is to be taken from each stored cell: of a word that is not there in full the rest from its bucket.
 
     What was counted in a bucket there and as words here is taken from the words of this bucket, a share of each: which
-    of them it was is not known.
+    of them it was is not known. Nothing is refused unless `strict`.
     """
     have, taken = having.matrix().toarray().T, taking.matrix().toarray().T
     bucket = words.buckets(buckets)
@@ -234,7 +234,7 @@ def _from_buckets(words: Vocabulary, having: SparseRows, taking: SparseRows, buc
     taken[: first.size] += from_bucket
     lacking[first] -= from_bucket
     left = summed((have - taken).T, bucket, buckets).T
-    if (lacking > left + 1e-9 * summed(have.T, bucket, buckets).T).any():
+    if strict and (lacking > left + 1e-9 * summed(have.T, bucket, buckets).T).any():
         raise ForgetError(
             "these rows cannot be forgotten: they have words that were never counted; "
             "give just the rows that the model has learned"

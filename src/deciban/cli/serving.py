@@ -1,0 +1,159 @@
+"""serve: a model, or a folder of them, over HTTP."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deciban.cli.common import common, complain, files, flush, say, say_json
+from deciban.cli.scoring import costs
+from deciban.errors import UsageError
+from deciban.text_tables import counted
+
+if TYPE_CHECKING:
+    from deciban.serve.service import Service
+    from deciban.serve.settings import ServeSettings
+
+INSTALL = 'pip install "deciban[serve]"'
+
+
+@click.command(epilog="""\b
+Examples:
+  deciban serve wine.dcb                                     http://127.0.0.1:8000 and a page to play with
+  deciban serve wine.dcb --learn                             rows can be learned and forgotten
+  deciban serve models/ --port 9000                          every model of a folder, at /models/NAME/
+  deciban serve wine.dcb --host 0.0.0.0 --token-file tokens  for other machines
+\b
+  curl -H 'Content-Type: application/json' -d '[{"alcohol": 13.2}]' http://127.0.0.1:8000/predict
+""")  # fmt: skip
+@click.argument("path", metavar="MODEL|FOLDER", type=click.Path(), shell_complete=files)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where to listen; another address than one of this machine alone needs --token-file.",
+)
+@click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Who may ask: lines such as 'read TOKEN' and 'learn TOKEN'.",
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Also answer requests for this name in the Host header, such as that of a proxy; may be repeated.",
+)
+@click.option("--learn", is_flag=True, help="Rows can be learned and forgotten; each is on disk before it is answered.")
+@click.option("--new-classes", is_flag=True, help="With --learn: rows may have classes that are new to the model.")
+@click.option(
+    "--decay",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    metavar="SHARE",
+    help="With --learn: what is left of the weight of a row with each row that is learned after it, such as 0.9999.",
+)
+@click.option(
+    "--retune-every",
+    type=click.IntRange(1),
+    metavar="ROWS",
+    help="With --learn: learn the weights anew after so many rows.",
+)
+@click.option("--costs", metavar="FILE", shell_complete=files, help="What decisions cost; see deciban decide.")
+@click.option("--reject", type=click.FloatRange(0.0), metavar="COST", help="What it costs to leave a row undecided.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Processes that answer; one with --learn.",
+)
+@click.option("--most-body-bytes", type=click.IntRange(1), default=16 << 20, show_default=True, help="Of a request.")
+@click.option("--most-rows", type=click.IntRange(1), default=100_000, show_default=True, help="Of a request.")
+@click.option("--most-columns", type=click.IntRange(1), default=10_000, show_default=True, help="Of a request.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0.0, min_open=True),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Within which a request must have come in.",
+)
+@click.option(
+    "--answer-limit",
+    type=click.FloatRange(0.0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Within which it is answered.",
+)
+@click.option(
+    "--drain-limit",
+    type=click.FloatRange(0.0, min_open=True),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="What requests under way have when the service ends.",
+)
+@click.option("--most-connections", type=click.IntRange(1), default=1_000, show_default=True, help="At a time.")
+@click.option("--access-log", is_flag=True, help="Tell each request on standard error.")
+@common
+def serve(as_json: bool, **options: Any) -> None:
+    """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
+    settings = _settings(options)
+    _refuse(settings)
+    try:
+        from deciban.serve.run import serve as run
+    except ImportError as missing:
+        name = (missing.name or "").partition(".")[0]
+        if name not in ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio"):
+            raise
+        raise UsageError(f"deciban serve needs {name}, which is not installed; {INSTALL}") from None
+
+    def started(address: str, service: "Service") -> None:
+        names = [model.name for model in service.models]
+        if as_json:
+            say_json({"address": address, "models": names})
+        elif service.models.is_folder:
+            say(f"serving {counted(len(names), 'model')} at {address}")
+        else:
+            say(f"serving {os.path.basename(settings.path)} at {address}")
+        flush()
+
+    run(settings, started)
+
+
+def _settings(options: dict[str, Any]) -> "ServeSettings":
+    from deciban.serve.settings import ServeSettings
+
+    return ServeSettings(**{**options, "allow_hosts": tuple(options["allow_hosts"])})
+
+
+def _refuse(settings: "ServeSettings") -> None:
+    """Refuse options that do not go together, before anything is loaded."""
+    if not os.path.exists(settings.path):
+        raise FileNotFoundError(f"{settings.path}: there is no such file; check the name")
+    if not settings.on_loopback and settings.token_file is None:
+        raise UsageError(
+            f"--host {settings.host}: anyone who can reach this address could ask, and with --learn change, the model; "
+            f"give --token-file, or listen on 127.0.0.1"
+        )
+    if not settings.learn:
+        given = {
+            "--new-classes": settings.new_classes,
+            "--decay": settings.decay,
+            "--retune-every": settings.retune_every,
+        }
+        if option := next((name for name, value in given.items() if value), None):
+            raise UsageError(f"{option} says how rows are learned; give --learn, or leave it out")
+    if settings.learn and settings.workers > 1:
+        raise UsageError("--workers: one process owns a model that learns; leave it out, or leave --learn out")
+    if settings.learn and os.path.isdir(settings.path):
+        raise UsageError(f"{settings.path}: a folder of models does not learn; give one model file with --learn")
+    if settings.costs is not None:
+        costs(settings.costs, of_columns=True)
+    if settings.token_file is not None and settings.on_loopback and settings.allow_hosts:
+        complain("note", "--allow-host does nothing where there are tokens: these say who may ask")

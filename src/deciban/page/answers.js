@@ -1,0 +1,58 @@
+// Who answers for a row: the scorer in the page or, of a model that the scorer cannot have, the service.
+
+import { scorerAnswer } from "../web/evidence.js";
+import { scorerColumns } from "../web/form.js";
+import { bestFirst } from "../web/posterior.js";
+import { ask } from "./client.js";
+
+// Milliseconds of rest in typing before the service is asked.
+const REST = 120;
+
+// Answers of the scorer; form: what is known of the columns beside.
+export function answersOfScorer(model, form) {
+  const scorer = decibanScorer(model);
+  return {
+    classes: scorer.classes.map(String),
+    columns: scorerColumns(model, scorer, form.columns),
+    delay: 0,
+    answer: (row) => scorerAnswer(scorer, row),
+  };
+}
+
+// The terms that the service told of the evidence of a row, in decibans.
+function termsOf({ term, column, decibans, alone, with_others: together, correction }) {
+  if (term !== "column") return { name: term, value: decibans, isStart: true };
+  return { name: column, value: decibans, isStart: false, alone, together, correction };
+}
+
+const turned = (term) => Object.fromEntries(
+  Object.entries(term).map(([key, value]) => [key, typeof value === "number" ? -value : value]));
+
+// Answers of the service: the evidence is known for the most probable class against the next one.
+export function answersOfService(form) {
+  const placeOf = (label, otherwise) => {
+    const place = form.classes.indexOf(String(label));
+    return place < 0 ? otherwise : place;
+  };
+  return {
+    classes: form.classes,
+    columns: form.columns,
+    delay: REST,
+    async answer(row) {
+      const cells = form.named ? row : form.order.map((name) => row[name] ?? null);
+      const { rows: [found] } = await ask("explain", { rows: [cells] });
+      const posterior = form.classes.map((name) => found.posterior[name]);
+      const order = bestFirst(posterior);
+      const [best, other] = [placeOf(found.predicted, order[0]), placeOf(found.against, order[1])];
+      const terms = found.evidence.map(termsOf);
+      return {
+        posterior,
+        impossible: found.against === null && posterior.length > 1,
+        terms(first, second) {
+          if (first === best && second === other) return terms;
+          return first === other && second === best ? terms.map(turned) : null;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,40 @@
+// What is tried, as the fragment of a link: #try/ and the state as JSON in base64url.
+
+const BYTES_AT_ONCE = 8192;
+
+// A state as text that can stand in a link.
+export function asFragment(state) {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
+  let binary = "";
+  for (let k = 0; k < bytes.length; k += BYTES_AT_ONCE) {
+    binary += String.fromCharCode(...bytes.subarray(k, k + BYTES_AT_ONCE));
+  }
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+const isTexts = (value) => Array.isArray(value)
+  && value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === "string"));
+
+const isCost = (value) => typeof value === "number" && Number.isFinite(value);
+
+function isLoss(value) {
+  return value !== null && typeof value === "object" && Array.isArray(value.decisions) && Array.isArray(value.costs)
+    && value.decisions.every((name) => typeof name === "string") && value.costs.length === value.decisions.length
+    && value.costs.every((line) => Array.isArray(line) && line.every(isCost))
+    && (value.reject === null || isCost(value.reject));
+}
+
+// The state in a link: {row, pinned, loss}; an Error where there is none.
+export function fromFragment(text) {
+  let state;
+  try {
+    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+    state = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(binary, (sign) => sign.charCodeAt(0))));
+  } catch {
+    state = null;
+  }
+  const isOne = state !== null && typeof state === "object" && isTexts(state.row)
+    && (state.pinned === null || isTexts(state.pinned)) && (state.loss === null || isLoss(state.loss));
+  if (!isOne) throw new Error("the link does not hold a row; it may have been cut off");
+  return state;
+}

@@ -1,0 +1,207 @@
+// "Try it": values that are entered move the posterior, the evidence, the shares of the columns and the decision.
+
+import { element } from "../web/dom.js";
+import { rolledUp, waterfall } from "../web/evidence.js";
+import { rowForm, valuesIn } from "../web/form.js";
+import { bestFirst, posteriorBars } from "../web/posterior.js";
+import { changedCells, showComparison } from "./comparison.js";
+import { showDecision } from "./decision.js";
+import { lossEditor, fixedLosses, MOST_CLASSES_TABLED, zeroOne } from "./losses.js";
+import { showShares } from "./shares.js";
+
+// Rows to begin with that have a button.
+const MOST_ROWS = 12;
+
+// The measures of a picture that is as wide as the element, with room for its labels.
+const [LEAST_WIDE, MOST_WIDE, LETTER] = [260, 640, 7.2];
+
+function chartFor(node, chart, terms) {
+  const wide = Math.min(Math.max(node.clientWidth, LEAST_WIDE), MOST_WIDE);
+  const longest = terms.reduce((most, { name }) => Math.max(most, LETTER * [...name].length), LETTER * "others".length);
+  return { ...chart, wide, label: Math.round(Math.min(longest + 12, chart.label, 0.36 * wide)), step: 24 };
+}
+
+function card(title, ...inside) {
+  return element("section", { class: "card", "aria-label": title }, element("h2", {}, title), ...inside);
+}
+
+const button = (text, act, attributes = {}) => {
+  const made = element("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", act);
+  return made;
+};
+
+// The parts of the panel that are filled later.
+function parts(buttons) {
+  const made = {
+    said: element("p", { class: "said", id: "said", role: "status" }),
+    problem: element("p", { class: "wrong", id: "problem", role: "alert" }),
+    fields: element("div", { class: "fields" }),
+    more: element("details", { hidden: "" }),
+    posterior: element("ul", { class: "bars", id: "posterior" }),
+    risks: element("ul", { class: "bars", id: "risks" }),
+    decided: element("p", { id: "decided", role: "status" }),
+    lossProblem: element("p", { class: "wrong", id: "loss-problem", role: "alert" }),
+    losses: element("div", { class: "editor" }),
+    against: element("p", { class: "quiet", id: "against" }),
+    evidence: element("div", { id: "evidence" }),
+    shares: element("ul", { class: "bars shares", id: "shares" }),
+    parts: element("div", { class: "scroll" }),
+    compared: element("div", { id: "compared" }),
+    toLink: element("p", { class: "quiet", id: "link-said", role: "status" }),
+  };
+  const form = element("form", { autocomplete: "off", "aria-label": "The row" }, made.fields, made.more);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  made.form = form;
+  made.comparison = card("Against the pinned row", made.compared, element("div", { class: "buttons" }, ...buttons.pinned));
+  made.root = [
+    element("div", { class: "bar" }, made.said, made.problem),
+    element("div", { class: "try" },
+      element("div", { class: "side" },
+        card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell, which is no evidence."),
+          element("div", { class: "buttons" }, ...buttons.rows), form,
+          element("div", { class: "buttons" }, ...buttons.state), made.toLink)),
+      element("div", { class: "side" },
+        card("Posterior", made.posterior), made.comparison,
+        card("Evidence", made.against, made.evidence),
+        card("Share of each column", made.shares, element("details", {}, element("summary", {}, "in its parts"), made.parts)),
+        card("Decision", made.decided, made.risks, made.lossProblem, made.losses))),
+  ];
+  return made;
+}
+
+// The panel in an element. form: what is known of the model beside its scorer; source: who answers; changed(state) is
+// called when somebody has changed something. Returned: use(source) has another answer, state() and restore(state).
+export function mountTryIt(root, form, source, changed) {
+  let [pinned, turns, shown, touched] = [null, 0, null, false];
+  const touch = () => {
+    touched = true;
+    update();
+  };
+  const enter = (values) => {
+    fields.fill(values);
+    touch();
+  };
+  const pinIt = () => {
+    pinned = fields.texts();
+    touch();
+  };
+  const buttons = {
+    rows: [button("nothing known", () => enter(() => null)),
+      ...form.rows.slice(0, MOST_ROWS).map(({ name, values }) => button(name, () => enter(valuesIn(values))))],
+    state: [button("Pin this row to compare", pinIt, { id: "pin" }), button("Copy a link to this", copyLink, { id: "copy" })],
+    pinned: [button("Back to the pinned row", () => enter((name) => new Map(pinned).get(name) ?? null)),
+      button("Unpin", () => {
+        pinned = null;
+        touch();
+      })],
+  };
+  const at = parts(buttons);
+  root.replaceChildren(...at.root);
+  const fields = rowForm(source.columns, { shown: at.fields, more: at.more, open: form.open, prefix: "cell" });
+  const pinnedForm = rowForm(source.columns, { shown: element("div"), more: element("details"), open: 0, prefix: "pinned" });
+  const showPosterior = posteriorBars(at.posterior, form);
+  const tabled = form.classes.length <= MOST_CLASSES_TABLED;
+  const losses = (tabled ? lossEditor : fixedLosses)(at.losses, form.classes, touch);
+  losses.set({ reject: null, ...(form.loss || zeroOne(form.classes)) });
+
+  function state() {
+    let loss = null;
+    try {
+      loss = losses.get();
+    } catch {
+      // what cannot be read is not kept
+    }
+    return { row: fields.texts(), pinned, loss };
+  }
+
+  async function copyLink() {
+    touched = true;
+    await update();
+    try {
+      await navigator.clipboard.writeText(location.href);
+      at.toLink.textContent = "The link is copied: it opens this page with these values and losses.";
+    } catch {
+      at.toLink.textContent = "The address of this page is the link: copy it from there.";
+    }
+  }
+
+  function pinnedRow() {
+    pinnedForm.fill((name) => new Map(pinned).get(name) ?? null);
+    return pinnedForm.row();
+  }
+
+  function draw({ answer, before, texts }) {
+    const [best, other] = bestFirst(answer.posterior);
+    const [name, chance] = [form.classes[best], answer.posterior[best]];
+    at.said.replaceChildren(element("strong", {}, name), ` with probability ${chance.toPrecision(4)}`);
+    if (answer.impossible) at.said.append("; every class gives this row probability 0, so this is the prior");
+    showPosterior(answer.posterior, before && before.posterior);
+    at.comparison.hidden = before === null;
+    const terms = other === undefined ? null : answer.terms(best, other);
+    if (!terms) return;
+    const said = `for ${name} against ${form.classes[other]}`;
+    at.against.textContent = `${said}, in decibans: +10 makes the odds ten times as high`;
+    const chart = chartFor(at.evidence, form.chart, terms);
+    const told = rolledUp(terms, form.terms);
+    at.evidence.replaceChildren(waterfall(told, `evidence ${said}, in decibans`, chart));
+    showShares(at.shares, at.parts, terms, form.chart);
+    if (before) {
+      const [cells, old] = [changedCells(pinned, texts), before.terms(best, other)];
+      showComparison(at.compared, { cells, now: terms, before: old, said, most: form.terms, chart });
+    }
+  }
+
+  function decide(posterior) {
+    try {
+      showDecision(at.decided, at.risks, posterior, losses.get());
+      at.lossProblem.textContent = "";
+      return true;
+    } catch (error) {
+      at.lossProblem.textContent = error.message;
+      return false;
+    }
+  }
+
+  async function update() {
+    const turn = ++turns;
+    at.toLink.textContent = "";
+    try {
+      const [row, texts] = [fields.row(), fields.texts()];
+      if (source.delay && shown) await new Promise((done) => setTimeout(done, source.delay));
+      if (turn !== turns) return;
+      const before = pinned ? await source.answer(pinnedRow()) : null;
+      const answer = await source.answer(row);
+      if (turn !== turns) return;
+      at.problem.textContent = "";
+      shown = { answer, before, texts };
+      draw(shown);
+    } catch (error) {
+      if (turn === turns) at.problem.textContent = error.message;
+      return;
+    }
+    if (decide(shown.answer.posterior) && touched) changed(state());
+  }
+
+  at.form.addEventListener("input", touch);
+  at.losses.addEventListener("input", touch);
+  new ResizeObserver(() => shown && draw(shown)).observe(at.evidence);
+  fields.fill(valuesIn(form.start));
+  update();
+  return {
+    columns: source.columns,
+    state,
+    use(other) {
+      source = other;
+      return update();
+    },
+    restore(kept) {
+      const row = new Map(kept.row);
+      fields.fill((name) => row.get(name) ?? null);
+      pinned = kept.pinned;
+      const fits = kept.loss && kept.loss.costs.length && kept.loss.costs.every((line) => line.length === form.classes.length);
+      if (fits) losses.set(kept.loss);
+      return update();
+    },
+  };
+}

@@ -1,0 +1,137 @@
+"""Who may ask: the host that a request is for, the page it comes from, and its token."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from deciban.serve.problems import Problem
+from deciban.serve.tokens import Tokens
+
+# What needs a token that may learn, by the last part of its path.
+LEARNING_ROUTES = frozenset({"learn", "forget"})
+
+# The names by which routes are counted; whatever else is asked for counts as "other".
+ROUTES = {
+    name: f"/{name}"
+    for name in ("predict", "explain", "decide", "learn", "forget", "model", "models", "metrics", "openapi.json")
+} | {"scorer": "/model/scorer", "report": "/model/report", "live": "/health/live", "ready": "/health/ready", "": "/"}
+
+# A Host header: an address of IPv6 in brackets or a name, and maybe a port.
+HOST_AND_PORT = re.compile(r"(\[(?P<address>[^\[\]]+)\]|(?P<name>[^\[\]:@/]+))(:[0-9]*)?")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the head of a request says.
+
+    path: without the part that a proxy has put before it. route: which of `ROUTES` it is, or "other". hosts, origins,
+    authorizations: of each header all values, since there may be more than one. length: of the body; None: unknown.
+    """
+
+    path: str
+    route: str
+    is_http_1_1: bool
+    hosts: tuple[bytes, ...]
+    origins: tuple[bytes, ...]
+    authorizations: tuple[bytes, ...]
+    is_cross_site: bool
+    has_body: bool
+    length: int | None
+
+    @classmethod
+    def of(cls, scope: Mapping[str, Any]) -> Self:
+        """The request of a scope of ASGI."""
+        hosts, origins, authorizations = [], [], []
+        is_cross_site, has_body, length = False, False, None
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value)
+            elif name == b"content-length":
+                length = int(value) if value.isdigit() else None
+                has_body = has_body or length != 0
+            elif name == b"transfer-encoding":
+                has_body = True
+            elif name == b"authorization":
+                authorizations.append(value)
+            elif name == b"origin":
+                origins.append(value)
+            elif name == b"sec-fetch-site":
+                is_cross_site = is_cross_site or value not in (b"same-origin", b"none")
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        return cls(
+            path,
+            ROUTES.get(_last_part(path), "other"),
+            scope.get("http_version") != "1.0",
+            tuple(hosts),
+            tuple(origins),
+            tuple(authorizations),
+            is_cross_site,
+            has_body,
+            length,
+        )
+
+    @property
+    def is_about_health(self) -> bool:
+        """Whether it is answered however busy the service is: that is when one wants to know."""
+        return self.route in ("/health/live", "/health/ready", "/metrics")
+
+
+def _last_part(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+class Access:
+    """Says of each request why it is refused, if it is."""
+
+    def __init__(self, hosts: frozenset[str] | None, tokens: Tokens | None, open_paths: frozenset[str]) -> None:
+        self._hosts = None if hosts is None else frozenset(host.lower().strip("[]") for host in hosts)
+        self._tokens = tokens
+        self._open_paths = open_paths
+
+    def refused(self, request: Request) -> Problem | None:
+        """Why the request is refused; None: it is not."""
+        if not request.path.isprintable():
+            # a route's pattern would match a path with a line break behind it, whose last part is not "learn"
+            return Problem(400, "the path has characters that cannot be printed", "send a path such as /predict")
+        if len(request.hosts) > 1 or (request.is_http_1_1 and not request.hosts):
+            return Problem(400, f"found {len(request.hosts)} Host headers, expected 1", "send one Host header")
+        if self._hosts is not None and (problem := self._from_elsewhere(request)) is not None:
+            return problem
+        return None if self._tokens is None else self._without_token(request, self._tokens)
+
+    def _from_elsewhere(self, request: Request) -> Problem | None:
+        """Why a request without a token does not come from this machine's own programs: a page of some other site has
+        the browser send it, under the site's name, or under ours."""
+        host = request.hosts[0] if request.hosts else b"localhost"
+        name = _name_of_host(host)
+        if self._hosts is not None and name not in self._hosts:
+            remedy = "ask for localhost, or start the service with --allow-host and this name"
+            return Problem(421, "the Host header names a host that this service does not answer for", remedy, "Host")
+        if request.is_cross_site or any(origin.partition(b"://")[2] != host for origin in request.origins):
+            return Problem(403, "the request comes from a page of another site", "ask from a program", "Origin")
+        return None
+
+    def _without_token(self, request: Request, tokens: Tokens) -> Problem | None:
+        if request.path in self._open_paths:
+            return None
+        sent = request.authorizations[0] if len(request.authorizations) == 1 else b""
+        scheme, _, token = sent.partition(b" ")
+        role = tokens.role(token.strip() if scheme.lower() == b"bearer" else b"")
+        if role is None:
+            remedy = "send the header Authorization: Bearer TOKEN, with a token of the service's token file"
+            return Problem(401, "the token is missing or wrong", remedy, "Authorization")
+        if role != "learn" and _last_part(request.path) in LEARNING_ROUTES:
+            remedy = "send a token that the token file has as learn"
+            return Problem(403, "this token may read, but neither learn nor forget", remedy, "Authorization")
+        return None
+
+
+def _name_of_host(host: bytes) -> str:
+    """The name in a Host header, without its port; empty where it is no host.
+
+    >>> _name_of_host(b"LocalHost:8000"), _name_of_host(b"[::1]:8000"), _name_of_host(b"localhost:80@elsewhere")
+    ('localhost', '::1', '')
+    """
+    found = HOST_AND_PORT.fullmatch(host.decode("latin-1").lower())
+    return found["address"] or found["name"] or "" if found else ""

@@ -1,0 +1,84 @@
+"""The application: which function answers which request."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from deciban.serve import routes_learning, routes_model, routes_rows
+from deciban.serve.exchange import problem_response
+from deciban.serve.problems import Problem
+from deciban.serve.service import Service
+
+Endpoint = Callable[[Service, Request], Awaitable[Response]]
+
+# What is asked of a model, by the last part of the path.
+ROW_ROUTES: dict[str, Endpoint] = {
+    "/predict": routes_rows.predict,
+    "/explain": routes_rows.explain,
+    "/decide": routes_rows.decide,
+    "/learn": routes_learning.learn,
+    "/forget": routes_learning.forget,
+}
+MODEL_ROUTES: dict[str, Endpoint] = {
+    "/model": routes_model.model,
+    "/model/scorer": routes_model.scorer,
+    "/model/report": routes_model.report,
+}
+
+# What is asked of the service.
+SERVICE_ROUTES: dict[str, Endpoint] = {
+    "/": routes_model.page,
+    "/models": routes_model.models,
+    "/health/live": routes_model.live,
+    "/health/ready": routes_model.ready,
+    "/metrics": routes_model.metrics,
+    "/openapi.json": routes_model.openapi,
+}
+
+USUAL = {
+    404: Problem(404, "there is nothing at this address", "see /openapi.json for what there is", "path"),
+    405: Problem(405, "this address has no such method", "see the header Allow, or /openapi.json", "method"),
+}
+
+log = logging.getLogger("deciban.serve")
+
+
+def create_app(service: Service) -> Starlette:
+    """The application of a service that is open; closing it is up to whoever opened it."""
+    before = "/models/{name}" if service.models.is_folder else ""
+    routes = [_route(service, before + path, one, "POST") for path, one in ROW_ROUTES.items()]
+    routes += [_route(service, before + path, one, "GET") for path, one in MODEL_ROUTES.items()]
+    routes += [_route(service, path, one, "GET") for path, one in SERVICE_ROUTES.items()]
+    if before:
+        routes.append(_route(service, f"{before}/", routes_model.page, "GET"))
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+    app.router.redirect_slashes = False
+    app.state.service = service
+    return app
+
+
+def _route(service: Service, path: str, endpoint: Endpoint, method: str) -> Route:
+    async def answered(request: Request) -> Response:
+        try:
+            return await endpoint(service, request)
+        except Problem as problem:
+            return problem_response(problem)
+        except Exception:
+            log.exception("a fault while answering %s", path)
+            return problem_response(Problem(500, "the service has a fault", "tell whoever runs it; its log has more"))
+
+    return Route(path, answered, methods=[method])
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException), "no other is given to it"
+    usual = Problem(error.status_code, "the request cannot be answered", "see /openapi.json for what can be asked")
+    response = problem_response(USUAL.get(error.status_code, usual))
+    for name, value in (error.headers or {}).items():
+        response.headers[name] = value
+    return response

@@ -1,0 +1,213 @@
+"""The models that are served: read from a file or a folder, replaced as a whole when a file changes."""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from deciban.errors import DecibanError, ModelFileError
+from deciban.posterior import posteriors
+from deciban.scoring import score_table
+from deciban.serve.reader import Reader
+from deciban.serve.records import table_of_records
+from deciban.serve.settings import ServeSettings
+from deciban.serve.state import State
+from deciban.store.model_file import from_content
+
+# How the name of a model file ends.
+MODEL_ENDING = ".dcb"
+
+# Digits of a version: the start of the SHA-256 of the file.
+VERSION_DIGITS = 16
+
+# What tells that a file has changed: its number on the disk, its size and its time.
+Stamp = tuple[int, int, int]
+
+
+class ServedModel:
+    """A model and what it answers by now. Readers take `reader` once for a request.
+
+    problem: why the file that is there now is not what is served; empty if it is. learner: who changes the model.
+    """
+
+    def __init__(self, name: str, path: str) -> None:
+        self.name = name
+        self.path = path
+        self.problem = ""
+        self.learner: Any = None
+        self._reader: Reader | None = None
+        self._stamp: Stamp | None = None
+
+    @property
+    def reader(self) -> Reader | None:
+        """What answers requests; None before the first model is there."""
+        return self._reader
+
+    @property
+    def state(self) -> State | None:
+        return None if self._reader is None else self._reader.state
+
+    def publish(self, state: State) -> None:
+        """Answer by this from now on."""
+        self._reader = Reader(state)
+
+    def load(self) -> None:
+        """Read the file and answer by it; an error where it cannot be, and nothing has changed."""
+        stamp = stamp_of(self.path)
+        self.publish(loaded_state(self.path))
+        self._stamp, self.problem = stamp, ""
+
+    def refresh(self) -> bool:
+        """Read the file anew if it has changed; whether something did. What goes wrong is told in `problem`."""
+        try:
+            stamp = stamp_of(self.path)
+        except OSError as error:
+            return self._complain(None, f"the model file cannot be read: {error.strerror or 'unknown error'}")
+        if stamp == self._stamp:
+            return False
+        try:
+            state = loaded_state(self.path)
+        except (DecibanError, OSError, MemoryError) as error:
+            return self._complain(stamp, described(error, self.path))
+        self.publish(state)
+        self._stamp, self.problem = stamp, ""
+        return True
+
+    def _complain(self, stamp: Stamp | None, problem: str) -> bool:
+        changed = problem != self.problem
+        self._stamp, self.problem = stamp, problem
+        return changed
+
+
+class Models:
+    """All models that are served, by name: one, or those of a folder, in which they come and go."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.is_folder = os.path.isdir(settings.path)
+        self._models: dict[str, ServedModel] = {}
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(list(self._models.values()))
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def get(self, name: str | None = None) -> ServedModel | None:
+        """The model of this name; None is the only one."""
+        return self._models.get(self._only if name is None else name)
+
+    @property
+    def _only(self) -> str:
+        return name_of(self.settings.path)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the model can answer; a folder always can, and says of each model whether it does."""
+        return self.is_folder or any(model.reader is not None for model in self)
+
+    def open(self) -> None:
+        """Read all models; an error where the only one cannot be read."""
+        if self.is_folder:
+            self.refresh()
+            return
+        model = ServedModel(self._only, self.settings.path)
+        if self.settings.learn:
+            from deciban.serve.learning import opened_learner
+
+            model.learner = opened_learner(self.settings, model.publish)
+        else:
+            model.load()
+        self._models[model.name] = model
+
+    def refresh(self) -> None:
+        """Look at all files once."""
+        if self.is_folder:
+            there = model_files(self.settings.path)
+            for name in [name for name in self._models if name not in there]:
+                del self._models[name]
+            for name, path in there.items():
+                if name not in self._models:
+                    self._models[name] = ServedModel(name, path)
+        for model in self:
+            if model.learner is None:
+                model.refresh()
+
+    def watch(self) -> None:
+        """Look at the files again and again, in a thread of its own, until `close`."""
+        if self.settings.learn or self.settings.check_every <= 0.0:
+            return
+        self._thread = threading.Thread(target=self._watch, name="deciban-models", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self.settings.check_every):
+            self.refresh()
+
+    def close(self) -> None:
+        """End the thread and the learners; what was learned is written."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        for model in self:
+            if model.learner is not None:
+                model.learner.close()
+
+
+def loaded_state(path: str) -> State:
+    """The state of a model file, whose model is estimated and has scored a row; an error where that cannot be."""
+    data = Path(path).read_bytes()
+    fitted = from_content(data, os.path.basename(path))
+    state = State(fitted, version_of(data), 0, time.time())
+    warm_up(state)
+    return state
+
+
+def version_of(data: bytes) -> str:
+    """The version of a model file: the same for the same bytes."""
+    return hashlib.sha256(data).hexdigest()[:VERSION_DIGITS]
+
+
+def warm_up(state: State) -> None:
+    """Score a row without cells and two with numbers, so that nobody waits for what is compiled or derived."""
+    model = state.fitted.model
+    blank: Any = {} if model.schema.names is not None else [None] * model.schema.width
+    for rows in (1, 2):
+        score_table(model, table_of_records(model.schema, [blank] * rows), posteriors)
+
+
+def stamp_of(path: str) -> Stamp:
+    """What tells that a file has changed."""
+    status = os.stat(path)
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def name_of(path: str) -> str:
+    """The name of a model: that of its file without the ending."""
+    return os.path.basename(path).removesuffix(MODEL_ENDING)
+
+
+def model_files(folder: str) -> dict[str, str]:
+    """The model files in a folder by their names; hidden ones are left out."""
+    try:
+        found = sorted(
+            entry.name for entry in os.scandir(folder) if entry.name.endswith(MODEL_ENDING) and entry.is_file()
+        )
+    except OSError:
+        return {}
+    return {name_of(name): os.path.join(folder, name) for name in found if not name.startswith(".")}
+
+
+def described(error: BaseException, path: str) -> str:
+    """An error for those who ask whether all is well: without the path of the file."""
+    if isinstance(error, OSError):
+        return f"the model file cannot be read: {error.strerror or 'unknown error'}"
+    if isinstance(error, MemoryError):
+        return "the model file is too large for the memory; the one before goes on"
+    text = str(error).replace(path, os.path.basename(path))
+    return text if isinstance(error, ModelFileError) else f"the model cannot be used: {text}"

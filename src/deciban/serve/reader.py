@@ -1,0 +1,111 @@
+"""What a model says of rows: predictions, explanations and decisions of one state, from tables to plain values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deciban.arrays import Floats, Integers
+from deciban.decisions.loss import Loss
+from deciban.decisions.policy import Decisions, least_risk_decisions
+from deciban.errors import DecibanError, LossError
+from deciban.explain.explanation import Explanation
+from deciban.plain_json import plain_json
+from deciban.posterior import most_probable, posteriors
+from deciban.scoring import break_ties_as_predict, loss_for, score_table
+from deciban.serve.problems import Problem
+from deciban.serve.records import cause_and_remedy, problem_of
+from deciban.serve.state import State
+from deciban.tables.table import Frame
+from deciban.text_tables import class_name
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The posterior of each row, row by class, and the place of its most probable class."""
+
+    posterior: Floats
+    best: Integers
+
+    @property
+    def probability(self) -> Floats:
+        """That of the most probable class of each row."""
+        return np.asarray(self.posterior[np.arange(self.best.size), self.best])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A state, and what is derived from it once for all requests that it answers."""
+
+    state: State
+    _kept: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    def kept(self, what: str) -> bytes | None:
+        """What was made of the model before, if it was."""
+        return self._kept.get(what)
+
+    def keep(self, what: str, content: bytes) -> None:
+        """Keep what was made of the model as long as it is served."""
+        self._kept[what] = content
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The classes as JSON has them."""
+        found: list[Any] = plain_json(self.state.fitted.model.classes.tolist())
+        return found
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The classes as names of JSON."""
+        return [class_name(label) for label in self.labels]
+
+    def predict(self, table: Frame, first_row: int = 0) -> Predicted:
+        """The posteriors of rows that are aligned with the model."""
+        fitted = self.state.fitted
+
+        def finish(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
+            return posteriors(joint, prior), most_probable(joint, prior)
+
+        try:
+            return Predicted(*score_table(fitted.model, table, finish, False, fitted.settings.threads, first_row))
+        except DecibanError as error:
+            raise problem_of(error, first_row) from None
+
+    def explain(self, table: Frame, by: str, first_row: int = 0) -> list[dict[str, Any]]:
+        """Why each row is classified as it is, as JSON has it."""
+        try:
+            found = Explanation.of(self.state.fitted.model, table, by)
+            return [plain_json(found.reasons(row)) for row in range(table.rows)]
+        except DecibanError as error:
+            raise problem_of(error, first_row) from None
+
+    def loss(self, costs: Any, reject: float | None, default: Loss | None) -> Loss:
+        """What decisions cost: as a request says, or else by default; a Problem where that does not fit the classes."""
+        try:
+            return loss_for(self.state.fitted, default if costs is None else _table_of_costs(costs), reject)
+        except DecibanError as error:
+            raise Problem(422, *cause_and_remedy(str(error)), "costs") from None
+
+    def decide(self, predicted: Predicted, loss: Loss, column: Callable[[str], Floats]) -> Decisions:
+        """The decisions of least risk; `column` finds the columns that costs name."""
+        try:
+            found = least_risk_decisions(predicted.posterior, loss, column)
+        except LossError as error:
+            raise Problem(422, *cause_and_remedy(str(error)), "costs") from None
+        return break_ties_as_predict(found, predicted.best)
+
+
+def _table_of_costs(costs: Any) -> dict[str, Any]:
+    """Costs as {decision: {class: cost}}, the one form in which JSON has them; a Problem for any other."""
+    remedy = "send {decision: {class: cost}}"
+    if type(costs) is not dict or not costs:
+        raise Problem(422, "these are no costs", remedy, "costs")
+    for decision, row in costs.items():
+        if type(row) is not dict or not row:
+            raise Problem(422, "these are no costs by class", remedy, f"costs.{decision[:80]}")
+        for truth, cost in row.items():
+            if type(cost) not in (int, float, str):
+                raise Problem(422, "this is no cost", "send a number", f"costs.{decision[:80]}.{truth[:80]}")
+    return costs

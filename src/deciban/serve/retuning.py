@@ -1,0 +1,34 @@
+"""The tuning of a model that learns on line, learned anew from rows that are kept."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from deciban import learn
+from deciban.errors import DataError
+from deciban.fitted import Fitted
+from deciban.serve.class_labels import ClassLabels
+from deciban.serve.numbers import Numbers
+from deciban.serve.records import table_of_records
+from deciban.tune.tuning import Tuning
+
+# The newest rows that are looked at.
+MOST_ROWS = 20_000
+
+# Record and label as JSON, weight, and the decay when it was learned.
+Kept = tuple[str, str, float, float]
+
+
+def retuned(fitted: Fitted, rows: Sequence[Kept], now: Numbers, labels: ClassLabels) -> Tuning:
+    """The tuning that these rows, which the model has learned, support; a DataError where they are too few."""
+    known = set(fitted.classes.tolist())
+    found = [(record, msgspec.json.decode(label), now.left_of(weight, decay)) for record, label, weight, decay in rows]
+    used = [row for row in found if row[2] > 0.0 and labels.known.get(row[1], row[1]) in known]
+    if not used:
+        raise DataError("no rows are kept to tune on; learn rows with ids")
+    table = table_of_records(fitted.counts.schema, [msgspec.json.decode(record) for record, _, _ in used])
+    names = labels.array([label for _, label, _ in used])
+    tuned = learn.retune(fitted.on_one_core, table, names, np.array([weight for _, _, weight in used]))
+    assert tuned.tuning is not None, "it was just made"
+    return tuned.tuning

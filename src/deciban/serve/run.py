@@ -1,0 +1,191 @@
+"""The service as a process: sockets, signals, workers, and how it ends."""
+
+import contextlib
+import gc
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from deciban.serve.app import create_app
+from deciban.serve.assembly import guard, protocol
+from deciban.serve.service import Service
+from deciban.serve.settings import ServeSettings
+
+# What workers get their settings from.
+SETTINGS_VARIABLE = "DECIBAN_SERVE_SETTINGS"
+
+# Signals at which a service ends in order.
+ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+# Connections that wait to be taken.
+BACKLOG = 2_048
+
+Started = Callable[[str, Service], None]
+
+
+def serve(settings: ServeSettings, started: Started) -> None:
+    """Serve until a signal comes, and end in order. started: is called with the address when requests are answered.
+
+    An OSError where the address cannot be had, a ModelFileError where the model cannot be read.
+    """
+    listening = bound_socket(settings.host, settings.port)
+    try:
+        _prepare_process(settings)
+        service = Service(settings)
+        service.open()
+        address = address_of(listening, settings.host)
+        run = _serve_by_workers if settings.workers > 1 else _serve_here
+        try:
+            run(settings, service, listening, lambda: started(address, service))
+        finally:
+            service.close()
+    finally:
+        listening.close()
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket at this address; an OSError that names the address where it cannot be had."""
+    try:
+        family, kind, number, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, kind, number)
+        if os.name == "posix":
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind(place)
+        except OSError:
+            found.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "there is no such address"
+        remedy = "choose another --port, or end what listens there" if isinstance(error, OSError) else "check --host"
+        raise OSError(f"{host} port {port} cannot be listened at: {reason}; {remedy}") from None
+    found.set_inheritable(True)
+    return found
+
+
+def address_of(listening: socket.socket, host: str) -> str:
+    """The address to open in a browser."""
+    port = listening.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _prepare_process(settings: ServeSettings) -> None:
+    """Log to standard error; and warn nobody of what clients send, each of which would be remembered for ever."""
+    warnings.simplefilter("ignore")
+    logging.basicConfig(stream=sys.stderr, format="deciban: %(levelname)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("deciban.serve").setLevel(logging.INFO)
+    if settings.access_log:
+        logging.getLogger("uvicorn.access").setLevel(logging.INFO)
+
+
+def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop" if _has_uvloop() else "asyncio",
+        http=protocol(settings),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=settings.access_log,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=max(1, int(settings.idle_limit)),
+        timeout_graceful_shutdown=max(1, int(settings.drain_limit)),
+        **more,
+    )
+
+
+def _has_uvloop() -> bool:
+    try:
+        import uvloop  # noqa: F401 - whether it is there
+    except ImportError:
+        return False
+    return True
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that says that it ends as soon as it is told to, and whose end by a signal is no failure."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service = service
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._started()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        ignored = [one for one in ENDING_SIGNALS if signal.getsignal(one) is signal.SIG_IGN]
+        before = {one: signal.signal(one, self.handle_exit) for one in ENDING_SIGNALS if one not in ignored}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self._service.draining = True
+        super().handle_exit(sig, frame)
+
+
+def _serve_here(
+    settings: ServeSettings, service: Service, listening: socket.socket, started: Callable[[], None]
+) -> None:
+    app = guard(create_app(service), service)
+    gc.collect()
+    gc.freeze()  # the model stays: it need not be looked at again and again
+    DrainingServer(_config(app, settings), service, started).run([listening])
+
+
+def _serve_by_workers(
+    settings: ServeSettings, service: Service, listening: socket.socket, started: Callable[[], None]
+) -> None:
+    """Other processes answer, each with a model of its own; one that dies is replaced."""
+    os.environ[SETTINGS_VARIABLE] = json.dumps(settings.as_dict())
+    ready = threading.Thread(target=_call_when_connected, args=(listening.getsockname(), started), daemon=True)
+    config = _config("deciban.serve.run:worker_app", settings, factory=True, workers=settings.workers)
+    supervisor = Multiprocess(config, [listening])
+    ready.start()
+    supervisor.run()
+
+
+def worker_app() -> Any:
+    """The application of a worker, which has its settings from the environment."""
+    settings = ServeSettings.from_dict(json.loads(os.environ[SETTINGS_VARIABLE]))
+    _prepare_process(settings)
+    service = Service(settings)
+    service.open()
+    gc.collect()
+    gc.freeze()
+    return guard(create_app(service), service)
+
+
+def _call_when_connected(place: Any, started: Callable[[], None]) -> None:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(place[0], place[0])
+    while True:
+        try:
+            socket.create_connection((host, place[1]), timeout=1.0).close()
+        except OSError:
+            time.sleep(0.05)
+            continue
+        started()
+        return

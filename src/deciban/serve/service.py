@@ -1,0 +1,63 @@
+"""What all requests share: the models, the settings, the metrics, and threads for what takes longer."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from deciban.arrays import CORES
+from deciban.decisions.loss import Loss
+from deciban.serve.metrics import Metrics
+from deciban.serve.model_source import Models, ServedModel
+from deciban.serve.problems import Problem
+from deciban.serve.reader import Reader
+from deciban.serve.settings import ServeSettings
+
+Result = TypeVar("Result")
+
+
+class Service:
+    """A running service. draining: it ends, and is not ready for more."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.models = Models(settings)
+        self.metrics = Metrics()
+        self.loss = None if settings.costs is None else Loss.from_csv(settings.costs)
+        self.draining = False
+        self._threads = ThreadPoolExecutor(max(2, CORES), thread_name_prefix="deciban-work")
+
+    def open(self) -> None:
+        """Read the models, and watch their files; an error where one that is needed cannot be read."""
+        self.models.open()
+        for model in self.models:
+            if model.reader is not None and not self.models.is_folder:
+                model.reader.loss(None, self.settings.reject, self.loss)  # costs that do not fit are told at once
+        self.models.watch()
+
+    def close(self) -> None:
+        """End all threads; what was learned is written."""
+        self._threads.shutdown(wait=True)
+        self.models.close()
+
+    def model(self, name: str | None) -> tuple[ServedModel, Reader]:
+        """The model of this name and what it answers by now; a Problem where there is none."""
+        served = self.models.get(name)
+        if served is None:
+            raise Problem(404, "there is no such model", "see /models for those that there are", "path")
+        if served.reader is None:
+            raise Problem(503, "the model cannot be read yet", "try again later; /health/ready says what is wrong")
+        return served, served.reader
+
+    async def in_thread(self, work: Callable[[], Result]) -> Result:
+        """What `work` gives, worked out beside the event loop, which answers others meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def ready(self) -> dict[str, Any]:
+        """Whether requests can be answered, and what is wrong though they can."""
+        problems = [{"model": model.name, "problem": model.problem} for model in self.models if model.problem]
+        for model in self.models:
+            if model.learner is not None:
+                told = model.learner.status().get("problems", ())
+                problems += [{"model": model.name, "problem": str(problem)} for problem in told]
+        return {"ready": self.models.ready and not self.draining, "problems": problems}

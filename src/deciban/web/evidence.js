@@ -1,0 +1,67 @@
+// Evidence for one class against another: terms of a sum, and their waterfall.
+
+import { DECIBANS, drawn, shortened, signed } from "./dom.js";
+
+// What the scorer makes of a row: the posterior, and the terms of the sum for one class against another in decibans.
+export function scorerAnswer(scorer, row) {
+  const found = scorer.columnEvidence(row);
+  const difference = (values, best, other) => DECIBANS * (values[best] - values[other]) || 0;
+  return {
+    posterior: scorer.proba(row),
+    impossible: scorer.logJoint(row).every((value) => value === -Infinity),
+    terms(best, other) {
+      const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
+      if (scorer.bias.some((value) => value !== 0)) {
+        start.push({ name: "bias", value: difference(scorer.bias, best, other), isStart: true });
+      }
+      const said = (values) => difference(values, best, other);
+      return [...start, ...found.map(({ name, values, alone, together, correction }) => ({ name, value: said(values),
+        isStart: false, alone: said(alone), together: said(together), correction: said(correction) }))];
+    },
+  };
+}
+
+// Pairs of label and value: prior and bias, then the columns that say something, the largest first; the rest together.
+export function rolledUp(terms, most) {
+  const start = terms.filter((term) => term.isStart);
+  const telling = terms.filter((term) => !term.isStart && term.value !== 0)
+    .sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const shown = telling.length === most + 1 ? telling : telling.slice(0, most); // one more can as well be shown
+  const rest = telling.slice(shown.length);
+  const told = [...start, ...shown].map(({ name, value }) => [name, value]);
+  if (rest.length) told.push([`${rest.length} others`, rest.reduce((sum, { value }) => sum + value, 0)]);
+  return told;
+}
+
+const sumOf = (terms) => terms.reduce((sum, [, value]) => sum + value, 0);
+
+// Where each bar begins and ends; what is infinite is cut off where it is longer than all else together.
+function barsOf(terms) {
+  const longest = 10 + terms.reduce((sum, [, value]) => sum + (Number.isFinite(value) ? Math.abs(value) : 0), 0);
+  const ends = [0];
+  for (const [, value] of terms) ends.push(ends[ends.length - 1] + Math.min(Math.max(value, -longest), longest));
+  const bars = terms.map(([name, value], k) => [name, ends[k], ends[k + 1], value]);
+  return [...bars, ["sum", 0, ends[ends.length - 1], sumOf(terms)]];
+}
+
+// A picture of terms, each from where the one before ended, last the sum. chart: its width, the room of labels and
+// numbers, the height of a bar, and the colours for and against.
+export function waterfall(terms, title, chart) {
+  const { wide, label, number, step } = chart;
+  const bars = barsOf(terms);
+  const edges = bars.flatMap(([, start, end]) => [start, end]);
+  const [low, high] = [Math.min(...edges), Math.max(...edges)];
+  const along = (value) => label + ((wide - label - number) * (value - low)) / (high - low || 1);
+  const tall = step * bars.length + 6;
+  const svg = drawn("svg", { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, role: "img",
+    "aria-label": `${title}: ${bars.map(([name, , , value]) => `${name} ${signed(value)}`).join(", ")}` });
+  svg.append(drawn("line", { class: "zero", x1: along(0), x2: along(0), y1: 0, y2: tall }));
+  bars.forEach(([name, start, end, value], k) => {
+    const middle = step * k + step / 2 + 2;
+    svg.append(drawn("text", { class: "end", x: label - 6, y: middle + 4 }, shortened(name, Math.floor(label / 6.8))));
+    svg.append(drawn("rect", { x: Math.min(along(start), along(end)), y: middle - 6, height: 12,
+      width: Math.max(Math.abs(along(end) - along(start)), 0.6), fill: value >= 0 ? chart.for : chart.against }));
+    svg.append(drawn("text", { class: "end", x: wide - 4, y: middle + 4 }, signed(value)));
+  });
+  return svg;
+}

@@ -1,0 +1,50 @@
+// The posterior as bars, which move when it changes.
+
+import { element } from "./dom.js";
+
+// Classes that have a bar: the most probable ones, if there are more.
+const MOST_CLASSES = 12;
+
+// The places of the classes, the most probable first.
+export function bestFirst(posterior) {
+  return posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
+}
+
+function barOf(name, colour) {
+  const fill = element("span", { class: "fill" });
+  fill.style.background = colour;
+  const mark = element("span", { class: "mark", hidden: "" });
+  const track = element("span", { class: "track" }, fill, mark);
+  const [number, change] = [element("span", { class: "number" }), element("span", { class: "change" })];
+  const node = element("li", { "data-class": name }, element("span", { class: "name" }, name), track, number, change);
+  return { node, fill, mark, number, change };
+}
+
+const inPoints = (share) => `${share >= 0 ? "+" : "−"}${(100 * Math.abs(share)).toFixed(1)} points`;
+
+// Bars of the classes in a list; the function that is returned shows a posterior, and beside it one that was pinned.
+export function posteriorBars(list, { classes, colours }) {
+  const bars = new Map();
+  const bar = (c) => {
+    if (!bars.has(c)) bars.set(c, barOf(classes[c], colours[c]));
+    return bars.get(c);
+  };
+  let shown = "";
+  return (posterior, pinned = null) => {
+    const few = classes.length <= MOST_CLASSES;
+    const order = few ? classes.map((_, c) => c) : bestFirst(posterior).slice(0, MOST_CLASSES);
+    if (shown !== order.join()) list.replaceChildren(...order.map((c) => bar(c).node)); // nodes that stay can move
+    shown = order.join();
+    const best = bestFirst(posterior)[0];
+    for (const c of order) {
+      const { node, fill, mark, number, change } = bar(c);
+      node.dataset.probability = String(posterior[c]);
+      node.classList.toggle("best", c === best);
+      fill.style.width = `${100 * posterior[c]}%`;
+      number.textContent = posterior[c].toPrecision(4);
+      mark.hidden = pinned === null;
+      if (pinned) mark.style.left = `${100 * pinned[c]}%`;
+      change.textContent = pinned ? inPoints(posterior[c] - pinned[c]) : "";
+    }
+  };
+}

@@ -1,0 +1,133 @@
+"""A model file that changes while it is served: loaded, or, where it is damaged, told of while the old one goes on."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from deciban import BayesClassifier
+from deciban.datasets import weather
+from deciban.serve.app import create_app
+from deciban.serve.model_source import version_of
+from deciban.serve.service import Service
+from deciban.serve.settings import ServeSettings
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with two models of the weather."""
+    BayesClassifier(tune=None).fit(weather(), "play").save(tmp_path / "served.dcb")
+    BayesClassifier(tune=None, alpha=0.5).fit(weather(), "play").save(tmp_path / "other.bin")
+    return tmp_path
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if true():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in ten seconds")
+
+
+def version(client: TestClient, path: str = "/predict") -> str:
+    return str(client.post(path, json=[{"wind": "weak"}]).json()["model"])
+
+
+def test_a_changed_file_is_loaded(files: Path) -> None:
+    service = Service(ServeSettings(str(files / "served.dcb"), check_every=0.02))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        assert version(client) == version_of((files / "served.dcb").read_bytes())
+        os.replace(files / "other.bin", files / "served.dcb")
+        new = version_of((files / "served.dcb").read_bytes())
+        wait_until(lambda: version(client) == new)
+        assert client.get("/health/ready").json() == {"ready": True, "problems": []}
+    finally:
+        service.close()
+
+
+def test_a_damaged_file_leaves_the_old_model_and_is_told_of(files: Path) -> None:
+    good = (files / "served.dcb").read_bytes()
+    service = Service(ServeSettings(str(files / "served.dcb"), check_every=0.02))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        for damaged in (b"", good[:100], good[:-1] + b"x", b"something else"):
+            (files / "served.dcb").write_bytes(damaged)
+            wait_until(lambda: bool(client.get("/health/ready").json()["problems"]))
+            told = client.get("/health/ready")
+            assert told.status_code == 200
+            assert told.json()["ready"]
+            assert str(files) not in told.text
+            assert version(client) == version_of(good)
+            (files / "served.dcb").write_bytes(good)
+            wait_until(lambda: not client.get("/health/ready").json()["problems"])
+        (files / "served.dcb").unlink()
+        wait_until(lambda: bool(client.get("/health/ready").json()["problems"]))
+        assert version(client) == version_of(good)
+    finally:
+        service.close()
+
+
+def test_models_of_a_folder_come_and_go(files: Path) -> None:
+    service = Service(ServeSettings(str(files), check_every=0.02))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        assert [one["name"] for one in client.get("/models").json()["models"]] == ["served"]
+        shutil.copy(files / "served.dcb", files / "new.dcb")
+        wait_until(lambda: client.post("/models/new/predict", json=[{}]).status_code == 200)
+        (files / ".hidden.dcb").write_bytes(b"")
+        (files / "broken.dcb").write_bytes(b"no model")
+        wait_until(lambda: client.post("/models/broken/predict", json=[{}]).status_code == 503)
+        assert client.post("/models/served/predict", json=[{}]).status_code == 200
+        told = client.get("/health/ready").json()
+        assert [one["model"] for one in told["problems"]] == ["broken"]
+        assert told["ready"]
+        (files / "broken.dcb").unlink()
+        (files / "new.dcb").unlink()
+        wait_until(lambda: client.post("/models/new/predict", json=[{}]).status_code == 404)
+        assert not client.get("/health/ready").json()["problems"]
+    finally:
+        service.close()
+
+
+def test_no_answer_is_of_two_models(files: Path) -> None:
+    """While a model is replaced again and again, each answer has the numbers of the version that it names."""
+    contents = [(files / name).read_bytes() for name in ("served.dcb", "other.bin")]
+    service = Service(ServeSettings(str(files / "served.dcb"), check_every=0.001))
+    service.open()
+    client = TestClient(create_app(service))
+    row = [{"outlook": "sunny", "wind": "strong"}]
+    known = {}
+    for content in contents:
+        (files / "next").write_bytes(content)
+        os.replace(files / "next", files / "served.dcb")
+        wait_until(lambda content=content: version(client) == version_of(content))  # type: ignore[misc]
+        known[version(client)] = client.post("/predict", json=row).json()["rows"]
+    assert len({str(rows) for rows in known.values()}) == 2
+    ended = threading.Event()
+
+    def replace() -> None:
+        turn = 0
+        while not ended.is_set():
+            (files / "next").write_bytes(contents[turn % 2])
+            os.replace(files / "next", files / "served.dcb")
+            turn += 1
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(300):
+            found = client.post("/predict", json=row).json()
+            assert found["rows"] == known[found["model"]]
+    finally:
+        ended.set()
+        thread.join()
+        service.close()
