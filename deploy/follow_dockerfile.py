@@ -102,8 +102,10 @@ def outside_variables() -> dict[str, str]:
 
 
 def bind_for_building(root: Path, binds: list[str]) -> None:
-    """Show the build what it needs of this machine, read-only: /proc, pip's settings, and folders that these name."""
+    """Show the build what it needs: /proc and /dev/shm, and, read-only, pip's settings and folders that these name."""
     subprocess.run(["mount", "-t", "proc", "proc", str(root / "proc")], check=True)
+    (root / "dev/shm").mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", str(root / "dev/shm")], check=True)
     for source in [*(name for name in PIP_FILES if os.path.exists(name)), *binds]:
         place = root / source.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
