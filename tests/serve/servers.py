@@ -27,11 +27,12 @@ class Running:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), PATIENCE)
 
-    def ask(self, request: bytes) -> bytes:
-        """All that is answered until the connection is closed, or nothing comes for half a second."""
+    def ask(self, request: bytes, quiet: float = 2.0) -> bytes:
+        """All that is answered until the connection is closed, or nothing comes for a while."""
         with self.connect() as client:
-            client.sendall(request)
-            return read_all(client, 0.5)
+            with contextlib.suppress(ConnectionError):  # it may be refused before all is sent
+                client.sendall(request)
+            return read_all(client, quiet)
 
     @property
     def connections(self) -> int:

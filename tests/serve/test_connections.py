@@ -24,6 +24,7 @@ SETTINGS = ConnectionSettings(
 GUARD = GuardSettings(most_body_bytes=100_000, body_limit=0.4, linger_limit=0.2)
 HEAD = b"GET /echo HTTP/1.1\r\nHost: localhost\r\n"
 GET = HEAD + b"\r\n"
+LARGE = bytes(20_000_000)  # more than the buffers of two sockets hold
 
 
 async def echo(request: Request) -> Response:
@@ -32,7 +33,7 @@ async def echo(request: Request) -> Response:
 
 
 async def large(request: Request) -> Response:
-    return Response(bytes(30_000_000), media_type="application/octet-stream")
+    return Response(LARGE, media_type="application/octet-stream")
 
 
 def application() -> Starlette:
@@ -167,7 +168,7 @@ def test_a_client_that_reads_slowly_but_in_time_gets_all(server: Running) -> Non
     with server.connect() as client:
         client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         time.sleep(0.2)
-        assert len(read_all(client)) > 30_000_000
+        assert len(read_all(client)) > len(LARGE)
 
 
 def test_others_are_answered_while_fifty_are_slow(server: Running) -> None:
@@ -184,8 +185,8 @@ def test_others_are_answered_while_fifty_are_slow(server: Running) -> None:
             client.sendall(begun[place % len(begun)])
         for _ in range(20):
             start = time.monotonic()
-            assert statuses(server.ask(HEAD + b"Connection: close\r\n\r\n")) == [200]
-            assert time.monotonic() - start < 2
+            assert statuses(server.ask(HEAD + b"Connection: close\r\n\r\n", quiet=5.0)) == [200]
+            assert time.monotonic() - start < 5
         server.wait_for(lambda: server.connections == 0)
 
 

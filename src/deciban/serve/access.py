@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from deciban.serve.problems import Problem
 from deciban.serve.tokens import Tokens
@@ -17,11 +16,15 @@ ROUTES = {
     for name in ("predict", "explain", "decide", "learn", "forget", "model", "models", "metrics", "openapi.json")
 } | {"scorer": "/model/scorer", "report": "/model/report", "live": "/health/live", "ready": "/health/ready", "": "/"}
 
+# The headers by which requests are judged.
+HEADERS_THAT_MATTER = frozenset(
+    {b"host", b"content-length", b"transfer-encoding", b"authorization", b"origin", b"sec-fetch-site"}
+)
+
 # A Host header: an address of IPv6 in brackets or a name, and maybe a port.
 HOST_AND_PORT = re.compile(r"(\[(?P<address>[^\[\]]+)\]|(?P<name>[^\[\]:@/]+))(:[0-9]*)?")
 
 
-@dataclass(frozen=True)
 class Request:
     """What the head of a request says.
 
@@ -29,47 +32,38 @@ class Request:
     authorizations: of each header all values, since there may be more than one. length: of the body; None: unknown.
     """
 
-    path: str
-    route: str
-    is_http_1_1: bool
-    hosts: tuple[bytes, ...]
-    origins: tuple[bytes, ...]
-    authorizations: tuple[bytes, ...]
-    is_cross_site: bool
-    has_body: bool
-    length: int | None
+    __slots__ = ("authorizations", "has_body", "hosts", "is_cross_site", "is_http_1_1", "length", "origins", "path",
+                 "route")  # fmt: skip
 
-    @classmethod
-    def of(cls, scope: Mapping[str, Any]) -> Self:
-        """The request of a scope of ASGI."""
-        hosts, origins, authorizations = [], [], []
-        is_cross_site, has_body, length = False, False, None
+    def __init__(self, scope: Mapping[str, Any]) -> None:
+        self.path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        self.route = ROUTES.get(_last_part(self.path), "other")
+        self.is_http_1_1 = scope.get("http_version") != "1.0"
+        self.hosts: list[bytes] = []
+        self.origins: list[bytes] = []
+        self.authorizations: list[bytes] = []
+        self.is_cross_site = False
+        self.has_body = False
+        self.length: int | None = None
         for name, value in scope["headers"]:
-            if name == b"host":
-                hosts.append(value)
-            elif name == b"content-length":
-                length = int(value) if value.isdigit() else None
-                has_body = has_body or length != 0
-            elif name == b"transfer-encoding":
-                has_body = True
-            elif name == b"authorization":
-                authorizations.append(value)
-            elif name == b"origin":
-                origins.append(value)
-            elif name == b"sec-fetch-site":
-                is_cross_site = is_cross_site or value not in (b"same-origin", b"none")
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
-        return cls(
-            path,
-            ROUTES.get(_last_part(path), "other"),
-            scope.get("http_version") != "1.0",
-            tuple(hosts),
-            tuple(origins),
-            tuple(authorizations),
-            is_cross_site,
-            has_body,
-            length,
-        )
+            if name in HEADERS_THAT_MATTER:
+                self._read(name, value)
+
+    def _read(self, name: bytes, value: bytes) -> None:
+        match name:
+            case b"host":
+                self.hosts.append(value)
+            case b"content-length":
+                self.length = int(value) if value.isdigit() else None
+                self.has_body = self.has_body or self.length != 0
+            case b"transfer-encoding":
+                self.has_body = True
+            case b"authorization":
+                self.authorizations.append(value)
+            case b"origin":
+                self.origins.append(value)
+            case b"sec-fetch-site":
+                self.is_cross_site = self.is_cross_site or value not in (b"same-origin", b"none")
 
     @property
     def is_about_health(self) -> bool:

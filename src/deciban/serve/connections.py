@@ -21,6 +21,9 @@ from uvicorn.server import ServerState
 from deciban.serve.answers import problem_answer
 from deciban.serve.problems import Problem
 
+# Seconds in which what has come in already is read.
+READING_TIME = 0.02
+
 
 @dataclass(frozen=True)
 class ConnectionSettings:
@@ -46,7 +49,7 @@ class GuardedProtocol(HttpToolsProtocol):
     a deadline is an assignment, so that requests in time cost next to nothing.
 
     observe: is called with the reason when a connection is cut ("head", "answer", "connections") or a request is
-    refused ("malformed").
+    refused ("malformed"); unless it is given, it is `observe_cut` of the application, if that has such an attribute.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class GuardedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._settings = settings
-        self._observe = observe
+        self._observe = observe or getattr(self.app, "observe_cut", None)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = math.inf
         self._head_due: float | None = None
@@ -71,6 +74,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._silent_bytes = 0  # since the parser has last told of anything: it keeps an unfinished header in memory
         self._running: RequestResponseCycle | None = None  # the request that is being answered; others wait behind it
         self._refusal: Problem | None = None
+        self._is_read = False  # whether what had come in when a deadline passed has been read since
         self._is_over = False
 
     # deadlines
@@ -91,7 +95,7 @@ class GuardedProtocol(HttpToolsProtocol):
         now = self.loop.time()
         if self._head_due is not None and now >= self._head_due:
             if not self.flow.read_paused:
-                self._cut("head")
+                self._cut_unless_read()
                 return
             self._head_due = (
                 now + self._settings.head_limit
@@ -104,6 +108,15 @@ class GuardedProtocol(HttpToolsProtocol):
         dues = [due for due in (self._head_due, self._send_due) if due is not None]
         if dues:
             self._due(min(dues) - now)
+
+    def _cut_unless_read(self) -> None:
+        """Cut the connection whose head is late, unless the head is there and it was we who were busy: timers come
+        before what is to be read, so that is read first."""
+        if self._is_read:
+            self._cut("head")
+        else:
+            self._is_read = True
+            self._due(READING_TIME)
 
     def _cut(self, reason: str) -> None:
         self._is_over = True
@@ -166,6 +179,7 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        self._is_read = False
         version = self.parser.get_http_version()
         if version not in ("1.1", "1.0"):
             self._refuse(505, f"HTTP/{version} is not spoken here", "send HTTP/1.1")

@@ -5,7 +5,6 @@ place among the requests that are worked on, and no more memory than it has sent
 through it, so that no answer lacks the headers of `deciban.serve.answers` and no error is anything but a problem.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -14,6 +13,7 @@ from typing import Any
 
 from deciban.serve.access import Access, Request
 from deciban.serve.answers import Headers, problem_answer, secured
+from deciban.serve.deadlines import Deadlines
 from deciban.serve.problems import Problem
 from deciban.serve.tokens import Tokens
 
@@ -53,19 +53,36 @@ class GuardSettings:
     open_paths: frozenset[str] = frozenset({"/", "/health/live", "/health/ready"})
 
 
-def guarded(app: Application, settings: GuardSettings, observe: ObserveRequest | None = None) -> Application:
-    """The application behind a guard. observe: is called with the route, the status and the seconds of each request."""
-    return _Guard(app, settings, observe)
+def guarded(
+    app: Application,
+    settings: GuardSettings,
+    observe: ObserveRequest | None = None,
+    observe_cut: Callable[[str], None] | None = None,
+) -> Application:
+    """The application behind a guard.
+
+    observe: is called with the route, the status and the seconds of each request. observe_cut: is called by
+    `GuardedProtocol` with the reason when a connection is cut.
+    """
+    return _Guard(app, settings, observe, observe_cut)
 
 
 class _Guard:
-    def __init__(self, app: Application, settings: GuardSettings, observe: ObserveRequest | None) -> None:
+    def __init__(
+        self,
+        app: Application,
+        settings: GuardSettings,
+        observe: ObserveRequest | None,
+        observe_cut: Callable[[str], None] | None,
+    ) -> None:
         self._app = app
         self._settings = settings
         self._observe = observe
+        self.observe_cut = observe_cut
         self._access = Access(settings.hosts, settings.tokens, settings.open_paths)
         self._working = 0
         self._held = 0
+        self.deadlines = Deadlines()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -73,7 +90,7 @@ class _Guard:
         elif scope["type"] == "http":
             start = time.perf_counter()
             answer = _Answer(send)
-            request = Request.of(scope)
+            request = Request(scope)
             try:
                 await self._answer(request, scope, receive, answer)
             finally:
@@ -117,14 +134,14 @@ class _Guard:
                 raise Problem(503, f"{self._working} requests are being worked on", "try again later")
             self._working += 1
             answer.release = self._release
-        deadline = asyncio.timeout(self._settings.answer_limit)
+        deadline = self.deadlines.within(self._settings.answer_limit)
         try:
-            async with deadline:
+            with deadline:
                 await self._app(scope, receive, answer.send)
         except Problem:
             raise
         except Exception as fault:
-            if not (isinstance(fault, TimeoutError) and deadline.expired()):
+            if not (isinstance(fault, TimeoutError) and deadline.is_over):
                 log.exception("a fault while answering %s", request.route)
                 await answer.tell(FAULT)
                 return
@@ -154,7 +171,7 @@ class _Guard:
     async def _linger(self, receive: Receive) -> None:
         """Throw away what the client still sends, for a while: closed at once, it might not get to read its answer."""
         try:
-            async with asyncio.timeout(self._settings.linger_limit):
+            with self.deadlines.within(self._settings.linger_limit):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request" or not message.get("more_body", False):
@@ -189,7 +206,7 @@ class _Body:
         if (self._request.length or 0) > self._settings.most_body_bytes:
             raise self._too_large()
         try:
-            async with asyncio.timeout(self._settings.body_limit):
+            with self._guard.deadlines.within(self._settings.body_limit):
                 while await self._read_part():
                     pass
         except TimeoutError:
