@@ -1,13 +1,14 @@
 """Rows that are learned and forgotten, counted into what is known."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from deciban import learn
+from deciban.counting import add_up
 from deciban.counts import Counts
 from deciban.errors import DecibanError
 from deciban.fitted import Fitted
@@ -15,9 +16,11 @@ from deciban.plan import count_examples
 from deciban.serve.class_labels import ClassLabels
 from deciban.serve.numbers import Numbers
 from deciban.serve.problems import Problem
-from deciban.serve.records import Record, cause_and_remedy, table_of_records
+from deciban.serve.records import KINDS, Record, cause_and_remedy, table_of_records
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import encode_labels
+
+T = TypeVar("T")
 
 # What sums of weights may be wrong by, as a share of all weight that was ever in them.
 ROUNDING = 1e-12
@@ -72,19 +75,42 @@ def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: C
 
 
 def counted(fitted: Fitted, rows: Sequence[Row], now: Numbers, labels: ClassLabels) -> Counts | None:
-    """The counts of these rows at the weights that they have now; None where none of them has any."""
-    weights = [now.left_of(row.weight, row.decay) for row in rows]
-    there = [k for k, weight in enumerate(weights) if weight > 0.0]
+    """The counts of these rows at the weights that they have now; None where none of them has any.
+
+    Rows of several requests may have cells of several kinds in a column (a number, and text that reads as one), which
+    no table has; then those of each kind are counted apart.
+    """
+    weighed = [row._replace(weight=now.left_of(row.weight, row.decay)) for row in rows]
+    there = [row for row in weighed if row.weight > 0.0]
     if not there:
         return None
-    schema, some = fitted.counts.schema, [rows[k] for k in there]
     try:
-        table = table_of_records(schema, [row.record for row in some])
-        known = encode_labels(labels.array([row.label for row in some]), len(some))
-        examples = LabelledTable(table, known, np.array([weights[k] for k in there]))
-        return replace(count_examples(schema, examples, 1), unlabelled=0)
+        return _counted(fitted, there, labels)
+    except Problem:
+        if len(parts := by_kinds(there, lambda row: row.record)) == 1:
+            raise
+    return add_up((_counted(fitted, part, labels) for part in parts), Counts.empty(fitted.counts.schema))
+
+
+def _counted(fitted: Fitted, rows: Sequence[Row], labels: ClassLabels) -> Counts:
+    schema = fitted.counts.schema
+    try:
+        table = table_of_records(schema, [row.record for row in rows])
+        known = encode_labels(labels.array([row.label for row in rows]), len(rows))
+        examples = LabelledTable(table, known, np.array([row.weight for row in rows]))
+        return count_examples(schema, examples, 1)
     except (Problem, DecibanError) as problem:
-        raise placed(problem, [row.place for row in some]) from None
+        raise placed(problem, [row.place for row in rows]) from None
+
+
+def by_kinds(rows: Sequence[T], record: Callable[[T], Record]) -> list[list[T]]:
+    """The rows apart by the kinds of their cells, the largest part first."""
+    parts: dict[Any, list[T]] = {}
+    for row in rows:
+        cells = record(row)
+        found = cells.items() if isinstance(cells, Mapping) else enumerate(cells)
+        parts.setdefault(frozenset((name, KINDS.get(type(cell))) for name, cell in found), []).append(row)
+    return sorted(parts.values(), key=len, reverse=True)
 
 
 def placed(problem: Problem | DecibanError, places: Sequence[int]) -> Problem:
@@ -93,7 +119,8 @@ def placed(problem: Problem | DecibanError, places: Sequence[int]) -> Problem:
         status, cause, remedy, place = problem.status, problem.cause, problem.remedy, problem.place
     else:
         status, (cause, remedy), place = 422, cause_and_remedy(str(problem)), ""
-    if (found := ENGINE_PLACE.fullmatch(cause)) is not None and int(found[2] or 0) < len(places):
+    found = ENGINE_PLACE.fullmatch(cause)
+    if found is not None and (found[2] is None or int(found[2]) < len(places)):
         row = "*" if found[2] is None else places[int(found[2])]
         place, cause = f"rows[{row}].{found[1]}", found[3]
     elif (found := ROW_PLACE.fullmatch(place)) is not None and int(found[1]) < len(places):

@@ -10,36 +10,16 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from secrets import token_hex
 from typing import Any, NamedTuple
 
 import msgspec
 
 from deciban.errors import ModelFileError, naming_source
+from deciban.serve.journal_database import opened
 from deciban.serve.numbers import Numbers, unpacked
-
-# "dcbj", and the form of the tables.
-APPLICATION, FORM = 0x6463626A, 1
 
 # Kinds of changes.
 LEARN, FORGET, DECAY = 1, 2, 3
-
-# Seconds to wait for a process that is just ending.
-PATIENCE = 1.0
-
-TABLES = """
-CREATE TABLE state (name TEXT NOT NULL, numbers TEXT NOT NULL, classes TEXT NOT NULL);
-CREATE TABLE snapshots (hash TEXT PRIMARY KEY, sequence INTEGER NOT NULL, numbers TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE changes (
-    sequence INTEGER PRIMARY KEY, kind INTEGER NOT NULL, row INTEGER, record TEXT, label TEXT, weight REAL NOT NULL);
-CREATE TABLE rows (
-    sequence INTEGER PRIMARY KEY, id TEXT, record TEXT NOT NULL, label TEXT NOT NULL, weight REAL NOT NULL,
-    decay REAL NOT NULL, forgotten INTEGER);
-CREATE UNIQUE INDEX rows_by_id ON rows (id) WHERE id IS NOT NULL;
-CREATE INDEX rows_forgotten ON rows (forgotten) WHERE forgotten IS NOT NULL;
-CREATE TABLE pending (id TEXT PRIMARY KEY, kept REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX pending_by_age ON pending (kept);
-"""
 
 
 class Change(NamedTuple):
@@ -75,32 +55,8 @@ class Journal:
 
         model: the path of the model file. weight: of all its rows. classes: its labels, as JSON has them.
         """
-        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        try:
-            _lock(connection)
-            if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-                _create(connection, model_hash, weight, classes)
-            journal = cls(path, connection, _checked_name(connection))
-        except sqlite3.OperationalError as problem:
-            connection.close()
-            if "locked" not in str(problem):
-                raise OSError(f"{path}: the journal cannot be opened: {problem}") from problem
-            raise naming_source(
-                ModelFileError(
-                    f"{model}: another process learns on line with this model; stop that one, or serve a copy"
-                )
-            ) from None
-        except sqlite3.DatabaseError as problem:
-            connection.close()
-            raise naming_source(
-                ModelFileError(
-                    f"{path}: the journal is damaged ({problem}); restore it from a copy, or move it away: what was "
-                    f"learned since the model file was written is lost then"
-                )
-            ) from None
-        except BaseException:
-            connection.close()
-            raise
+        connection = opened(path, model, Numbers(heft=weight), model_hash, as_json(list(classes)))
+        journal = cls(path, connection, connection.execute("SELECT name FROM state").fetchone()[0])
         if journal.snapshot(model_hash) is None:
             connection.close()
             raise naming_source(
@@ -110,6 +66,12 @@ class Journal:
                 )
             )
         return journal
+
+    def limit(self, most: int) -> None:
+        """Let the database become no larger than so many bytes; what would make it larger is refused as by a full
+        disk."""
+        size = self.connection.execute("PRAGMA page_size").fetchone()[0]
+        self.connection.execute(f"PRAGMA max_page_count = {most // size}").fetchall()
 
     def close(self) -> None:
         self.connection.close()
@@ -247,36 +209,3 @@ class Journal:
 def as_json(value: Any) -> str:
     """A value as the journal writes it."""
     return msgspec.json.encode(value).decode()
-
-
-def _lock(connection: sqlite3.Connection) -> None:
-    """Open the database for this process alone, every commit on the disk when it returns."""
-    settings = ("auto_vacuum = INCREMENTAL", "locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL")
-    for setting in settings:
-        connection.execute(f"PRAGMA {setting}").fetchall()
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute("COMMIT")
-
-
-def _create(connection: sqlite3.Connection, model_hash: str, weight: float, classes: Sequence[Any]) -> None:
-    numbers = Numbers(heft=weight).packed()
-    connection.executescript(f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORM};")
-    connection.execute("INSERT INTO state VALUES (?, ?, ?)", (token_hex(4), numbers, as_json(list(classes))))
-    connection.execute("INSERT INTO snapshots VALUES (?, 0, ?)", (model_hash, numbers))
-    connection.execute("COMMIT")
-
-
-def _checked_name(connection: sqlite3.Connection) -> str:
-    """The name of the journal; a DatabaseError where it is damaged or something else."""
-    application, form = (
-        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-    )
-    if application != APPLICATION:
-        raise sqlite3.DatabaseError("it is no journal of deciban")
-    if form != FORM:
-        raise sqlite3.DatabaseError(f"it has form {form}, and this deciban reads form {FORM}")
-    told = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if told != "ok":
-        raise sqlite3.DatabaseError(told)
-    name: str = connection.execute("SELECT name FROM state").fetchone()[0]
-    return name

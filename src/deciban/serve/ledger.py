@@ -1,19 +1,16 @@
 """A model, the journal of what it learns on line, and where learning stands. One thread at a time uses it."""
 
 import os
-import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-import msgspec
-
-from deciban.errors import DecibanError, ModelFileError, naming_source
+from deciban.errors import DecibanError
 from deciban.fitted import Fitted
 from deciban.parallel import one_blas_thread
 from deciban.serve.book import Book
-from deciban.serve.changes import Delta, Row, applied, placed
+from deciban.serve.changes import applied, placed
 from deciban.serve.class_labels import ClassLabels
 from deciban.serve.compaction import (
     DROPPED_AT_ONCE,
@@ -23,21 +20,20 @@ from deciban.serve.compaction import (
     shorten,
     used_bytes,
 )
-from deciban.serve.journal import DECAY, FORGET, Change, Journal
+from deciban.serve.journal import Journal
 from deciban.serve.learn_requests import Request, known_columns
 from deciban.serve.learn_settings import LearnSettings
 from deciban.serve.model_on_disk import ModelOnDisk, digest, journal_of
 from deciban.serve.numbers import Numbers
 from deciban.serve.problems import Problem
+from deciban.serve.replay import replayed
 from deciban.serve.state import State
 from deciban.store import model_file
 from deciban.tune.tuning import Tuning
 
-# Changes that are replayed at once.
-REPLAYED = 5_000
-
-# The share of its bound from which on the journal is shortened: the rest is room for what comes meanwhile.
-NEARLY_FULL = 0.75
+# Shares of the bound of the journal: from which on it is shortened, to which, and from which on nothing is learned any
+# more. What lies above is for what comes meanwhile, and for forgetting.
+NEARLY_FULL, SHORTENED, FULL = 0.75, 0.5, 0.9
 
 # What became of a request: of each row, or why it failed.
 Outcome = list[str] | Problem
@@ -72,11 +68,14 @@ class Ledger:
         weight = float(counts.class_weight.sum())
         journal = Journal.open(journal_of(path), path, file.hash, weight, list(first.known))
         try:
+            journal.limit(settings.most_journal_bytes)
             saved = journal.snapshot(file.hash)
             assert saved is not None, "the journal was opened for this file"
             labels = ClassLabels.of(counts.classes, journal.classes(), counts.declared, settings.new_classes)
+            if counts.class_weight.any():
+                _ = fitted.model  # loads the BLAS libraries that are held to one thread from here on
             with one_blas_thread():
-                fitted = _replayed(journal, fitted, saved, labels)
+                fitted = replayed(journal, fitted, saved, labels)
                 _ = fitted.model
             state, numbers = State(fitted, "", 0, time.time()), journal.numbers()
             ledger = cls(settings, journal, file, state, numbers, labels, saved, saved.tunings, time.monotonic())
@@ -189,8 +188,9 @@ class Ledger:
         journal, settings = self.journal, self.settings
         while self._drop_pending(DROPPED_AT_ONCE, self._now().clock - settings.pending_seconds):
             yield
-        while (surplus := self._surplus()) > 0:
-            if not self._drop_rows(surplus) and not (self.nearly_full and self._drop_pending(surplus)):
+        most = (SHORTENED if self.nearly_full else NEARLY_FULL) * settings.most_journal_bytes
+        while (surplus := self._surplus(most)) > 0:
+            if not self._drop_rows(surplus) and not (used_bytes(journal) > most and self._drop_pending(surplus)):
                 break
             yield
         yield from give_back(journal)
@@ -200,11 +200,21 @@ class Ledger:
         """Whether the journal comes near its bound."""
         return used_bytes(self.journal) > NEARLY_FULL * self.settings.most_journal_bytes
 
-    def _surplus(self) -> int:
-        """How many of the oldest rows to drop now."""
+    @property
+    def can_be_shortened(self) -> bool:
+        """Whether the journal holds enough that shortening it makes room."""
+        return used_bytes(self.journal) > SHORTENED * self.settings.most_journal_bytes
+
+    @property
+    def full(self) -> bool:
+        """Whether the journal has reached its bound."""
+        return used_bytes(self.journal) > FULL * self.settings.most_journal_bytes
+
+    def _surplus(self, most: float) -> int:
+        """How many of the oldest rows to drop now, so that the journal has no more than so many bytes."""
         surplus = self.numbers.kept - self.settings.most_kept_rows
-        if self.nearly_full:
-            surplus = max(surplus, self.numbers.kept // 16 + 1)
+        if used_bytes(self.journal) > most:
+            surplus = max(surplus, self.numbers.kept // 4 + 1)
         return min(surplus, DROPPED_AT_ONCE)
 
     def _drop_rows(self, most: int) -> int:
@@ -246,47 +256,3 @@ class Ledger:
 def packed(fitted: Fitted) -> bytes:
     """The content of the model file."""
     return model_file.content(fitted)
-
-
-def _replayed(journal: Journal, fitted: Fitted, saved: Numbers, labels: ClassLabels) -> Fitted:
-    """The model of the file with the changes behind it; a ModelFileError where one is missing or cannot be made."""
-    end = journal.numbers()
-    now, some = replace(saved, heft=max(saved.heft, end.heft)), list[Change]()
-    try:
-        for change in journal.changes_after(saved.sequence):
-            some.append(change)
-            if len(some) == REPLAYED:
-                fitted, now, some = *_with_changes(fitted, some, now, labels), []
-        fitted, now = _with_changes(fitted, some, now, labels)
-        if now.sequence != end.sequence:
-            raise ModelFileError(f"changes behind the {now.sequence:,}th are missing")
-    except (Problem, DecibanError, msgspec.DecodeError) as problem:
-        raise naming_source(
-            ModelFileError(
-                f"{journal.path}: what was learned on line cannot be replayed ({problem}); restore the journal and the "
-                f"model file from one copy, or move the journal away"
-            )
-        ) from problem
-    except sqlite3.Error as problem:
-        raise naming_source(
-            ModelFileError(f"{journal.path}: the journal is damaged ({problem}); restore it from a copy")
-        ) from problem
-    return fitted
-
-
-def _with_changes(
-    fitted: Fitted, changes: Sequence[Change], before: Numbers, labels: ClassLabels
-) -> tuple[Fitted, Numbers]:
-    delta, now = Delta(), copy(before)
-    for change in changes:
-        now.sequence += 1
-        if change.sequence != now.sequence:
-            raise ModelFileError(f"change {now.sequence:,} is missing")
-        if change.kind == DECAY:
-            now.decay += change.weight
-            continue
-        if change.record is None or change.label is None:
-            raise ModelFileError(f"the row of change {change.sequence:,} is missing")
-        row = Row(msgspec.json.decode(change.record), msgspec.json.decode(change.label), change.weight, now.decay)
-        (delta.removed if change.kind == FORGET else delta.added).append(row)
-    return applied(fitted, delta, before.decay, now, labels), now

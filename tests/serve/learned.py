@@ -1,0 +1,99 @@
+"""A small model that learns on line, and what its counts should be."""
+
+import shutil
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban import learn
+from deciban.counts import Counts
+from deciban.families import Categorical, Gaussian
+from deciban.fitted import Fitted, Settings
+from deciban.serve.learn_settings import LearnSettings
+from deciban.serve.learner import Learner
+from deciban.serve.state import State
+from deciban.store import model_file
+
+COLUMNS = {"sky": Categorical(), "wind": Categorical(), "degrees": Gaussian()}
+DAYS = {
+    "sky": ["sun", "sun", "rain", "fog", "rain", "sun", None, "fog"],
+    "wind": ["weak", "strong", "weak", "weak", "strong", "weak", "weak", "strong"],
+    "degrees": [25.0, 20.0, 15.0, 11.0, 8.0, 27.0, 14.0, None],
+}
+PLAY = ["yes", "yes", "no", "no", "no", "yes", "yes", "no"]
+ROWS = [dict(zip(DAYS, cells, strict=True)) for cells in zip(*DAYS.values(), strict=True)]
+
+
+def base() -> Fitted:
+    """A model of eight days."""
+    settings = Settings(columns=COLUMNS, tune=None, threads=1)
+    return learn.fit(settings, pa.table(DAYS), PLAY)
+
+
+def saved(folder: Path, fitted: Fitted | None = None) -> Path:
+    """A model file."""
+    path = folder / "model.dcb"
+    model_file.save(path, base() if fitted is None else fitted)
+    return path
+
+
+def copied(model: Path, folder: Path) -> Path:
+    """The model file and its journal as they are on the disk now, somewhere else: what a killed process leaves."""
+    folder.mkdir()
+    for end in ("", ".journal", ".journal-wal"):
+        if Path(f"{model}{end}").exists():
+            shutil.copy(f"{model}{end}", folder)
+    return folder / model.name
+
+
+class Open:
+    """A learner, and the states that it has published."""
+
+    def __init__(self, path: Path, **settings: Any) -> None:
+        self.states: list[State] = []
+        self.learner = Learner.open(path, LearnSettings(**settings), self.states.append)
+
+    @property
+    def counts(self) -> Counts:
+        return self.states[-1].fitted.counts
+
+    def __enter__(self) -> "Open":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.learner.close()
+
+
+def counts_of(rows: list[tuple[dict[str, Any], str, float]], start: Fitted | None = None) -> Counts:
+    """The counts of the model of eight days after (record, label, weight) of these rows, by another way."""
+    fitted = base() if start is None else start
+    if not rows:
+        return fitted.counts
+    table = pa.table({name: pa.array([record.get(name) for record, _, _ in rows]) for name in COLUMNS})
+    return learn.learn_more(fitted, table, [label for _, label, _ in rows], [weight for _, _, weight in rows]).counts
+
+
+def same(one: Any, other: Any, tolerance: float = 0.0) -> bool:
+    """Whether two counts are the same: sums of weights within a tolerance, and moments within 1e-9 or that."""
+    if isinstance(one, Counts):
+        facts = ("classes", "rows", "unlabelled", "class_weight", "statistics")
+        return all(same(getattr(one, name), getattr(other, name), tolerance) for name in facts)
+    if type(one).__name__ in ("Moments", "Scatter"):
+        return all(
+            np.allclose(a, b, rtol=max(1e-9, tolerance), atol=max(1e-9, tolerance))
+            for a, b in zip(one.comparable(), other.comparable(), strict=True)
+        )
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(same(a, b, tolerance) for a, b in zip(one, other, strict=True))
+    if isinstance(one, pa.Array):
+        return bool(one.equals(other)) or (not len(one) and not len(other))
+    if isinstance(one, np.ndarray) and one.dtype.kind == "f":
+        return one.shape == other.shape and bool(np.allclose(one, other, rtol=tolerance, atol=tolerance))
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if is_dataclass(one):
+        return all(same(getattr(one, f.name), getattr(other, f.name), tolerance) for f in fields(one))
+    return bool(one == other)

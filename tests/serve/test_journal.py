@@ -1,0 +1,370 @@
+"""The journal and the model file: what is on the disk, what fits together, and what is done when the disk fails."""
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deciban import learn
+from deciban.errors import ModelFileError
+from deciban.serve import housekeeping, ledger, model_on_disk
+from deciban.serve.learn_settings import LearnSettings
+from deciban.serve.learner import Learner
+from deciban.store import model_file
+from tests.serve.learned import PLAY, ROWS, Open, base, copied, counts_of, same, saved
+from tests.serve.test_learning import problem_of, some
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return saved(tmp_path)
+
+
+def wait_for(fact: Callable[[], Any]) -> None:
+    end = time.monotonic() + 20
+    while not fact():
+        assert time.monotonic() < end, "it never came about"
+        time.sleep(0.01)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_what_was_acknowledged_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
+    with Open(model) as service:
+        service.learner.learn(ROWS[:4], PLAY[:4], ["a", "b", "c", None]).result(10)
+        service.learner.forget_ids(["b"]).result(10)
+        service.learner.learn([ROWS[0]], ["no"], ["a"]).result(10)
+        service.learner.forget_rows([ROWS[3]], [PLAY[3]]).result(10)
+        killed, before = copied(model, tmp_path / "copy"), service.states[-1]
+    assert model_file.load(killed).counts.rows == 8, "the model file should be the old one"
+    with Open(killed) as service:
+        assert same(service.counts, counts_of([*some(0, label="no"), *some(2)]))
+        assert (service.states[0].version, service.states[0].sequence) == (before.version, before.sequence)
+        assert service.learner.learn([ROWS[2]], [PLAY[2]], ["c"]).result(10).results == ["already learned"]
+
+
+@pytest.mark.parametrize("step", ["announced", "replaced", "settled"])
+def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Copies of the disk between the steps are what a process leaves that is killed there."""
+    copies: list[Path] = []
+
+    def copy() -> None:
+        copies.append(copied(model, tmp_path / f"copy{len(copies)}"))
+
+    replace, settle = model_on_disk.ModelOnDisk.replace, ledger.Ledger.settle
+
+    def replacing(self: Any, data: bytes, tell: Any) -> None:
+        if step == "announced":
+            copy()
+        replace(self, data, tell)
+        if step == "replaced":
+            copy()
+
+    def settling(self: Any, numbers: Any) -> Iterator[None]:
+        for _ in settle(self, numbers):
+            if step == "settled":
+                copy()
+            yield
+
+    monkeypatch.setattr(model_on_disk.ModelOnDisk, "replace", replacing)
+    monkeypatch.setattr(ledger.Ledger, "settle", settling)
+    with Open(model, snapshot_every=3) as service:
+        service.learner.learn(ROWS[:4], PLAY[:4], ["a", None, "b", "c"]).result(10)
+        service.learner.forget_ids(["b"]).result(10)
+        wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._house.busy)
+        monkeypatch.undo()
+        expected = counts_of(some(0, 1, 3))
+    assert len(copies) >= (3 if step == "settled" else 1)
+    for path in copies:
+        with Open(path) as service:
+            with_b = service.learner.status()["sequence"] == 4  # the file was written before "b" was forgotten
+            assert same(service.counts, counts_of(some(0, 1, 2, 3)) if with_b else expected)
+            results = service.learner.learn([ROWS[0], ROWS[2]], [PLAY[0], PLAY[2]], ["a", "b"]).result(10).results
+            assert results == ["already learned", "already learned" if with_b else "learned"]
+
+
+def test_a_second_learner_is_refused_also_in_another_process(model: Path) -> None:
+    code = (
+        "import sys\nfrom deciban.serve.learner import Learner\n"
+        "from deciban.serve.learn_settings import LearnSettings\n"
+        "Learner.open(sys.argv[1], LearnSettings(), lambda state: None)"
+    )
+    link = model.with_name("link.dcb")
+    link.symlink_to(model)
+    with Open(model) as service:
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+        for name in (model, link):
+            with pytest.raises(ModelFileError, match="another process learns on line with this model; stop that one"):
+                Open(name)
+        other = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=False)
+        assert other.returncode == 1
+        assert "another process learns on line" in other.stderr
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+    with Open(model) as service:
+        assert service.counts.rows == 10
+
+
+def test_a_database_that_somebody_else_has_locked_is_refused(model: Path) -> None:
+    with Open(model) as service:
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+    other = sqlite3.connect(f"{model}.journal", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(ModelFileError, match="another process"):
+        Open(model)
+    other.close()
+    with Open(model) as service:
+        assert service.counts.rows == 9
+
+
+def test_a_journal_of_another_model_is_refused_and_nothing_is_changed(model: Path, tmp_path: Path) -> None:
+    with Open(model) as service:
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+    model_file.save(model, learn.with_counts(base(), base().counts * 2.0))
+    before = contents(tmp_path)
+    with pytest.raises(ModelFileError, match=r"belongs to another model than model.dcb has now; restore .* or move"):
+        Open(model)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("damage", ["other file", "cut", "page", "other database", "no changes"])
+def test_a_damaged_journal_is_refused_and_nothing_is_changed(model: Path, tmp_path: Path, damage: str) -> None:
+    with Open(model) as service:
+        service.learner.learn(ROWS * 30, PLAY * 30, list(range(240))).result(10)
+        killed = copied(model, tmp_path / "copy")
+    journal = Path(f"{killed}.journal")
+    connection = sqlite3.connect(journal)
+    if damage == "no changes":
+        connection.execute("DELETE FROM changes WHERE sequence = 7")
+        connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    data = journal.read_bytes()
+    if damage == "other file":
+        journal.write_bytes(b"something else, and long enough to be read" * 100)
+    elif damage == "cut":
+        journal.write_bytes(data[: len(data) // 2])
+    elif damage == "page":
+        journal.write_bytes(data[:8192] + b"\xff" * 8192 + data[16384:])
+    elif damage == "other database":
+        journal.unlink()
+        with sqlite3.connect(journal) as other:
+            other.execute("CREATE TABLE a (b)")
+        other.close()
+    before = contents(tmp_path / "copy")
+    with pytest.raises(ModelFileError, match=r"model\.dcb\.journal: .*; restore (it|the journal)"):
+        Open(killed)
+    after = contents(tmp_path / "copy")
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_model_file_that_somebody_else_replaced_is_not_overwritten(model: Path, tmp_path: Path) -> None:
+    with Open(model, snapshot_every=2) as service:
+        other = model_file.content(learn.with_counts(base(), base().counts * 3.0))
+        model.write_bytes(other)
+        service.learner.learn(ROWS[:4], PLAY[:4]).result(10)
+        wait_for(lambda: service.learner.status()["problems"])
+        assert "model.dcb was changed while the service learned" in service.learner.status()["problems"][0]
+        assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
+        assert same(service.counts, counts_of(some(0, 1, 2, 3, 0)))
+    assert model.read_bytes() == other
+    with pytest.raises(ModelFileError, match="belongs to another model"):
+        Open(model)
+    model_file.save(model, base())
+    with Open(model) as service:
+        assert same(service.counts, counts_of(some(0, 1, 2, 3, 0)))
+
+
+def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "RETRY_SECONDS", 0.05)
+    write = model_on_disk.replacing
+
+    def failing(path: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(model_on_disk, "replacing", failing)
+    with Open(model, snapshot_every=2) as service:
+        service.learner.learn(ROWS[:3], PLAY[:3]).result(10)
+        wait_for(lambda: service.learner.status()["problems"])
+        assert service.learner.status()["problems"] == ["the model file cannot be written: No space left on device"]
+        assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
+        monkeypatch.setattr(model_on_disk, "replacing", write)
+        wait_for(lambda: service.learner.status()["unsaved"] == 0)
+        assert service.learner.status()["problems"] == []
+    assert same(model_file.load(model).counts, counts_of(some(0, 1, 2, 0)))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_refuses_learning_until_there_is_room(small_disk: Path) -> None:
+    model = saved(small_disk)
+    with Open(model) as service:
+        learner = service.learner
+        learner.learn(ROWS[:2], PLAY[:2], ["a", "b"]).result(10)
+        ballast = small_disk / "ballast"
+        with open(ballast, "wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+        before = service.states[-1]
+        large = [{"sky": f"{'x' * 4000}{k}"} for k in range(20)]
+        problem = problem_of(learner.learn(large, ["no"] * 20, list(range(20))))
+        assert (problem.status, problem.cause) == (503, "the journal cannot be written")
+        assert service.states[-1] is before
+        assert learner.status()["sequence"] == 2
+        assert "the journal cannot be written" in learner.status()["problems"][0]
+        ballast.unlink()
+        assert learner.learn(ROWS[2:4], PLAY[2:4], ["c", "d"]).result(10).results == ["learned"] * 2
+        assert learner.status()["problems"] == []
+        assert learner.learn([ROWS[0]], [PLAY[0]], ["0"]).result(10).results == ["learned"], "it was refused before"
+        expected = counts_of(some(0, 1, 2, 3, 0))
+        assert same(service.counts, expected)
+    with Open(model) as service:
+        assert same(service.counts, expected)
+
+
+def test_a_limit_to_the_size_of_files_is_a_full_disk(model: Path) -> None:
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with Open(model) as service:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+            large = [{"sky": f"{'x' * 10_000}{k}"} for k in range(50)]
+            assert problem_of(service.learner.learn(large, ["no"] * 50)).status == 503
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+            assert same(service.counts, counts_of(some(0)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    with Open(model) as service:
+        assert same(service.counts, counts_of(some(0)))
+
+
+def test_the_journal_stays_within_its_bound_while_ten_times_as_much_is_learned(model: Path) -> None:
+    bound, learned, largest = 1 << 19, 0, 0
+    with Open(model, most_journal_bytes=bound, snapshot_every=100) as service:
+        start = 0
+        while learned < 10 * bound:
+            rows = [{"sky": f"sky {k % 40}", "wind": "w" * 1_900 + str(k % 3)} for k in range(start, start + 50)]
+            answer = service.learner.learn(rows, ["no"] * 50, list(range(start, start + 50))).result(10)
+            assert set(answer.results) == {"learned"}
+            learned, start = learned + 1_900 * 50, start + 50
+            status = service.learner.status()
+            largest = max(largest, os.stat(f"{model}.journal").st_size)
+        assert largest <= bound
+        assert service.learner.status()["problems"] == []
+        assert service.learner.forget_ids([0, start - 1]).result(10).results == ["not known", "forgotten"]
+        assert 50 < status["rows_kept"] < start / 5
+        assert service.counts.rows == 8 + start - 1
+    with Open(model) as service:
+        assert service.counts.rows == 8 + start - 1
+        assert service.learner.status()["journal_bytes"] <= bound
+
+
+def test_rows_without_ids_leave_nothing_behind_and_free_room_is_given_back(model: Path) -> None:
+    with Open(model, snapshot_every=100_000) as service:
+        for _ in range(30):
+            service.learner.learn(ROWS * 100, PLAY * 100).result(10)
+        assert service.learner.status()["journal_bytes"] > 1_000_000
+    assert os.stat(f"{model}.journal").st_size < 100_000
+    assert not Path(f"{model}.journal-wal").exists()
+
+
+def test_the_oldest_ids_are_dropped_beyond_a_number(model: Path) -> None:
+    with Open(model, most_kept_rows=5, snapshot_every=1) as service:
+        for k in range(8):
+            service.learner.learn([ROWS[k]], [PLAY[k]], [k]).result(10)
+    with Open(model, most_kept_rows=5) as service:
+        assert service.learner.status()["rows_kept"] == 5
+        assert service.learner.forget_ids(list(range(8))).result(10).results == ["not known"] * 3 + ["forgotten"] * 5
+        assert same(service.counts, counts_of(some(0, 1, 2)))
+
+
+def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(path: Any) -> Any:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(model_on_disk, "replacing", failing)
+    with Open(model, most_journal_bytes=1 << 19) as service:
+        large = [{"sky": "sun", "wind": "w" * 5_000}] * 10
+        answers = [service.learner.learn(large, ["no"] * 10) for _ in range(30)]
+        refused = [answer for answer in answers if answer.exception(10) is not None]
+        assert 10 < len(refused) < 29
+        assert problem_of(refused[0]).status == 507
+        assert os.stat(f"{model}.journal").st_size <= 1 << 19
+        monkeypatch.undo()
+        service.learner._house._retry_at = 0.0
+        assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
+
+
+def test_a_model_that_has_become_too_large_learns_no_more_but_forgets(model: Path) -> None:
+    with Open(model, most_model_bytes=3_000, snapshot_every=10) as service:
+        rows = [{"sky": f"a level of its own {k}"} for k in range(50)]
+        service.learner.learn(rows, ["no"] * 50, list(range(50))).result(10)
+        wait_for(lambda: service.learner.status()["model_bytes"] > 3_000)
+        assert problem_of(service.learner.learn(ROWS[:1], PLAY[:1])).status == 507
+        assert service.learner.learn(rows[:1], ["no"], [0]).result(10).results == ["already learned"]
+        service.learner.forget_ids(list(range(50))).result(10)
+        wait_for(lambda: service.learner.status()["model_bytes"] < 3_000)
+        assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
+        assert same(service.counts, counts_of(some(0)))
+
+
+@pytest.mark.parametrize("jump", [-1e9, 1e9])
+def test_a_clock_that_jumps_loses_nothing(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    true = time.time
+    with Open(model, pending_seconds=3600.0) as service:
+        service.learner.learn(ROWS[:2], PLAY[:2], ["a", "b"]).result(10)
+        service.learner.keep(["p"], [ROWS[5]]).result(10)
+        monkeypatch.setattr(time, "time", lambda: true() + jump)
+        service.learner.learn(ROWS[2:3], PLAY[2:3], ["c"]).result(10)
+        killed = copied(model, tmp_path / "copy")
+    for path in (model, killed):
+        with Open(path, pending_seconds=3600.0) as service:
+            results = service.learner.learn(ROWS[:3], PLAY[:3], ["a", "b", "c"]).result(10).results
+            assert results == ["already learned"] * 3
+            assert service.learner.learn_later(["p"], ["no"]).result(10).results == ["learned"]
+            assert same(service.counts, counts_of([*some(0, 1, 2), *some(5, label="no")]))
+
+
+def test_a_learner_that_cannot_be_opened_leaves_the_journal_to_others(model: Path) -> None:
+    with Open(model) as service:
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+    good = model.read_bytes()
+    model.write_bytes(good[:-20])
+    with pytest.raises(ModelFileError):
+        Learner.open(model, LearnSettings(), lambda state: None)
+    model.write_bytes(good)
+    with Open(model) as service:
+        assert service.counts.rows == 9
