@@ -31,7 +31,7 @@ class Opened:
 
     def posterior(self) -> dict[str, float]:
         """What the bars say."""
-        bars = self.page.locator("#what-if-posterior li").all()
+        bars = self.page.locator("#what-if-posterior li, #posterior li").all()
         return {bar.get_attribute("data-class"): float(bar.get_attribute("data-probability")) for bar in bars}
 
     def enter(self, column: str, value: str) -> None:
@@ -44,8 +44,8 @@ class Opened:
 
 
 @contextmanager
-def opened(path: Path, width: int = 1280, dark: bool = False) -> Iterator[Opened]:
-    """A page, opened from a file."""
+def opened(place: Path | str, width: int = 1280, dark: bool = False) -> Iterator[Opened]:
+    """A page, opened from a file or from an address."""
     from playwright.sync_api import sync_playwright
 
     options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -57,6 +57,6 @@ def opened(path: Path, width: int = 1280, dark: bool = False) -> Iterator[Opened
         page.on("console", lambda message: found.complaints.append(message.text))
         page.on("pageerror", lambda error: found.complaints.append(str(error)))
         page.on("request", lambda request: found.requests.append(request.url))
-        page.goto(path.as_uri())
+        page.goto(place.as_uri() if isinstance(place, Path) else place)
         yield found
         browser.close()

@@ -19,8 +19,7 @@ Examples:
 @click.option("--output", "-o", metavar="FILE", required=True, shell_complete=files, help="The page to write.")
 @common
 def playground(model: str | None, title: str | None, output: str, as_json: bool) -> None:
-    """Write a page in which a model is tried, its losses are edited and Bayes' rule is played with: one file, which needs
-    no network."""
+    """Write a page in which a model is tried and its losses are edited, as one file that needs no network."""
     check_output(output, [] if model is None else [model])
     from deciban.files.write import replacing
     from deciban.page.build import page_html

@@ -12,7 +12,7 @@ function barOf({ name, value }, share, chart) {
   fill.style.width = `${100 * share}%`;
   fill.style.background = value >= 0 ? chart.for : chart.against;
   return element("li", { "data-column": name, "data-share": String(share), "data-decibans": String(value) },
-    element("span", { class: "name" }, name), element("span", { class: "track" }, fill),
+    element("span", { class: "name", title: name }, name), element("span", { class: "track" }, fill),
     element("span", { class: "number" }, `${percent(share)} (${signed(value)})`));
 }
 

@@ -1,6 +1,6 @@
 // "Try it": values that are entered move the posterior, the evidence, the shares of the columns and the decision.
 
-import { element } from "../web/dom.js";
+import { digits, element } from "../web/dom.js";
 import { rolledUp, waterfall } from "../web/evidence.js";
 import { rowForm, valuesIn } from "../web/form.js";
 import { bestFirst, posteriorBars } from "../web/posterior.js";
@@ -13,7 +13,7 @@ import { showShares } from "./shares.js";
 const MOST_ROWS = 12;
 
 // The measures of a picture that is as wide as the element, with room for its labels.
-const [LEAST_WIDE, MOST_WIDE, LETTER] = [260, 640, 7.2];
+const [LEAST_WIDE, MOST_WIDE, LETTER] = [260, 640, 8];
 
 function chartFor(node, chart, terms) {
   const wide = Math.min(Math.max(node.clientWidth, LEAST_WIDE), MOST_WIDE);
@@ -134,7 +134,7 @@ export function mountTryIt(root, form, source, changed) {
   function draw({ answer, before, texts }) {
     const [best, other] = bestFirst(answer.posterior);
     const [name, chance] = [form.classes[best], answer.posterior[best]];
-    at.said.replaceChildren(element("strong", {}, name), ` with probability ${chance.toPrecision(4)}`);
+    at.said.replaceChildren(element("strong", {}, name), ` with probability ${digits(chance)}`);
     if (answer.impossible) at.said.append("; every class gives this row probability 0, so this is the prior");
     showPosterior(answer.posterior, before && before.posterior);
     at.comparison.hidden = before === null;

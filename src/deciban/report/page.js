@@ -1,7 +1,7 @@
 // "What if": a form made from the columns of the model, whose values move the posterior and the evidence.
 // It needs decibanScorer (the scorer) and two scripts of JSON: #model-json and #what-if-data.
 
-import { element } from "../web/dom.js";
+import { digits, element } from "../web/dom.js";
 import { rolledUp, scorerAnswer, waterfall } from "../web/evidence.js";
 import { rowForm, scorerColumns, valuesIn } from "../web/form.js";
 import { bestFirst, posteriorBars } from "../web/posterior.js";
@@ -26,7 +26,7 @@ function showEvidence(answer, best, other) {
 function decisionOf(posterior) {
   const risks = risksOf(posterior, data.loss.costs);
   const best = leastRisk(risks);
-  return `decision of least expected loss: ${data.loss.decisions[best]} (${risks[best].toPrecision(4)})`;
+  return `decision of least expected loss: ${data.loss.decisions[best]} (${digits(risks[best])})`;
 }
 
 function update() {
@@ -37,7 +37,7 @@ function update() {
     problem.textContent = "";
     showPosterior(answer.posterior);
     if (other !== undefined) showEvidence(answer, best, other);
-    const said = `${data.classes[best]}: ${answer.posterior[best].toPrecision(4)}`;
+    const said = `${data.classes[best]}: ${digits(answer.posterior[best])}`;
     byId("what-if-said").textContent = data.loss ? `${said}; ${decisionOf(answer.posterior)}` : said;
   } catch (error) {
     problem.textContent = error.message;

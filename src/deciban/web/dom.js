@@ -28,5 +28,10 @@ export function signed(value) {
   return `${value >= 0 ? "+" : "−"}${Number.isFinite(value) ? Math.abs(value).toFixed(1) : "∞"}`;
 }
 
+// A probability or a loss in four digits, short also where it is small.
+export function digits(value) {
+  return value === 0 || Math.abs(value) >= 1e-3 ? value.toPrecision(4) : value.toExponential(3);
+}
+
 // Nats as decibans.
 export const DECIBANS = 10 / Math.LN10;

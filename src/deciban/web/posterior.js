@@ -1,6 +1,6 @@
 // The posterior as bars, which move when it changes.
 
-import { element } from "./dom.js";
+import { digits, element } from "./dom.js";
 
 // Classes that have a bar: the most probable ones, if there are more.
 const MOST_CLASSES = 12;
@@ -16,7 +16,7 @@ function barOf(name, colour) {
   const mark = element("span", { class: "mark", hidden: "" });
   const track = element("span", { class: "track" }, fill, mark);
   const [number, change] = [element("span", { class: "number" }), element("span", { class: "change" })];
-  const node = element("li", { "data-class": name }, element("span", { class: "name" }, name), track, number, change);
+  const node = element("li", { "data-class": name }, element("span", { class: "name", title: name }, name), track, number, change);
   return { node, fill, mark, number, change };
 }
 
@@ -41,7 +41,7 @@ export function posteriorBars(list, { classes, colours }) {
       node.dataset.probability = String(posterior[c]);
       node.classList.toggle("best", c === best);
       fill.style.width = `${100 * posterior[c]}%`;
-      number.textContent = posterior[c].toPrecision(4);
+      number.textContent = digits(posterior[c]);
       mark.hidden = pinned === null;
       if (pinned) mark.style.left = `${100 * pinned[c]}%`;
       change.textContent = pinned ? inPoints(posterior[c] - pinned[c]) : "";

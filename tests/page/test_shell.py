@@ -1,0 +1,79 @@
+"""The page as a whole: one file without network, by keyboard, on any screen, light and dark, for screen readers."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deciban.page.build import folder_html, page_html
+from tests.page.pages import faults, tab, written_page
+from tests.report.browser import needs_axe, needs_browser, opened
+from tests.report.models import mixed_model
+
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_page(tmp_path_factory.mktemp("page"), mixed_model().fitted_, "Who buys")
+
+
+def test_nothing_in_a_page_is_inline_but_what_its_policy_knows() -> None:
+    for html, policy in (
+        page_html(None, service=False, title="static"),
+        page_html(None, service=True, title="served"),
+        folder_html("folder"),
+    ):
+        assert "unsafe" not in policy
+        assert not re.search(r"<[^>]* (style|on\w+)=", html.split("<script", 1)[0])
+        assert ("connect-src 'self'" in policy) == ("static" not in html.split("<h1>")[1][:8])
+        assert "http:" not in html.replace("http://www.w3.org/2000/svg", "")
+        assert "https:" not in html
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
+def test_it_fits_the_screen_and_is_quiet(page: Path, width: int, dark: bool) -> None:
+    with opened(page, width, dark) as it:
+        for name in ("Try it", "Model"):
+            tab(it, name)
+            assert it.page.evaluate("document.documentElement.scrollWidth") <= width
+        background = it.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == ("rgb(22, 24, 26)" if dark else "rgb(255, 255, 255)")
+        assert it.page.locator("#report section").count() == 6
+        it.check_quiet()
+
+
+def test_tabs_work_by_keyboard(page: Path) -> None:
+    with opened(page) as it:
+        it.page.keyboard.press("Tab")
+        assert it.page.evaluate("document.activeElement.textContent") == "Skip to the page"
+        it.page.keyboard.press("Tab")
+        assert it.page.evaluate("document.activeElement.id") == "tab-try"
+        it.page.keyboard.press("End")
+        assert it.page.evaluate("document.activeElement.id") == "tab-model"
+        assert it.page.locator("#panel-model").is_visible()
+        assert not it.page.locator("#panel-try").is_visible()
+        it.page.keyboard.press("ArrowRight")
+        assert it.page.evaluate("document.activeElement.id") == "tab-try"
+        assert it.page.locator("[role=tab][aria-selected=true]").count() == 1
+        ring = it.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert ring == "solid"
+
+
+def test_reduced_motion_is_honoured(page: Path) -> None:
+    moves = "getComputedStyle(document.querySelector('#posterior .fill')).transitionDuration"
+    with opened(page) as it:
+        assert it.page.evaluate(moves) == "0.2s"
+        it.page.emulate_media(reduced_motion="reduce")
+        assert it.page.evaluate(moves) == "0s"
+
+
+@needs_axe
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_no_fault(page: Path, dark: bool) -> None:
+    with opened(page, dark=dark) as it:
+        it.page.get_by_role("button", name="Pin this row").click()
+        it.enter("age", "66")
+        assert faults(it) == []
+        tab(it, "Model")
+        assert faults(it) == []
