@@ -1,0 +1,227 @@
+// Controls that scenes share: handles to drag, fields, pictures that fill their place, words for screen readers.
+
+import { drawn, element } from "../web/dom.js";
+
+// A value within limits.
+export function limited(value, [low, high]) {
+  return Math.min(Math.max(value, low), high);
+}
+
+// A value at a whole number of steps, without the dust of binary fractions.
+export function stepped(value, step) {
+  return Number((Math.round(value / step) * step).toFixed(6));
+}
+
+// A number from a link, or a default where it is none.
+export function numberOr(value, limits, otherwise) {
+  return typeof value === "number" && Number.isFinite(value) ? limited(value, limits) : otherwise;
+}
+
+// A number as an attribute: all its digits, in the order given.
+export function tellNumbers(node, numbers) {
+  for (const [name, value] of Object.entries(numbers)) {
+    node.setAttribute(`data-${name}`, typeof value === "object" ? JSON.stringify(value) : String(value));
+  }
+}
+
+// The part of a page that a scene lives in, with its heading and first words.
+export function sceneFrame(name, title, ...words) {
+  const section = element("section", { class: "scene", "data-scene": name, "aria-labelledby": `scene-${name}` });
+  section.append(element("h2", { id: `scene-${name}` }, title));
+  for (const text of words) section.append(element("p", { class: "lead" }, text));
+  return section;
+}
+
+// Tells the page around a scene that its state has changed.
+export function tellChange(node) {
+  node.dispatchEvent(new CustomEvent("playground-change", { bubbles: true }));
+}
+
+// A button that does something.
+export function actionButton(text, act, attributes = {}) {
+  const button = element("button", { type: "button", ...attributes }, text);
+  button.addEventListener("click", act);
+  return button;
+}
+
+// A row of buttons from [text, act] pairs.
+export function buttonRow(label, pairs) {
+  const row = element("div", { class: "buttons", role: "group", "aria-label": label });
+  row.append(...pairs.map(([text, act]) => actionButton(text, act)));
+  return row;
+}
+
+// Words that a screen reader hears when they have settled.
+export function spokenStatus() {
+  const node = element("p", { class: "spoken", role: "status" });
+  let waiting = 0;
+  return {
+    node,
+    say(text) {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => { if (node.textContent !== text) node.textContent = text; }, 600);
+    },
+  };
+}
+
+// Tiles of a name and a figure; `set` takes [name, figure] pairs.
+export function figureTiles() {
+  const list = element("dl", { class: "tiles" });
+  return {
+    node: list,
+    set(pairs) {
+      list.replaceChildren(...pairs.map(([name, value, kind = ""]) => {
+        return element("div", { class: kind }, element("dt", {}, name), element("dd", {}, value));
+      }));
+    },
+  };
+}
+
+// A place for a wide table, which can be scrolled by keys where it does not fit.
+export function scrollBox(label) {
+  return element("div", { class: "scroll", role: "group", tabindex: "0", "aria-label": label });
+}
+
+// A list of what colours and hatches mean, from [kind of swatch, text] pairs.
+export function colourKey(pairs) {
+  return element("ul", { class: "key" }, ...pairs.map(([kind, text]) =>
+    element("li", {}, element("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text)));
+}
+
+// A field for a number, with its label; it takes what is typed as soon as it is a number within the limits.
+export function numberField({ label, limits, step, read, write, show = String, hidden = false }) {
+  const input = element("input", { type: "number", min: limits[0], max: limits[1], step, inputmode: "decimal" });
+  const name = element("span", hidden ? { class: "spoken" } : {}, label);
+  const refresh = () => { if (document.activeElement !== input) input.value = show(read()); };
+  input.addEventListener("input", () => {
+    const value = input.value.trim() === "" ? NaN : Number(input.value);
+    const fits = Number.isFinite(value) && value >= limits[0] && value <= limits[1];
+    input.setAttribute("aria-invalid", String(!fits));
+    if (fits) write(value);
+  });
+  input.addEventListener("blur", () => {
+    input.removeAttribute("aria-invalid");
+    refresh();
+  });
+  return { node: element("label", { class: "field" }, name, input), input, refresh };
+}
+
+// A slider with its number beside it; show and parse turn the value into what stands in the number's field.
+export function rangeField({ label, limits, step, read, write, unit = "", scale = 1 }) {
+  const range = element("input", { type: "range", min: limits[0], max: limits[1], step, "aria-label": label });
+  const number = numberField({
+    label: unit ? `${label}, ${unit}` : label, limits, step, hidden: true, read: () => read() * scale,
+    write: (value) => write(value / scale), show: (value) => String(Number(value.toFixed(4))),
+  });
+  range.addEventListener("input", () => write(Number(range.value) / scale));
+  const refresh = () => {
+    range.value = String(read() * scale);
+    range.setAttribute("aria-valuetext", `${Number((read() * scale).toFixed(4))}${unit && ` ${unit}`}`);
+    number.refresh();
+  };
+  const title = element("span", { class: "range-name", "aria-hidden": "true" }, label);
+  const node = element("div", { class: "range" }, title, range, number.node);
+  if (unit) node.append(element("span", { class: "unit", "aria-hidden": "true" }, unit));
+  return { node, refresh };
+}
+
+const LARGE_STEPS = 10;
+
+// The value after a key was pressed on a slider, or undefined if the key means nothing to it.
+function valueByKey(event, value, [low, high], step) {
+  const size = event.shiftKey ? LARGE_STEPS * step : step;
+  return {
+    ArrowRight: value + size, ArrowUp: value + size, ArrowLeft: value - size, ArrowDown: value - size,
+    PageUp: value + LARGE_STEPS * step, PageDown: value - LARGE_STEPS * step, Home: low, End: high,
+  }[event.key];
+}
+
+// A handle in a picture: to drag, or to move with the arrow keys. `pointed` gives the value at a pointer's place,
+// `limits` the least and greatest value now, `say` the value in words.
+export function dragHandle({ label, limits, step, read, write, say, pointed, kind = "" }) {
+  const node = drawn("g", { class: `handle ${kind}`, role: "slider", tabindex: "0", "aria-label": label });
+  node.append(drawn("circle", { class: "reach", r: 20 }), drawn("circle", { class: "knob", r: 8 }));
+  const put = (value) => write(limited(stepped(value, step), limits()));
+  followPointer(node, (event) => put(pointed(event)));
+  node.addEventListener("keydown", (event) => {
+    const value = valueByKey(event, read(), limits(), step);
+    if (value === undefined) return;
+    event.preventDefault();
+    put(value);
+  });
+  return {
+    node,
+    place(x, y) {
+      node.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)})`);
+      const [low, high] = limits();
+      node.setAttribute("aria-valuemin", low);
+      node.setAttribute("aria-valuemax", high);
+      node.setAttribute("aria-valuenow", read());
+      node.setAttribute("aria-valuetext", say(read()));
+    },
+  };
+}
+
+// Calls `follow` with each place of a pointer that holds this node, `letGo` when it lets go.
+export function followPointer(node, follow, letGo = () => {}) {
+  let holder = null;
+  node.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || holder !== null) return;
+    holder = event.pointerId;
+    node.setPointerCapture(holder);
+    node.classList.add("held");
+    node.focus({ preventScroll: true });
+    event.preventDefault();
+  });
+  node.addEventListener("pointermove", (event) => { if (event.pointerId === holder) follow(event); });
+  for (const kind of ["pointerup", "pointercancel"]) {
+    node.addEventListener(kind, (event) => {
+      if (event.pointerId !== holder) return;
+      holder = null;
+      node.classList.remove("held");
+      letGo(event, kind === "pointercancel");
+    });
+  }
+}
+
+// A picture as wide as its place: `draw(width, height)` is called again whenever that changes; `height(width)` says how high.
+export function sizedPicture(attributes, height, draw) {
+  const svg = drawn("svg", attributes);
+  const node = element("div", { class: "picture" });
+  node.append(svg);
+  let width = 0;
+  const redraw = () => {
+    if (!width) return;
+    const high = Math.round(height(width));
+    svg.setAttribute("viewBox", `0 0 ${width} ${high}`);
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", high);
+    draw(width, high);
+  };
+  new ResizeObserver((entries) => {
+    const now = Math.round(entries[0].contentRect.width);
+    if (now && now !== width) {
+      width = now;
+      redraw();
+    }
+  }).observe(node);
+  // The place of a pointer inside the picture.
+  const placeOf = (event) => {
+    const box = svg.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  return { node, svg, redraw, placeOf };
+}
+
+// Calls a function once before the next picture on the screen, however often it is asked.
+export function oncePerFrame(act) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      act();
+    });
+  };
+}

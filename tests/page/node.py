@@ -1,0 +1,23 @@
+"""Functions of the page's modules, called in Node."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "src" / "deciban" / "page"
+NODE = shutil.which("node")
+
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node here: install `nodejs`")
+
+
+def called(module: str, *calls: tuple[Any, ...]) -> list[Any]:
+    """What a module's functions return; each call is (name, argument, …)."""
+    jobs = [{"module": str(PAGE / module), "name": name, "arguments": given} for name, *given in calls]
+    command = [str(NODE), str(Path(__file__).with_name("call.mjs"))]
+    done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout))

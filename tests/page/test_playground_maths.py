@@ -1,0 +1,276 @@
+"""The mathematics of the playground, against SciPy, scikit-learn and deciban."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+
+from deciban import BayesClassifier, JointGaussian, bayes, bayes_error
+from deciban.datasets import weather
+from tests.page.node import called, needs_node
+
+pytestmark = needs_node
+
+LETTERS = [{"mean": 15, "spread": 4, "prior": 0.75}, {"mean": 25, "spread": 4, "prior": 0.25}]
+ZERO_ONE = [[0, 1], [1, 0]]
+
+
+def rules(cases: list[tuple[Any, Any]]) -> list[Any]:
+    """The best rule of each case (classes, loss)."""
+    return called("maths_line.js", *(("bestRule", classes, loss) for classes, loss in cases))
+
+
+def areas(cases: list[tuple[Any, Any]]) -> list[np.ndarray]:
+    """The areas of each case (classes, rule)."""
+    return [np.array(found) for found in called("maths_line.js", *(("areasOf", *case) for case in cases))]
+
+
+def known(classes: list[Any], loss: Any = None, **options: Any) -> Any:
+    """What deciban says of the same."""
+    priors = [c["prior"] for c in classes]
+    return bayes_error([norm(c["mean"], c["spread"]) for c in classes], priors, loss, **options)
+
+
+def drawn_classes(rng: np.random.Generator, size: int) -> list[dict[str, float]]:
+    priors = rng.dirichlet(np.full(size, 2.0))
+    priors[-1] = 1.0 - priors[:-1].sum()
+    return [
+        {"mean": rng.uniform(0, 40), "spread": float(np.exp(rng.uniform(-0.5, 2.3))), "prior": prior}
+        for prior in priors.tolist()
+    ]
+
+
+def test_the_cumulative_normal_distribution_is_scipys() -> None:
+    z = np.concatenate([np.linspace(-30, 30, 4001), [-0.67448975, 0.67448975, -5.656854249492381, 5.656854249492381]])
+    found = np.array(called("maths_normal.js", *(("normalCdf", value) for value in z.tolist())))
+    np.testing.assert_allclose(found, norm.cdf(z), rtol=1e-12, atol=0)
+
+
+def test_letters() -> None:
+    (rule,) = rules([(LETTERS, ZERO_ONE)])
+    (found,) = areas([(LETTERS, rule)])
+    assert rule["decisions"] == [0, 1]
+    assert rule["edges"] == pytest.approx([20 + 1.6 * np.log(3)], abs=1e-12)
+    assert found.round(6).tolist() == [[0.715825, 0.052203], [0.034175, 0.197797]]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("costs", ["zero-one", "any"])
+def test_boundaries_areas_and_risk_are_those_of_bayes_error(size: int, costs: str) -> None:
+    rng = np.random.default_rng(size)
+    cases = []
+    for _ in range(25):
+        loss = 1.0 - np.eye(size)
+        if costs == "any":
+            loss *= np.exp(rng.normal(0, 1.5, size=(size, size))).round(3)
+        cases.append((drawn_classes(rng, size), loss.tolist()))
+    found = rules(cases)
+    found_areas = areas([(classes, rule) for (classes, _), rule in zip(cases, found, strict=True)])
+    for (classes, loss), rule, area in zip(cases, found, found_areas, strict=True):
+        expected = known(classes, loss)
+        assert rule["decisions"] == [region.decision for region in expected.regions]
+        np.testing.assert_allclose(rule["edges"], expected.boundaries, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(area, expected.areas, rtol=0, atol=1e-12)
+        assert (np.array(loss) * area).sum() == pytest.approx(expected.risk, abs=1e-12)
+
+
+def test_costs_that_make_three_classes_cross_often() -> None:
+    """The middle decision is a compromise: the difference of two risks has three terms and up to four zeros."""
+    classes = [
+        {"mean": 10, "spread": 1.5, "prior": 0.3},
+        {"mean": 20, "spread": 8, "prior": 0.5},
+        {"mean": 22, "spread": 1, "prior": 0.2},
+    ]
+    loss = [[0, 4, 1], [3, 0, 3.5], [1, 4, 0]]
+    (rule,) = rules([(classes, loss)])
+    expected = known(classes, loss)
+    assert len(expected.boundaries) >= 4
+    np.testing.assert_allclose(rule["edges"], expected.boundaries, rtol=0, atol=1e-9)
+
+
+def test_a_boundary_moved_by_hand_costs_what_bayes_error_says() -> None:
+    (found,) = areas([(LETTERS, {"edges": [20], "decisions": [0, 1]})])
+    expected = known(LETTERS, boundaries=[20])
+    np.testing.assert_allclose(found, expected.areas, rtol=0, atol=1e-14)
+    (risk,) = called("maths_line.js", ("riskOf", found.tolist(), ZERO_ONE))
+    assert risk - expected.least == pytest.approx(expected.avoidable, abs=1e-14)
+
+
+def test_strange_classes() -> None:
+    """Equal classes, a class without a prior, a class far away, and a loss that never punishes."""
+    same = [{"mean": 20, "spread": 3, "prior": 0.6}, {"mean": 20, "spread": 3, "prior": 0.4}]
+    none = [{"mean": 20, "spread": 3, "prior": 1}, {"mean": 30, "spread": 3, "prior": 0}]
+    far = [{"mean": 0, "spread": 0.1, "prior": 0.5}, {"mean": 40, "spread": 0.1, "prior": 0.5}]
+    found = rules([(same, ZERO_ONE), (none, ZERO_ONE), (far, ZERO_ONE), (LETTERS, [[0, 0], [1, 0]])])
+    assert [rule["decisions"] for rule in found] == [[0], [0], [0, 1], [0]]
+    assert found[2]["edges"] == pytest.approx([20])
+
+
+def points_of_three_classes() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    parts = [
+        rng.multivariate_normal([3, 3], [[1, 0.6], [0.6, 1]], 20),
+        rng.multivariate_normal([6, 4], [[2, -1.0], [-1.0, 1]], 15),
+        rng.multivariate_normal([5, 7], [[0.5, 0.1], [0.1, 1.5]], 12),
+    ]
+    return np.concatenate(parts), np.repeat([0, 1, 2], [20, 15, 12])
+
+
+def fitted(points: np.ndarray, kinds: np.ndarray, size: int = 3) -> dict[str, Any]:
+    given = [{"x": x, "y": y, "kind": kind} for (x, y), kind in zip(points.tolist(), kinds.tolist(), strict=True)]
+    (fit,) = called("maths_plane.js", ("fitPlane", given, size))
+    methods = ("linear", "quadratic", "naive")
+    gaussians = called("maths_plane.js", *(("gaussiansBy", fit, method) for method in methods))
+    return {"fit": fit, "given": given, **dict(zip(methods, gaussians, strict=True))}
+
+
+def log_joints(gaussians: Any, places: np.ndarray) -> np.ndarray:
+    (forms,) = called("maths_plane.js", ("planeForms", gaussians))
+    x, y = places.T
+    return np.array(forms) @ np.stack([np.ones_like(x), x, y, x * x, x * y, y * y])
+
+
+def posteriors(gaussians: Any, places: np.ndarray) -> np.ndarray:
+    joint = np.exp(log_joints(gaussians, places)).T
+    return joint / joint.sum(axis=1, keepdims=True)
+
+
+def test_methods_of_the_plane_are_those_of_scikit_learn_and_deciban() -> None:
+    points, kinds = points_of_three_classes()
+    found = fitted(points, kinds)
+    places = np.random.default_rng(1).uniform(0, 10, (50, 2))
+    linear = LinearDiscriminantAnalysis(solver="lsqr").fit(points, kinds)
+    naive = GaussianNB(var_smoothing=0).fit(points, kinds)
+    quadratic = BayesClassifier(JointGaussian(), tune=None).fit(points, kinds)
+    for method, peer in {"linear": linear, "quadratic": quadratic, "naive": naive}.items():
+        np.testing.assert_allclose(posteriors(found[method], places), peer.predict_proba(places), rtol=0, atol=1e-9)
+        (forms,) = called("maths_plane.js", ("planeForms", found[method]))
+        (mistakes,) = called("maths_plane.js", ("mistakesAmong", found["given"], forms))
+        assert mistakes == (peer.predict(points) != kinds).sum()
+
+
+def test_log_joints_of_the_plane_are_scipys() -> None:
+    points, kinds = points_of_three_classes()
+    expected = [
+        multivariate_normal(part.mean(axis=0), np.cov(part.T, ddof=0)).logpdf(points) + np.log(len(part) / len(points))
+        for part in (points[kinds == k] for k in range(3))
+    ]
+    np.testing.assert_allclose(log_joints(fitted(points, kinds)["quadratic"], points), expected, rtol=0, atol=1e-10)
+
+
+def by_grid(truth: Any, rule: Any) -> float:
+    """The error by brute force, on a grid of a million cells."""
+    axis = np.linspace(-15, 25, 2001)
+    x, y = (part.ravel() for part in np.meshgrid(axis, axis))
+    true = np.exp(log_joints(truth, np.stack([x, y], axis=1)))
+    decided = log_joints(rule, np.stack([x, y], axis=1)).argmax(axis=0)
+    right = true[decided, np.arange(x.size)].sum() * (axis[1] - axis[0]) ** 2
+    return 1.0 - float(right)
+
+
+@pytest.mark.parametrize("method", ["linear", "quadratic", "naive"])
+def test_errors_in_the_plane_are_those_of_brute_force(method: str) -> None:
+    points, kinds = points_of_three_classes()
+    found = fitted(points, kinds)
+    truth, rule = found["quadratic"], found[method]
+    own, under = called("maths_plane.js", ("planeError", rule), ("planeError", truth, rule))
+    assert own["within"] < 1e-4
+    assert own["error"] == pytest.approx(by_grid(rule, rule), abs=max(own["within"], 2e-5))
+    assert under["error"] == pytest.approx(by_grid(truth, rule), abs=max(under["within"], 2e-5))
+
+
+def test_two_round_gaussians_have_the_error_of_one_dimension() -> None:
+    one, other = ({"prior": 0.5, "mean": mean, "xx": 1, "xy": 0, "yy": 1} for mean in ([3, 4], [6, 8]))
+    (found,) = called("maths_plane.js", ("planeError", [one, other]))
+    assert found["error"] == pytest.approx(norm.sf(2.5), abs=1e-9)
+
+
+def test_classes_with_too_few_points_borrow_the_pooled_covariance() -> None:
+    points = np.array([[1, 1], [2, 3], [3, 1], [7, 7], [8, 8], [9, 9], [5, 1]], dtype=float)
+    found = fitted(points, np.array([0, 0, 0, 1, 1, 1, 2]))
+    assert found["fit"]["borrowed"] == [False, True, True]  # three points on a line; one point
+    assert np.isfinite(log_joints(found["quadratic"], points)).all()
+    alone = fitted(points[:1], np.array([0]), size=2)
+    (forms,) = called("maths_plane.js", ("planeForms", alone["linear"]))
+    assert called("maths_plane.js", ("planeError", alone["linear"])) == [{"error": 0, "within": 0}]
+    assert np.isfinite(forms[0]).all()
+
+
+DAYS = [
+    {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"},
+    {"outlook": "overcast", "temperature": "hot", "humidity": "normal", "wind": "weak"},
+    {"outlook": "rain", "temperature": None, "humidity": "high", "wind": None},
+]
+
+
+@pytest.mark.parametrize("alpha", [0, 0.5, 1, 5])
+def test_steps_of_the_weather_table_are_decibans(alpha: float) -> None:
+    model = BayesClassifier(alpha=alpha, tune=None).fit(weather(), "play")
+    for day, found in zip(
+        DAYS, called("maths_counts.js", *(("weatherSteps", day, alpha) for day in DAYS)), strict=True
+    ):
+        assert found["posterior"][::-1] == pytest.approx(model.predict_proba([day])[0].tolist(), abs=1e-12)
+        assert found["joint"][::-1] == pytest.approx(np.exp(model.log_joint([day]))[0].tolist(), abs=1e-12)
+
+
+def test_days_of_the_weather_table_are_those_of_the_package() -> None:
+    (levels,) = called("maths_counts.js", ("weatherLevels", "outlook"))
+    assert levels == ["sunny", "overcast", "rain"]
+    (steps,) = called("maths_counts.js", ("weatherSteps", DAYS[0], 0))
+    assert [step["counts"] for step in steps["steps"]] == [[2, 3], [3, 1], [3, 4], [3, 3]]
+    assert [round(part, 5) for part in steps["joint"]] == [0.00529, 0.02057]
+
+
+def test_a_word_never_seen() -> None:
+    found = called("maths_counts.js", ("smoothedShare", 0, 100, 1, 2), ("smoothedShare", 30, 80, 1, 2))
+    assert found == [1 / 102, 31 / 82]
+
+
+def test_tests_in_a_row_say_what_deciban_bayes_says() -> None:
+    rng = np.random.default_rng(3)
+    cases = [(0.05, 0.9, 0.08), (0.001, 0.99, 0.05), (0.5, 0.625, 0.25), (1, 0.9, 0.1), (0.2, 1, 0)]
+    cases += [tuple(rng.integers(1, 999, 3) / 1000) for _ in range(40)]
+    results = [True, False, True]
+    found = called("maths_belief.js", *(("testsInARow", *map(float, case), results) for case in cases))
+    steps, expected = [], []
+    for (prior, hit, alarm), beliefs in zip(cases, found, strict=True):
+        belief: Any = None
+        for positive, step in zip(results, beliefs, strict=False):
+            likelihoods = (hit, alarm) if positive else (1 - hit, 1 - alarm)
+            belief = bayes(prior, likelihoods, ("ill", "well")) if belief is None else belief.update(likelihoods)
+            assert step["posterior"] == pytest.approx(list(belief.posterior.values()), rel=1e-14)
+            steps.append(step)
+            expected.append(belief.frequencies().split("\n"))
+    assert len(steps) > 120
+    assert called("maths_belief.js", *(("frequencySentences", step, ("ill", "well")) for step in steps)) == expected
+
+
+def test_evidence_that_is_impossible_ends_the_row() -> None:
+    assert called("maths_belief.js", ("testsInARow", 0, 0.9, 0, [True, True])) == [[]]
+
+
+def test_numbers_are_written_as_python_writes_them() -> None:
+    rng = np.random.default_rng(4)
+    values = [0.15625, 0.46875, 0.00012345, 1e-5, 123456.0, 999999.5, 1.0, 0.1, 62.5, 9.99995e-5]
+    values += (10 ** rng.uniform(-8, 8, 300)).tolist()
+    for digits in (4, 6):
+        found = called("maths_belief.js", *(("significant", value, digits) for value in values))
+        assert found == [f"{value:.{digits}g}" for value in values]
+
+
+def test_decibans_and_probabilities() -> None:
+    tenth, back, far = called(
+        "maths_belief.js", ("decibansOf", 10 / 11), ("probabilityOf", -10), ("probabilityOf", -400)
+    )
+    assert tenth == pytest.approx(10)
+    assert back == pytest.approx(1 / 11)
+    assert far == pytest.approx(1e-40)
+
+
+def test_the_field_of_people_adds_up() -> None:
+    (belief,) = called("maths_belief.js", ("testsInARow", 0.05, 0.9, 0.08, [True]))
+    (field,) = called("maths_belief.js", ("peopleInField", belief[0], 1000))
+    assert field == [[45, 5], [76, 874]]
