@@ -66,8 +66,9 @@ class CorrectedColumn:
         """The bin of each cell."""
         if self.cuts is not None:
             numbers = np.asarray(table.numbers([self.column])[:, 0], dtype=np.float64)
-            places = 1 + np.searchsorted(self.cuts, numbers, side="right")
-            return np.where(np.isnan(numbers), MISSING_BIN, places).astype(np.uint8)
+            bins = (1 + self.cuts.searchsorted(numbers, side="right")).astype(np.uint8)
+            bins[np.isnan(numbers)] = MISSING_BIN
+            return bins
         cells = table.values([self.column])
         array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
         codes = encode(array, self.levels, self.column)

@@ -21,6 +21,9 @@ from deciban.tables.table import Table
 # Evidence beyond this for every class leaves too few digits to what is added to it.
 VAST_EVIDENCE = 1e6
 
+# Classes that are so few that whole columns of them are compared, one class after the other.
+FEW_CLASSES = 16
+
 
 @dataclass(frozen=True)
 class Model:
@@ -135,11 +138,15 @@ class Model:
     def _limited(self, weighted: Floats, cap: float) -> tuple[Floats, Flags]:
         """The same, and whether a block was worth more than the cap, or so much for every class that others would be
         rounded away; row by block."""
-        lowest, top = weighted.min(axis=2), weighted.max(axis=2)
+        lowest, top = _least(np.minimum, weighted), _least(np.maximum, weighted)
         beyond = np.asarray((~(lowest >= top - cap) | (top < -VAST_EVIDENCE)) & ~self._word_blocks)
+        if not beyond.any():
+            return weighted, beyond
+        best, limited = top[beyond][:, None], weighted.copy()
         with np.errstate(invalid="ignore"):
-            below = np.where(top[:, :, None] == -np.inf, 0.0, weighted - top[:, :, None])
-        return np.asarray(np.where(beyond[:, :, None], np.maximum(below, -cap), weighted)), beyond
+            below = np.where(best == -np.inf, 0.0, weighted[beyond] - best)
+        limited[beyond] = np.maximum(below, -cap)
+        return limited, beyond
 
     @cached_property
     def _word_blocks(self) -> Flags:
@@ -410,6 +417,17 @@ class Evidence:
     def impossible(self) -> Flags:
         """Whether every class gives a row probability 0: then its posterior is the prior."""
         return np.asarray(self.log_joint.max(axis=1) == -np.inf)
+
+
+def _least(lesser: np.ufunc, weighted: Floats) -> Floats:
+    """The least, or by `np.maximum` the greatest, of the numbers of each row and block; NaN where one is."""
+    classes = weighted.shape[2]
+    if classes > FEW_CLASSES:
+        return np.asarray(lesser.reduce(weighted, axis=2))
+    found = weighted[:, :, 0].copy()
+    for c in range(1, classes):  # several times as fast as to reduce so short an axis
+        lesser(found, weighted[:, :, c], out=found)
+    return found
 
 
 def joined(parts: Sequence[Evidence]) -> Evidence:

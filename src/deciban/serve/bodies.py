@@ -15,7 +15,7 @@ from deciban.serve.arrow_bodies import table_of_arrow
 from deciban.serve.csv_bodies import table_of_csv
 from deciban.serve.learn_requests import LONGEST_ID
 from deciban.serve.problems import Problem
-from deciban.serve.records import KINDS, Record, problem_of, table_of_records
+from deciban.serve.records import KINDS, Record, RecordFrame, problem_of, table_of_records
 from deciban.serve.settings import ServeSettings
 from deciban.serve.strict_json import decoded_json, refuse_repeated_names
 from deciban.serve.table_records import labels_of_column, records_of_table
@@ -60,10 +60,14 @@ class Body:
         assert isinstance(found, Frame), "it was one"
         return found
 
-    def unknown(self, schema: Schema) -> list[str]:
-        """The names of columns that the model does not know, in their order."""
+    def unknown(self, schema: Schema, table: Frame) -> list[str]:
+        """The names of columns that the model does not know, in their order. table: what was made of the rows."""
         if schema.names is None:
             return []
+        if isinstance(table, RecordFrame) and table.whole:
+            width = table.width
+            if all(len(record) == width for record in self.rows or ()):
+                return []
         known = frozenset(schema.names)
         if isinstance(self.rows, pa.Table):
             return [name for name in self.rows.column_names if name not in known]

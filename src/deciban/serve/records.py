@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from deciban.tables.text_types import kind_of
 Record = Mapping[str, Any] | Sequence[Any]
 
 # The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
-Cells = list[Any] | Any
+Cells = tuple[Any, ...] | Any
 
 # What cells of JSON are called, by their types.
 KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
@@ -38,17 +39,34 @@ CELL = re.compile(r"^column '(.*?)'(?:, row (\d+))?: (.*)$", re.DOTALL)
 class RecordFrame(Frame):
     """A table whose numbers stay as Python has them until somebody needs them as Arrow has them.
 
-    Most families read numbers as one matrix, which is made at once from all columns.
+    whole: whether every record has a cell, be it null, for each column. Most families read numbers as one matrix, which is made at once from all columns.
     """
 
-    def __init__(self, names: tuple[str, ...], cells: list[Cells], rows: int, named: bool) -> None:
+    def __init__(
+        self, names: tuple[str, ...], cells: list[Cells], rows: int, named: bool, whole: bool = False
+    ) -> None:
         own = vars(self)  # the fields are frozen
-        own["named"] = named
+        own["named"], own["whole"] = named, whole
         own["_names"], own["_cells"], own["_rows"] = names, cells, rows
+        own["_arrays"] = {}
 
+    whole: bool
     _names: tuple[str, ...]
     _cells: list[Cells]
     _rows: int
+    _arrays: dict[int, pa.Array]
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        """The numbers of all columns that are plain, column by row; NaN where others are."""
+        nothing = (None,) * self._rows
+        plain = [cells if type(cells) is tuple else nothing for cells in self._cells]
+        return np.array(plain, dtype=np.float64).reshape(len(plain), self._rows)
+
+    @cached_property
+    def _others(self) -> dict[int, Floats]:
+        """The numbers of other columns, such as dates, as far as somebody has needed them."""
+        return {}
 
     @cached_property
     def table(self) -> pa.Table:
@@ -69,37 +87,42 @@ class RecordFrame(Frame):
 
     @property
     def text_bytes(self) -> int:
-        return sum(cells.nbytes for cells in self._cells if not isinstance(cells, list) and is_text(cells.type))
+        return sum(cells.nbytes for cells in self._cells if type(cells) is not tuple and is_text(cells.type))
 
     def slice(self, start: int, stop: int) -> "RecordFrame":
         cells = [one[start:stop] for one in self._cells]
         return RecordFrame(self._names, cells, min(stop, self._rows) - start, self.named)
 
     def numbers(self, columns: Sequence[int]) -> Floats:
-        chosen = [self._cells[column] for column in columns]
-        if all(type(cells) is list for cells in chosen):
-            return np.ascontiguousarray(np.array(chosen, dtype=np.float64).reshape(len(chosen), self._rows).T)
-        found = np.empty((self._rows, len(chosen)))
-        for k, cells in enumerate(chosen):
-            found[:, k] = cells if isinstance(cells, list) else as_numbers(cells, k)
-        return found
+        found = self._numbers[list(columns)]
+        for k, column in enumerate(columns):
+            cells = self._cells[column]
+            if type(cells) is not tuple:
+                if column not in self._others:
+                    self._others[column] = as_numbers(cells, k)
+                found[k] = self._others[column]
+        return np.ascontiguousarray(found.T)
 
     def _array(self, column: int) -> pa.Array:
         cells = self._cells[column]
-        return pa.array(cells) if isinstance(cells, list) else cells
+        if type(cells) is not tuple:
+            return cells
+        if column not in self._arrays:
+            self._arrays[column] = pa.array(cells)
+        return self._arrays[column]
 
 
 def table_of_records(schema: Schema, records: Sequence[Record]) -> Frame:
     """The columns of the model in their order, of the types that were learned; a Problem that names the cell."""
     names, named = schema.column_names, schema.names is not None
-    columns = _columns_by_name(records, names) if named else _columns_by_place(records, len(names))
+    columns, whole = _columns_by_name(records, names) if named else (_columns_by_place(records, len(names)), True)
     types = schema.types or (NO_TYPE,) * len(names)
     try:
         parts = zip(names, columns, types, strict=True)
         cells = [_cells(name, column, learned, named) for name, column, learned in parts]
     except DecibanError as error:
         raise problem_of(error) from None
-    return RecordFrame(names, cells, len(records), named)
+    return RecordFrame(names, cells, len(records), named, whole)
 
 
 def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
@@ -119,15 +142,22 @@ def cause_and_remedy(message: str) -> tuple[str, str]:
     return (cause, remedy) if cause else (message, "correct the request")
 
 
-def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> list[list[Any]]:
+def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> tuple[Sequence[tuple[Any, ...]], bool]:
+    """The cells of each column, and whether every record has all of them."""
+    if len(names) > 1 and records:
+        try:
+            return list(zip(*map(itemgetter(*names), records), strict=True)), True
+        except (KeyError, TypeError, IndexError):  # some are not there, or a row is no record
+            pass
     for row, record in enumerate(records):
         if type(record) is not dict:
             found = KINDS.get(type(record), "null")
             raise Problem(422, f"found {found}, expected an object", "send {column: value, ...}", f"rows[{row}]")
-    return [[record.get(name) for record in records] for name in names]  # type: ignore[union-attr]  # just checked
+    found_cells = [tuple([record.get(name) for record in records]) for name in names]  # type: ignore[union-attr]
+    return found_cells, False
 
 
-def _columns_by_place(records: Sequence[Record], width: int) -> list[list[Any]]:
+def _columns_by_place(records: Sequence[Record], width: int) -> Sequence[tuple[Any, ...]]:
     for row, record in enumerate(records):
         if type(record) is not list:
             found = KINDS.get(type(record), "null")
@@ -136,10 +166,10 @@ def _columns_by_place(records: Sequence[Record], width: int) -> list[list[Any]]:
         if len(record) != width:
             remedy = f"send {width} cells, null where one is missing"
             raise Problem(422, f"found {len(record)} cells, expected {width}", remedy, f"rows[{row}]")
-    return [list(column) for column in zip(*records, strict=True)] if records else [[] for _ in range(width)]
+    return list(zip(*records, strict=True)) if records else [()] * width
 
 
-def _cells(name: str, cells: list[Any], learned: str, named: bool) -> Cells:
+def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool) -> Cells:
     """The cells of a column of this type; a Problem, or a DataError, that names the first one that cannot be read."""
     kinds = set(map(type, cells))
     if (kinds <= NUMBER_TYPES or kinds <= FLAG_TYPES) and (learned == NO_TYPE or kind_of(learned) in NUMERIC_KINDS):
@@ -157,15 +187,15 @@ def _cells(name: str, cells: list[Any], learned: str, named: bool) -> Cells:
     return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
 
 
-def _doubles(name: str, cells: list[Any], named: bool) -> list[Any]:
+def _doubles(name: str, cells: tuple[Any, ...], named: bool) -> tuple[Any, ...]:
     """Numbers of which some are integers beyond 64 bits, as doubles."""
     try:
-        return [None if cell is None else float(cell) for cell in cells]
+        return tuple([None if cell is None else float(cell) for cell in cells])
     except OverflowError:
         raise _unreadable(name, cells, named) from None
 
 
-def _array(name: str, cells: list[Any], named: bool) -> pa.Array:
+def _array(name: str, cells: tuple[Any, ...], named: bool) -> pa.Array:
     """The cells of a column; a Problem that names the first one of another kind than those before it."""
     try:
         array = pa.array(cells)
@@ -176,7 +206,7 @@ def _array(name: str, cells: list[Any], named: bool) -> pa.Array:
     return array
 
 
-def _unreadable(name: str, cells: list[Any], named: bool) -> Problem:
+def _unreadable(name: str, cells: tuple[Any, ...], named: bool) -> Problem:
     place = f".{name}" if named else f"[{name.removeprefix('x')}]"
     expected = None
     for row, cell in enumerate(cells):

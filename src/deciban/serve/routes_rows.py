@@ -79,7 +79,7 @@ async def predict(service: Service, request: Request) -> Response:
         found = reader.predict(table, body.first_row)
         service.metrics.observe_rows(reader.state, table, found.posterior)
         if wanted == JSON:
-            return predictions_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema))
+            return predictions_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema, table))
         return table_as_bytes(predictions_as_table(reader, found, body.ids), wanted)
 
     served, _ = service.model(request.path_params.get("name"))
@@ -99,7 +99,7 @@ async def explain(service: Service, request: Request) -> Response:
         table = body.table(reader.state.fitted.model.schema)
         found = reader.explain(table, by, body.first_row)
         if wanted == JSON:
-            return reasons_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema))
+            return reasons_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema, table))
         return table_as_bytes(reasons_as_table(found, by, body.ids), wanted)
 
     return (await answered(service, request, ("ids",), work, slow=True))[1]
@@ -118,7 +118,7 @@ async def decide(service: Service, request: Request) -> Response:
         service.metrics.observe_rows(reader.state, table, found.posterior)
         service.metrics.observe_decisions(decided.risk)
         if wanted == JSON:
-            return decisions_as_json(reader, decided, body.ids, body.unknown(reader.state.fitted.schema))
+            return decisions_as_json(reader, decided, body.ids, body.unknown(reader.state.fitted.schema, table))
         return table_as_bytes(decisions_as_table(decided, body.ids), wanted)
 
     return (await answered(service, request, ("ids", "costs", "reject"), work))[1]

@@ -17,6 +17,10 @@ from deciban.statistics.decimals import as_doubles
 # Whole numbers that lie within this range are counted in a table of that many places, without hashing.
 WIDEST_TABLE = 1 << 12
 
+# Cells of these types are levels as they are; and so few of them are looked up one by one.
+LEVEL_TYPES = (pa.string(), pa.int64(), pa.bool_())
+FEW_CELLS_ENCODED = 64
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -111,6 +115,8 @@ def distinct(array: pa.Array, column: int = 0) -> tuple[Codes, pa.Array]:
 
 def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
     """The code of each cell among `levels`: -1 where it is missing, -2 where it is none of them."""
+    if len(array) <= FEW_CELLS_ENCODED and array.type in LEVEL_TYPES and array.type.equals(levels.type):
+        return _encode_few(array, levels)
     codes, values = distinct(array, column)
     if pa.types.is_null(values.type) or pa.types.is_null(levels.type):
         found = np.full(len(values) + 1, -2, dtype=np.int32)
@@ -120,6 +126,15 @@ def encode(array: pa.Array, levels: pa.Array, column: int = 0) -> Codes:
         found = np.append(known.to_numpy(zero_copy_only=False), -1).astype(np.int32)
     found[-1] = -1
     return found[codes]
+
+
+def _encode_few(array: pa.Array, levels: pa.Array) -> Codes:
+    """The same for cells of the type that levels have, too few to look for equal ones among them first."""
+    found = pc.index_in(array, levels)
+    codes = np.array([-2 if place is None else place for place in found.to_pylist()], dtype=np.int32)
+    if array.null_count:
+        codes[~array.is_valid().to_numpy(zero_copy_only=False)] = -1
+    return codes
 
 
 def common_type(mine: pa.DataType, theirs: pa.DataType, column: int = 0) -> pa.DataType:

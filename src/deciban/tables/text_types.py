@@ -1,6 +1,7 @@
 """What cells of text are: numbers, dates, true and false, or text."""
 
 import re
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,6 +46,7 @@ def _all(values: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
 
 
+@lru_cache(maxsize=256)
 def kind_of(name: str) -> str:
     """What a type of DuckDB or of Arrow is read as from text; nothing where that cannot be said."""
     lower = name.lower()
