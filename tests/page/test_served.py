@@ -74,7 +74,9 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open() -> None:
     with serving(Served(clf.fitted_, token="secret")) as served, opened(served.url) as it:
         it.page.get_by_label("This service asks for a token").fill("wrong")
         it.page.keyboard.press("Enter")
-        it.page.wait_for_function("() => document.querySelector('#token') && document.querySelector('#token').value === ''")
+        it.page.wait_for_function(
+            "() => document.querySelector('#token') && document.querySelector('#token').value === ''"
+        )
         assert "there is no token; send one" in it.page.locator("#service-problem").text_content()
         it.page.get_by_label("This service asks for a token").fill("secret")
         it.page.get_by_role("button", name="Go on").click()
@@ -118,3 +120,17 @@ def test_a_folder_of_models_links_to_the_page_of_each() -> None:
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         assert it.page.url.startswith(f"{served.url}models/a%20%26%20b/")
         check_own_server(it, served)
+
+
+def test_a_service_that_does_not_answer_is_told_and_what_is_there_goes_on() -> None:
+    clf = learned()
+    with serving(Served(clf.fitted_)) as served, opened(served.url) as it:
+        enter_row(it)
+        it.page.route("**/model", lambda route: route.abort())
+        it.page.get_by_text("the service does not answer").wait_for()
+        it.enter("wind", "weak")
+        assert it.posterior() == pytest.approx(posterior_of(clf, {**ROW, "wind": "weak"}), abs=1e-9)
+        it.page.unroute("**/model")
+        tab(it, "Model")
+        it.page.wait_for_selector("#report section")
+        assert it.page.locator("#service-problem").text_content() == ""

@@ -159,3 +159,25 @@ def test_a_model_that_cannot_be_exported_says_so(tmp_path: Path) -> None:
     with opened(path) as it:
         assert "This model cannot be tried without a service" in it.page.locator("#try").text_content()
         it.check_quiet()
+
+
+def test_many_classes_and_columns_without_names(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    y = np.arange(600) % 20
+    X = rng.normal(0.1 * y[:, None], 1.0, (600, 34))
+    clf = BayesClassifier(tune=None).fit(X, y)
+    with opened(written_page(tmp_path, clf.fitted_), width=390) as it:
+        it.page.get_by_role("button", name="nothing known").click()
+        it.page.locator("#try").get_by_text("4 more columns").click()
+        row = np.full((1, 34), np.nan)
+        for column in range(34):
+            it.enter(f"x{column}", "1.5")
+            row[0, column] = 1.5
+        expected = posterior_of(clf, row)
+        shown = it.posterior()
+        assert list(shown) == sorted(expected, key=lambda name: -expected[name])[:12]
+        assert shown == pytest.approx({name: expected[name] for name in shown}, abs=1e-9)
+        assert it.page.locator("#decided").get_attribute("data-decision") == str(clf.predict(row)[0])
+        assert "20 classes are too many for a table here" in it.page.locator("#try").text_content()
+        assert it.page.evaluate("document.documentElement.scrollWidth") <= 390
+        it.check_quiet()

@@ -4,6 +4,9 @@ import { digits, element } from "../web/dom.js";
 import { leastRisk, risksOf } from "../web/risk.js";
 import { withReject } from "./losses.js";
 
+// Decisions that have a bar: those of least risk, if there are more.
+const MOST_DECISIONS = 12;
+
 function barOf(name, risk, most, isBest) {
   const fill = element("span", { class: "fill" });
   fill.style.width = `${Math.max(0, (100 * risk) / (most || 1))}%`;
@@ -12,13 +15,17 @@ function barOf(name, risk, most, isBest) {
     element("span", { class: "number" }, digits(risk)));
 }
 
-// Show what is decided in one element, and the risks of all decisions in a list.
+// Show what is decided in one element, and the risks of all decisions in a list; the name of the decision.
 export function showDecision(said, list, posterior, loss) {
   const { decisions, costs } = withReject(loss);
   const risks = risksOf(posterior, costs);
   const best = leastRisk(risks);
   said.dataset.decision = decisions[best];
   said.replaceChildren("Decide: ", element("strong", {}, decisions[best]), `, expected loss ${digits(risks[best])}.`);
-  const most = Math.max(...risks.map(Math.abs));
-  list.replaceChildren(...risks.map((risk, k) => barOf(decisions[k], risk, most, k === best)));
+  const few = risks.length <= MOST_DECISIONS;
+  const places = risks.map((_, k) => k);
+  const shown = few ? places : places.sort((a, b) => risks[a] - risks[b] || a - b).slice(0, MOST_DECISIONS);
+  const most = Math.max(...shown.map((k) => Math.abs(risks[k])));
+  list.replaceChildren(...shown.map((k) => barOf(decisions[k], risks[k], most, k === best)));
+  return decisions[best];
 }

@@ -99,7 +99,7 @@ export function lossEditor(root, classes, changed) {
   });
   const head = element("tr", {}, element("th", { scope: "col" }, "decide"),
     ...classes.map((name) => element("th", { scope: "col" }, `if ${name}`)), element("td"));
-  const said = "What each decision costs, by what is true:";
+  const said = "What each decision costs, by what is true.";
   const table = element("table", { class: "losses", "aria-label": said }, element("thead", {}, head), body);
   root.append(element("p", { class: "quiet" }, said), element("div", { class: "scroll" }, table),
     element("div", { class: "buttons" }, more, reset),

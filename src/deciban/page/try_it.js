@@ -34,13 +34,14 @@ const button = (text, act, attributes = {}) => {
 // The parts of the panel that are filled later.
 function parts(buttons) {
   const made = {
-    said: element("p", { class: "said", id: "said", role: "status" }),
+    said: element("span", { id: "said" }),
     problem: element("p", { class: "wrong", id: "problem", role: "alert" }),
     fields: element("div", { class: "fields" }),
     more: element("details", { hidden: "" }),
     posterior: element("ul", { class: "bars", id: "posterior" }),
     risks: element("ul", { class: "bars", id: "risks" }),
-    decided: element("p", { id: "decided", role: "status" }),
+    decided: element("p", { id: "decided" }),
+    verdict: element("span", { id: "verdict" }),
     lossProblem: element("p", { class: "wrong", id: "loss-problem", role: "alert" }),
     losses: element("div", { class: "editor" }),
     against: element("p", { class: "quiet", id: "against" }),
@@ -55,17 +56,16 @@ function parts(buttons) {
   made.form = form;
   made.comparison = card("Against the pinned row", made.compared, element("div", { class: "buttons" }, ...buttons.pinned));
   made.root = [
-    element("div", { class: "bar" }, made.said, made.problem),
+    element("div", { class: "bar" }, element("p", { class: "said", role: "status" }, made.said, made.verdict), made.problem),
     element("div", { class: "try" },
-      element("div", { class: "side" },
-        card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell, which is no evidence."),
-          element("div", { class: "buttons" }, ...buttons.rows), form,
-          element("div", { class: "buttons" }, ...buttons.state), made.toLink)),
-      element("div", { class: "side" },
-        card("Posterior", made.posterior), made.comparison,
+      card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell, which is no evidence."),
+        element("div", { class: "buttons" }, ...buttons.rows), form,
+        element("div", { class: "buttons" }, ...buttons.state), made.toLink),
+      element("div", { class: "answers" },
+        card("Posterior", made.posterior), made.comparison, card("Decision", made.decided, made.risks),
         card("Evidence", made.against, made.evidence),
-        card("Share of each column", made.shares, element("details", {}, element("summary", {}, "in its parts"), made.parts)),
-        card("Decision", made.decided, made.risks, made.lossProblem, made.losses))),
+        card("Share of each column", made.shares, element("details", {}, element("summary", {}, "in its parts"), made.parts))),
+      card("What mistakes cost", made.losses, made.lossProblem)),
   ];
   return made;
 }
@@ -154,7 +154,8 @@ export function mountTryIt(root, form, source, changed) {
 
   function decide(posterior) {
     try {
-      showDecision(at.decided, at.risks, posterior, losses.get());
+      const name = showDecision(at.decided, at.risks, posterior, losses.get());
+      at.verdict.replaceChildren("; decide ", element("strong", {}, name));
       at.lossProblem.textContent = "";
       return true;
     } catch (error) {

@@ -16,8 +16,8 @@ from deciban.text_tables import class_name
 MOST_TYPICAL_CELLS = 5_000
 
 # What columns are to people, by how their values are shown, and where their type says more.
-KINDS = {"categories": "category", "whole": "count", "continuous": "number"}
-KINDS_OF_TYPES = {"TIMESTAMP": "date", "TIME": "time"}
+FORM_KINDS = {"categories": "category", "whole": "count", "continuous": "number"}
+FORM_KINDS_OF_TYPES = {"TIMESTAMP": "date", "TIME": "time"}
 
 # The picture of the evidence: its width, the room of labels and numbers, the height of a bar, and its colours.
 CHART = {
@@ -67,11 +67,11 @@ def _column(figures: ReportFigures, one: ColumnFigures, ranges: bool, kinds: boo
     values, found = one.values, dict[str, Any](name=one.name)
     numeric = values is not None and values.kind != "categories"
     types = figures.fitted.counts.schema.types or ()
-    kind = KINDS_OF_TYPES.get(kind_of(types[one.column])) if one.column < len(types) else None
+    kind = FORM_KINDS_OF_TYPES.get(kind_of(types[one.column])) if one.column < len(types) else None
     if ranges and values is not None and numeric:
         found |= _range(one, kind)
     if kinds:
-        found["kind"] = kind or ("unused" if one.note else "text" if values is None else KINDS[values.kind])
+        found["kind"] = kind or ("unused" if one.note else "text" if values is None else FORM_KINDS[values.kind])
         if values is not None and not numeric:
             found["levels"] = [form_cell(cell) for cell in values.cells.to_pylist()]
     return found

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterable
 
 # Whatever is not named is forbidden.
-NOTHING = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
+NOTHING_ELSE = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def content_policy(scripts: Iterable[str], styles: Iterable[str], *, connect: bool = False) -> str:
@@ -14,7 +14,7 @@ def content_policy(scripts: Iterable[str], styles: Iterable[str], *, connect: bo
     >>> content_policy([], [])
     "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
     """
-    found = [NOTHING]
+    found = [NOTHING_ELSE]
     for directive, texts in (("script-src", scripts), ("style-src", styles)):
         if hashes := [_hash(text) for text in texts if text]:
             found.append(f"{directive} {' '.join(hashes)}")
