@@ -45,8 +45,8 @@ export function actionButton(text, act, attributes = {}) {
 }
 
 // A row of buttons from [text, act] pairs.
-export function buttonRow(label, pairs) {
-  const row = element("div", { class: "buttons", role: "group", "aria-label": label });
+export function buttonRow(label, pairs, kind = "") {
+  const row = element("div", { class: `buttons ${kind}`, role: "group", "aria-label": label });
   row.append(...pairs.map(([text, act]) => actionButton(text, act)));
   return row;
 }
@@ -59,7 +59,9 @@ export function spokenStatus() {
     node,
     say(text) {
       clearTimeout(waiting);
-      waiting = setTimeout(() => { if (node.textContent !== text) node.textContent = text; }, 600);
+      waiting = setTimeout(() => {
+        if (node.textContent !== text) node.textContent = text;
+      }, 600);
     },
   };
 }
@@ -70,9 +72,11 @@ export function figureTiles() {
   return {
     node: list,
     set(pairs) {
-      list.replaceChildren(...pairs.map(([name, value, kind = ""]) => {
-        return element("div", { class: kind }, element("dt", {}, name), element("dd", {}, value));
-      }));
+      list.replaceChildren(
+        ...pairs.map(([name, value, kind = ""]) => {
+          return element("div", { class: kind }, element("dt", {}, name), element("dd", {}, value));
+        }),
+      );
     },
   };
 }
@@ -82,17 +86,43 @@ export function scrollBox(label) {
   return element("div", { class: "scroll", role: "group", tabindex: "0", "aria-label": label });
 }
 
+// A cell, or a text as one.
+const tableCell = (part) => (part instanceof Node ? part : element("td", {}, part));
+
+// A table whose rows begin with a name: [name, cell, …]; cells are texts or elements.
+export function namedTable({ caption, head, rows, foot = [], kind = "" }) {
+  const line = ([name, ...cells]) => element("tr", {}, element("th", { scope: "row" }, name), ...cells.map(tableCell));
+  const headCell = (name) => (name === "" ? element("td", {}) : element("th", { scope: "col" }, name));
+  const table = element("table", kind ? { class: kind } : {});
+  if (caption) table.append(element("caption", {}, caption));
+  table.append(element("thead", {}, element("tr", {}, ...head.map(headCell))), element("tbody", {}, ...rows.map(line)));
+  if (foot.length) table.append(element("tfoot", {}, ...foot.map(line)));
+  return table;
+}
+
+// A dot in the colour of a class, before its name.
+export function classDot(place) {
+  return element("span", { class: `dot class-${place}`, "aria-hidden": "true" });
+}
+
 // A list of what colours and hatches mean, from [kind of swatch, text] pairs.
 export function colourKey(pairs) {
-  return element("ul", { class: "key" }, ...pairs.map(([kind, text]) =>
-    element("li", {}, element("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text)));
+  return element(
+    "ul",
+    { class: "key" },
+    ...pairs.map(([kind, text]) =>
+      element("li", {}, element("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text),
+    ),
+  );
 }
 
 // A field for a number, with its label; it takes what is typed as soon as it is a number within the limits.
 export function numberField({ label, limits, step, read, write, show = String, hidden = false }) {
   const input = element("input", { type: "number", min: limits[0], max: limits[1], step, inputmode: "decimal" });
   const name = element("span", hidden ? { class: "spoken" } : {}, label);
-  const refresh = () => { if (document.activeElement !== input) input.value = show(read()); };
+  const refresh = () => {
+    if (document.activeElement !== input) input.value = show(read());
+  };
   input.addEventListener("input", () => {
     const value = input.value.trim() === "" ? NaN : Number(input.value);
     const fits = Number.isFinite(value) && value >= limits[0] && value <= limits[1];
@@ -110,8 +140,13 @@ export function numberField({ label, limits, step, read, write, show = String, h
 export function rangeField({ label, limits, step, read, write, unit = "", scale = 1 }) {
   const range = element("input", { type: "range", min: limits[0], max: limits[1], step, "aria-label": label });
   const number = numberField({
-    label: unit ? `${label}, ${unit}` : label, limits, step, hidden: true, read: () => read() * scale,
-    write: (value) => write(value / scale), show: (value) => String(Number(value.toFixed(4))),
+    label: unit ? `${label}, ${unit}` : label,
+    limits,
+    step,
+    hidden: true,
+    read: () => read() * scale,
+    write: (value) => write(value / scale),
+    show: (value) => String(Number(value.toFixed(4))),
   });
   range.addEventListener("input", () => write(Number(range.value) / scale));
   const refresh = () => {
@@ -131,8 +166,14 @@ const LARGE_STEPS = 10;
 function valueByKey(event, value, [low, high], step) {
   const size = event.shiftKey ? LARGE_STEPS * step : step;
   return {
-    ArrowRight: value + size, ArrowUp: value + size, ArrowLeft: value - size, ArrowDown: value - size,
-    PageUp: value + LARGE_STEPS * step, PageDown: value - LARGE_STEPS * step, Home: low, End: high,
+    ArrowRight: value + size,
+    ArrowUp: value + size,
+    ArrowLeft: value - size,
+    ArrowDown: value - size,
+    PageUp: value + LARGE_STEPS * step,
+    PageDown: value - LARGE_STEPS * step,
+    Home: low,
+    End: high,
   }[event.key];
 }
 
@@ -173,7 +214,9 @@ export function followPointer(node, follow, letGo = () => {}) {
     node.focus({ preventScroll: true });
     event.preventDefault();
   });
-  node.addEventListener("pointermove", (event) => { if (event.pointerId === holder) follow(event); });
+  node.addEventListener("pointermove", (event) => {
+    if (event.pointerId === holder) follow(event);
+  });
   for (const kind of ["pointerup", "pointercancel"]) {
     node.addEventListener(kind, (event) => {
       if (event.pointerId !== holder) return;
@@ -184,7 +227,8 @@ export function followPointer(node, follow, letGo = () => {}) {
   }
 }
 
-// A picture as wide as its place: `draw(width, height)` is called again whenever that changes; `height(width)` says how high.
+// A picture as wide as its place: `draw(width, height)` is called again whenever that changes; `height(width)` says
+// how high.
 export function sizedPicture(attributes, height, draw) {
   const svg = drawn("svg", attributes);
   const node = element("div", { class: "picture" });

@@ -60,12 +60,14 @@ function oneDecimal(value) {
 export function frequencySentences(belief, names) {
   const people = peopleFor(belief);
   const shown = belief.joint.map((joint) => nearestEven(people * joint));
-  const lines = names.map((name, k) =>
-    `${withCommas(nearestEven(people * belief.before[k]))} are ${name}, of whom ${withCommas(shown[k])} show the evidence`);
+  const lines = names.map(
+    (name, k) =>
+      `${withCommas(nearestEven(people * belief.before[k]))} are ${name}, of whom ${withCommas(shown[k])} show the evidence`,
+  );
   return [
     `Of ${withCommas(people)} people ${lines.join("; ")}.`,
-    `So of the ${withCommas(shown[0] + shown[1])} who show it ${withCommas(shown[0])} are ${names[0]}: `
-      + `${oneDecimal(100 * belief.posterior[0])} %.`,
+    `So of the ${withCommas(shown[0] + shown[1])} who show it ${withCommas(shown[0])} are ${names[0]}: ` +
+      `${oneDecimal(100 * belief.posterior[0])} %.`,
   ];
 }
 
@@ -84,7 +86,8 @@ export function significant(value, digits) {
   let [mantissa, exponent] = value.toExponential(digits - 1).split("e");
   const exact = value.toExponential(100).split("e")[0].replace(/0+$/, "");
   const tie = exact.length === digits + 2 + (value < 0 ? 1 : 0) && exact.endsWith("5");
-  if (tie && (Number(mantissa.at(-1)) % 2)) { // toExponential rounds ties up, Python to the even digit
+  if (tie && Number(mantissa.at(-1)) % 2) {
+    // toExponential rounds ties up, Python to the even digit
     mantissa = exact.slice(0, -1).replace(/\.$/, "");
   }
   const power = Number(exponent);

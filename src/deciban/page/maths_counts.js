@@ -43,8 +43,14 @@ export function weatherSteps(chosen, alpha) {
   const steps = WEATHER_COLUMNS.filter((column) => chosen[column]).map((column) => {
     const levels = weatherLevels(column).length;
     const counts = ofClass.map((days) => days.filter((day) => day[column] === chosen[column]).length);
-    return { column, value: chosen[column], levels, counts, rows,
-      shares: counts.map((count, k) => smoothedShare(count, rows[k], alpha, levels)) };
+    return {
+      column,
+      value: chosen[column],
+      levels,
+      counts,
+      rows,
+      shares: counts.map((count, k) => smoothedShare(count, rows[k], alpha, levels)),
+    };
   });
   const joint = priors.map((prior, k) => steps.reduce((product, { shares }) => product * shares[k], prior));
   const whole = joint[0] + joint[1];

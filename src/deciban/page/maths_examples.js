@@ -2,10 +2,23 @@
 
 // Points of a class: [how many, [mean x, mean y], [spread along, spread across], turned by so many degrees].
 const CLOUDS = {
-  "Like spreads": [[22, [3.6, 4.2], [1.1, 0.8], 30], [22, [6.6, 5.8], [1.1, 0.8], 30]],
-  "One wide, one narrow": [[26, [5, 5], [2.1, 2.0], 0], [20, [6, 5.2], [0.6, 0.6], 0]],
-  "Correlated columns": [[24, [4.4, 5.6], [2.0, 0.45], 45], [24, [5.6, 4.4], [2.0, 0.45], 45]],
-  "Three classes": [[18, [3, 3.2], [1.2, 0.7], 20], [18, [7, 4], [0.8, 1.1], 0], [18, [4.8, 7.4], [1.5, 0.6], -25]],
+  "Like spreads": [
+    [22, [3.6, 4.2], [1.1, 0.8], 30],
+    [22, [6.6, 5.8], [1.1, 0.8], 30],
+  ],
+  "One wide, one narrow": [
+    [26, [5, 5], [2.1, 2.0], 0],
+    [20, [6, 5.2], [0.6, 0.6], 0],
+  ],
+  "Correlated columns": [
+    [24, [4.4, 5.6], [2.0, 0.45], 45],
+    [24, [5.6, 4.4], [2.0, 0.45], 45],
+  ],
+  "Three classes": [
+    [18, [3, 3.2], [1.2, 0.7], 20],
+    [18, [7, 4], [0.8, 1.1], 0],
+    [18, [4.8, 7.4], [1.5, 0.6], -25],
+  ],
 };
 
 export const PLANE_EXAMPLES = Object.keys(CLOUDS);
@@ -30,8 +43,11 @@ export function examplePoints(name) {
     const turn = (degrees * Math.PI) / 180;
     return Array.from({ length: count }, () => {
       const [u, v] = [along * normalNumber(uniform), across * normalNumber(uniform)];
-      return { x: within(mean[0] + u * Math.cos(turn) - v * Math.sin(turn)),
-        y: within(mean[1] + u * Math.sin(turn) + v * Math.cos(turn)), kind };
+      return {
+        x: within(mean[0] + u * Math.cos(turn) - v * Math.sin(turn)),
+        y: within(mean[1] + u * Math.sin(turn) + v * Math.cos(turn)),
+        kind,
+      };
     });
   });
 }

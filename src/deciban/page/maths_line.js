@@ -1,4 +1,4 @@
-// Decisions on one number: normal classes, priors and losses; where the best rule changes its mind, and what any rule costs.
+// Decisions on one number: normal classes, priors and losses; where the best rule changes, and what any rule costs.
 // A class is {mean, spread, prior}; a loss is a table [decision][truth]; a rule is {edges, decisions}, from the left.
 
 import { cubicRoots, normalDensity, normalMass, quadraticRoots, signChanges } from "./maths_normal.js";
@@ -24,7 +24,9 @@ function signOfSum(terms, x) {
   const logs = terms.map(({ mean, spread }) => -0.5 * ((x - mean) / spread) ** 2 - Math.log(spread));
   const highest = Math.max(...logs.map((log, k) => log + Math.log(Math.abs(terms[k].weight))));
   return terms.reduce(
-    (sum, { weight }, k) => sum + Math.sign(weight) * Math.exp(logs[k] + Math.log(Math.abs(weight)) - highest), 0);
+    (sum, { weight }, k) => sum + Math.sign(weight) * Math.exp(logs[k] + Math.log(Math.abs(weight)) - highest),
+    0,
+  );
 }
 
 // The terms by which the risk of one decision exceeds that of another.
@@ -40,8 +42,9 @@ function crossingsOfTwo([first, second]) {
   const away = second.mean - first.mean;
   const height = Math.log((Math.abs(first.weight) * second.spread) / (Math.abs(second.weight) * first.spread));
   const [sharp, sharper] = [1 / (2 * first.spread ** 2), 1 / (2 * second.spread ** 2)];
-  return quadraticRoots(sharper - sharp, -2 * away * sharper, away * away * sharper + height)
-    .map((t) => first.mean + t);
+  return quadraticRoots(sharper - sharp, -2 * away * sharper, away * away * sharper + height).map(
+    (t) => first.mean + t,
+  );
 }
 
 // Where a sum of three weighted densities is 0. Divided by the third it is w₁ exp(u₁) + w₂ exp(u₂) + w₃, whose slope is 0
@@ -50,23 +53,35 @@ function crossingsOfTwo([first, second]) {
 function crossingsOfThree(terms, low, high) {
   if (terms.every(({ weight }) => weight > 0) || terms.every(({ weight }) => weight < 0)) return [];
   const last = terms[2];
-  const slopes = terms.map(({ mean, spread }) => { // of u₁, u₂ and 0: a x + b
+  const slopes = terms.map(({ mean, spread }) => {
+    // of u₁, u₂ and 0: a x + b
     return [1 / last.spread ** 2 - 1 / spread ** 2, mean / spread ** 2 - last.mean / last.spread ** 2];
   });
   const [[a, b], [c, d]] = slopes;
   const slopeAt = ([steep, base], x) => steep * x + base;
   const [e, f] = [a - c, b - d];
-  const apart = (x) => { // log of the ratio of the first two densities
+  const apart = (x) => {
+    // log of the ratio of the first two densities
     const [one, two] = terms;
-    return Math.log(two.spread / one.spread)
-      - 0.5 * ((x - one.mean) / one.spread) ** 2 + 0.5 * ((x - two.mean) / two.spread) ** 2;
+    return (
+      Math.log(two.spread / one.spread) -
+      0.5 * ((x - one.mean) / one.spread) ** 2 +
+      0.5 * ((x - two.mean) / two.spread) ** 2
+    );
   };
   const slopeSign = (x) => {
     const most = Math.max(apart(x), 0);
-    return terms[0].weight * slopeAt(slopes[0], x) * Math.exp(apart(x) - most)
-      + terms[1].weight * slopeAt(slopes[1], x) * Math.exp(-most);
+    return (
+      terms[0].weight * slopeAt(slopes[0], x) * Math.exp(apart(x) - most) +
+      terms[1].weight * slopeAt(slopes[1], x) * Math.exp(-most)
+    );
   };
-  const cubic = [a * c * e, a * c * f + (a * d + b * c) * e, (a * d + b * c) * f + b * d * e, b * d * f + a * d - b * c];
+  const cubic = [
+    a * c * e,
+    a * c * f + (a * d + b * c) * e,
+    (a * d + b * c) * f + b * d * e,
+    b * d * f + a * d - b * c,
+  ];
   const bends = [...cubicRoots(cubic, low, high), ...quadraticRoots(0, c, d)].filter((x) => low < x && x < high);
   const turns = signChanges(slopeSign, [low, ...bends.sort((x, y) => x - y), high]);
   return signChanges((x) => signOfSum(terms, x), [low, ...turns.filter((x) => low < x && x < high), high]);
@@ -114,7 +129,9 @@ export function bestRule(classes, loss) {
 // The intervals of a rule, {low, high, decision}.
 export function regionsOf({ edges, decisions }) {
   return decisions.map((decision, k) => ({
-    decision, low: k ? edges[k - 1] : -Infinity, high: k < edges.length ? edges[k] : Infinity,
+    decision,
+    low: k ? edges[k - 1] : -Infinity,
+    high: k < edges.length ? edges[k] : Infinity,
   }));
 }
 
@@ -132,7 +149,11 @@ function withoutEmptyRegions(classes, rule) {
     const empty = !(mass > LEAST_REGION * total);
     const last = kept.at(-1);
     if (last && (empty || last.empty || last.decision === region.decision)) {
-      kept[kept.length - 1] = { low: last.low, decision: empty ? last.decision : region.decision, empty: empty && last.empty };
+      kept[kept.length - 1] = {
+        low: last.low,
+        decision: empty ? last.decision : region.decision,
+        empty: empty && last.empty,
+      };
     } else kept.push({ low: region.low, decision: region.decision, empty });
   }
   return { edges: kept.slice(1).map(({ low }) => low), decisions: kept.map(({ decision }) => decision) };
@@ -142,7 +163,9 @@ function withoutEmptyRegions(classes, rule) {
 export function areasOf(classes, rule, size = classes.length) {
   const areas = Array.from({ length: size }, () => classes.map(() => 0));
   for (const { low, high, decision } of regionsOf(rule)) {
-    massesIn(classes, low, high).forEach((mass, c) => { areas[decision][c] += mass; });
+    massesIn(classes, low, high).forEach((mass, c) => {
+      areas[decision][c] += mass;
+    });
   }
   return areas;
 }

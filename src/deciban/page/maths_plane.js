@@ -14,14 +14,20 @@ const MOST_CORRELATION = 0.999;
 
 // Points and weights of Gauss's quadrature on −1 … 1.
 const GAUSS_FOUR = [
-  [-0.8611363115940526, 0.3478548451374538], [-0.3399810435848563, 0.6521451548625461],
-  [0.3399810435848563, 0.6521451548625461], [0.8611363115940526, 0.3478548451374538],
+  [-0.8611363115940526, 0.3478548451374538],
+  [-0.3399810435848563, 0.6521451548625461],
+  [0.3399810435848563, 0.6521451548625461],
+  [0.8611363115940526, 0.3478548451374538],
 ];
 const GAUSS_EIGHT = [
-  [-0.9602898564975363, 0.1012285362903763], [-0.7966664774136267, 0.2223810344533745],
-  [-0.525532409916329, 0.3137066458778873], [-0.1834346424956498, 0.362683783378362],
-  [0.1834346424956498, 0.362683783378362], [0.525532409916329, 0.3137066458778873],
-  [0.7966664774136267, 0.2223810344533745], [0.9602898564975363, 0.1012285362903763],
+  [-0.9602898564975363, 0.1012285362903763],
+  [-0.7966664774136267, 0.2223810344533745],
+  [-0.525532409916329, 0.3137066458778873],
+  [-0.1834346424956498, 0.362683783378362],
+  [0.1834346424956498, 0.362683783378362],
+  [0.525532409916329, 0.3137066458778873],
+  [0.7966664774136267, 0.2223810344533745],
+  [0.9602898564975363, 0.1012285362903763],
 ];
 
 // Weight, mean and scatter of some points.
@@ -40,8 +46,8 @@ function momentsOf(points) {
 const isFlat = ({ xx, xy, yy }) =>
   !(xx > LEAST_VARIANCE && yy > LEAST_VARIANCE && xy * xy < MOST_CORRELATION * xx * yy);
 
-// The Gaussians of each class: pooled is the covariance within classes over all rows, own that of each class (both divided by
-// the number of rows), borrowed tells which classes have too few points, or points on a line, and take the pooled one.
+// The Gaussians of each class: pooled is the covariance within classes over all rows, own that of each class (both
+// divided by the number of rows), borrowed tells which classes have too few points, or points on a line, and take the pooled one.
 export function fitPlane(points, size) {
   const moments = Array.from({ length: size }, (_, k) => momentsOf(points.filter(({ kind }) => kind === k)));
   const share = (name) => moments.reduce((sum, part) => sum + part[name], 0) / (points.length || 1);
@@ -50,8 +56,11 @@ export function fitPlane(points, size) {
   const own = moments.map(({ weight, xx, xy, yy }) => ({ xx: xx / weight, xy: xy / weight, yy: yy / weight }));
   const borrowed = own.map((covariance, k) => moments[k].weight < 3 || isFlat(covariance));
   return {
-    pooled, borrowed, own: own.map((covariance, k) => (borrowed[k] ? pooled : covariance)),
-    means: moments.map(({ mean }) => mean), weights: moments.map(({ weight }) => weight),
+    pooled,
+    borrowed,
+    own: own.map((covariance, k) => (borrowed[k] ? pooled : covariance)),
+    means: moments.map(({ mean }) => mean),
+    weights: moments.map(({ weight }) => weight),
     priors: moments.map(({ weight }) => weight / (points.length || 1)),
   };
 }
@@ -68,7 +77,7 @@ export function gaussiansBy(fit, method) {
 export function planeForms(gaussians) {
   return gaussians.map(({ prior, mean: [x, y], xx, xy, yy }) => {
     const determinant = xx * yy - xy * xy;
-    const [a, b, c] = [-0.5 * yy / determinant, xy / determinant, -0.5 * xx / determinant];
+    const [a, b, c] = [(-0.5 * yy) / determinant, xy / determinant, (-0.5 * xx) / determinant];
     const constant = Math.log(prior) - Math.log(2 * Math.PI) - 0.5 * Math.log(determinant);
     return [constant + a * x * x + b * x * y + c * y * y, -2 * a * x - b * y, -2 * c * y - b * x, a, b, c];
   });
@@ -98,7 +107,8 @@ export function mistakesAmong(points, forms) {
 // What a line of constant y cuts out of Gaussians: normal classes whose priors are densities of y, as logs.
 function sliceAt(gaussians, y) {
   return gaussians.map(({ prior, mean, xx, xy, yy }) => ({
-    mean: mean[0] + (xy / yy) * (y - mean[1]), spread: Math.sqrt(xx - (xy * xy) / yy),
+    mean: mean[0] + (xy / yy) * (y - mean[1]),
+    spread: Math.sqrt(xx - (xy * xy) / yy),
     log: Math.log(prior) - 0.5 * Math.log(2 * Math.PI * yy) - (y - mean[1]) ** 2 / (2 * yy),
   }));
 }
@@ -160,7 +170,8 @@ export function planeError(truth, rule = truth) {
     let sum = 0;
     for (let k = 0; k + 1 < ends.length; k += 1) {
       const [middle, half] = [0.5 * (ends[k] + ends[k + 1]), 0.5 * (ends[k + 1] - ends[k])];
-      if (half > 0) for (const [at, weight] of nodes) sum += half * weight * errorAtSlice(truths, used, middle + half * at);
+      if (half > 0)
+        for (const [at, weight] of nodes) sum += half * weight * errorAtSlice(truths, used, middle + half * at);
     }
     return sum;
   };
@@ -177,11 +188,17 @@ export function contourOf(forms, kind, extent, cells) {
   };
   const at = (k) => (extent * k) / cells;
   const values = Array.from({ length: cells + 1 }, (_, row) =>
-    Array.from({ length: cells + 1 }, (_, column) => side(at(column), at(row))));
+    Array.from({ length: cells + 1 }, (_, column) => side(at(column), at(row))),
+  );
   const lines = [];
   for (let row = 0; row < cells; row += 1) {
     for (let column = 0; column < cells; column += 1) {
-      const corners = [[column, row], [column + 1, row], [column + 1, row + 1], [column, row + 1]];
+      const corners = [
+        [column, row],
+        [column + 1, row],
+        [column + 1, row + 1],
+        [column, row + 1],
+      ];
       const crossed = corners.flatMap(([i, j], k) => {
         const [p, q] = corners[(k + 1) % 4];
         const [here, there] = [values[j][i], values[q][p]];

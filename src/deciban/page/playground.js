@@ -16,16 +16,24 @@ const SCENES = [
   ["balance", "Balance", mountBalanceScene],
 ];
 
-// Puts the playground into a node. Returns state(), which tells all scenes as plain JSON, and restore(state), which also takes
-// what it does not understand, and leaves it. Each change fires "playground-change" on the node.
+// Puts the playground into a node. Returns state(), which tells all scenes as plain JSON, and restore(state), which
+// leaves what it does not understand. Each change fires "playground-change" on the node.
 export function mountPlayground(root) {
   root.classList.add("play");
   const tabs = element("div", { class: "scene-tabs", role: "tablist", "aria-label": "Scenes" });
   root.append(tabs);
   let shown = SCENES[0][0];
   const parts = SCENES.map(([name, title, mount]) => {
-    const tab = element("button", { type: "button", role: "tab", id: `scene-tab-${name}`, "aria-controls": `scene-panel-${name}` }, title);
-    const panel = element("div", { role: "tabpanel", id: `scene-panel-${name}`, "aria-labelledby": `scene-tab-${name}` });
+    const tab = element(
+      "button",
+      { type: "button", role: "tab", id: `scene-tab-${name}`, "aria-controls": `scene-panel-${name}` },
+      title,
+    );
+    const panel = element("div", {
+      role: "tabpanel",
+      id: `scene-panel-${name}`,
+      "aria-labelledby": `scene-tab-${name}`,
+    });
     tabs.append(tab);
     root.append(panel);
     tab.addEventListener("click", () => choose(name));
@@ -60,7 +68,8 @@ export function mountPlayground(root) {
   return {
     state: () => ({ scene: shown, ...Object.fromEntries(parts.map(({ name, scene }) => [name, scene.state()])) }),
     restore(state) {
-      for (const { name, scene } of parts) if (state && typeof state[name] === "object" && state[name]) scene.restore(state[name]);
+      for (const { name, scene } of parts)
+        if (state && typeof state[name] === "object" && state[name]) scene.restore(state[name]);
       if (parts.some(({ name }) => name === state?.scene)) show(state.scene);
     },
   };

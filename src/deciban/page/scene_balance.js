@@ -1,51 +1,45 @@
 // Decibans as a balance: pieces of evidence on two pans, whose sum is the log odds.
 
 import { drawn, element, shortened } from "../web/dom.js";
-import { decibansOf, probabilityOf, significant } from "./maths_belief.js";
-import { weatherSteps } from "./maths_counts.js";
+import { decibansOf, probabilityOf } from "./maths_belief.js";
 import {
-  actionButton, buttonRow, figureTiles, followPointer, numberField, numberOr, sceneFrame, scrollBox, sizedPicture, spokenStatus, tellChange, tellNumbers,
+  actionButton,
+  buttonRow,
+  figureTiles,
+  followPointer,
+  numberField,
+  sceneFrame,
+  scrollBox,
+  sizedPicture,
+  spokenStatus,
+  tellChange,
+  tellNumbers,
 } from "./controls.js";
+import {
+  BALANCE_EXAMPLES,
+  LONGEST_NAME,
+  MOST_PIECES,
+  oddsText,
+  PAN_SIGNS,
+  PANS,
+  piecesFrom,
+  piecesTable,
+  ratioPiece,
+  signedSum,
+  signedText,
+} from "./scene_balance_pieces.js";
 import { balancePlaces, drawBalance, PIECE_WIDTH, pieceHeight, tiltOf } from "./scene_balance_picture.js";
 
-const MOST_PIECES = 14;
-const PANS = ["against", "tray", "for"];
-const PAN_SIGNS = { against: -1, tray: 0, for: 1 };
-const DECIBAN_LIMITS = [0, 100];
 const LIKELIHOOD_LIMITS = [0.0001, 1];
-const LONGEST_NAME = 24;
 const PULL_TIME = 420;
 
-// A piece from its likelihood ratio: its weight is what it says, its pan for whom.
-function ratioPiece(name, ratio) {
-  const decibans = 10 * Math.log10(ratio);
-  return { name, decibans: Math.abs(decibans), pan: decibans < 0 ? "against" : "for" };
-}
-
-function weatherPieces() {
-  const { priors, steps } = weatherSteps({ outlook: "sunny", temperature: "cool", humidity: "high", wind: "strong" }, 0);
-  return [ratioPiece("prior", priors[0] / priors[1]), ...steps.map(({ value, shares }) => ratioPiece(value, shares[0] / shares[1]))];
-}
-
-const BALANCE_EXAMPLES = {
-  "Plain weights": () => [["ten times", 10], ["twice", 2], ["twice", 2], ["5 to 4", 1.25]].map(([name, ratio]) => ({ ...ratioPiece(name, ratio), pan: "tray" })),
-  "A diagnosis": () => [ratioPiece("prior 5 %", 0.05 / 0.95), ratioPiece("positive", 0.9 / 0.08), { ...ratioPiece("positive", 0.9 / 0.08), pan: "tray" }],
-  "Tennis on a sunny, cool, humid, windy day": weatherPieces,
-};
-
-const signedSum = (pieces) => pieces.reduce((sum, { decibans, pan }) => sum + PAN_SIGNS[pan] * decibans, 0);
-const signedText = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
-
-// Odds as people say them: 4 to 1 for, or 4 to 1 against.
-function oddsText(decibans) {
-  if (Math.abs(decibans) < 1e-9) return "1 to 1";
-  return `${significant(10 ** (Math.abs(decibans) / 10), 4)} to 1 ${decibans > 0 ? "for" : "against"}`;
-}
-
 export function mountBalanceScene(root) {
-  const scene = sceneFrame("balance", "Evidence has a weight",
-    "Odds multiply, their logarithms add: so evidence can be weighed. A deciban is ten times the log10 of a ratio of likelihoods. "
-    + "Drag pieces to a pan, or click them; the beam shows where the belief leans.");
+  const scene = sceneFrame(
+    "balance",
+    "Evidence has a weight",
+    "Odds multiply, their logarithms add: so evidence can be weighed. A deciban is ten times the log10 of a ratio of " +
+      "likelihoods. Drag pieces to a pan, or click them; the beam shows where the belief leans.",
+  );
   root.append(scene);
   let pieces = BALANCE_EXAMPLES["A diagnosis"]();
   let tilt = tiltOf(signedSum(pieces));
@@ -54,8 +48,14 @@ export function mountBalanceScene(root) {
   const spoken = spokenStatus();
   const tiles = figureTiles();
   const tableHome = scrollBox("The pieces and their sum");
-  const picture = sizedPicture({ role: "group", "aria-label": "A balance: arrow keys move a piece to the left pan, to the tray, to the right pan" },
-    (width) => balancePlaces(width, pieces, 0).height, drawPicture);
+  const picture = sizedPicture(
+    {
+      role: "group",
+      "aria-label": "A balance: arrow keys move a piece to the left pan, to the tray, to the right pan",
+    },
+    (width) => balancePlaces(width, pieces, 0).height,
+    drawPicture,
+  );
   const [stand, weights] = [drawn("g", { "aria-hidden": "true" }), drawn("g")];
   picture.svg.append(stand, weights);
 
@@ -100,25 +100,37 @@ export function mountBalanceScene(root) {
 
   function pieceNode(piece) {
     const height = pieceHeight(piece.decibans);
-    const node = drawn("g", { class: "piece", role: "slider", tabindex: "0", "aria-valuemin": -1, "aria-valuemax": 1,
-      "aria-label": `${piece.name}, ${piece.decibans.toFixed(2)} decibans` });
-    node.append(drawn("rect", { x: -PIECE_WIDTH / 2, y: -height, width: PIECE_WIDTH, height, rx: 6 }),
-      drawn("text", { class: "weight", y: -height / 2 }, piece.decibans.toFixed(1)),
-      drawn("text", { class: "name", y: -height / 2 + 12 }, shortened(piece.name, 10)));
-    let from = null;
-    followPointer(node, (event) => {
-      const place = picture.placeOf(event);
-      from ??= place;
-      if (!dragged && Math.hypot(place[0] - from[0], place[1] - from[1]) < 5) return;
-      dragged = { piece, place: [place[0], place[1] + height / 2] };
-      picture.redraw();
-    }, (event, cancelled) => {
-      const [moved, place] = [dragged, picture.placeOf(event)];
-      [dragged, from] = [null, null];
-      if (cancelled) return picture.redraw();
-      if (!moved) return putOn(piece, PANS[(PANS.indexOf(piece.pan) + 1) % 3]);
-      return putOn(piece, panAt(place));
+    const node = drawn("g", {
+      class: "piece",
+      role: "slider",
+      tabindex: "0",
+      "aria-valuemin": -1,
+      "aria-valuemax": 1,
+      "aria-label": `${piece.name}, ${piece.decibans.toFixed(2)} decibans`,
     });
+    node.append(
+      drawn("rect", { x: -PIECE_WIDTH / 2, y: -height, width: PIECE_WIDTH, height, rx: 6 }),
+      drawn("text", { class: "weight", y: -height / 2 }, piece.decibans.toFixed(1)),
+      drawn("text", { class: "name", y: -height / 2 + 12 }, shortened(piece.name, 10)),
+    );
+    let from = null;
+    followPointer(
+      node,
+      (event) => {
+        const place = picture.placeOf(event);
+        from ??= place;
+        if (!dragged && Math.hypot(place[0] - from[0], place[1] - from[1]) < 5) return;
+        dragged = { piece, place: [place[0], place[1] + height / 2] };
+        picture.redraw();
+      },
+      (event, cancelled) => {
+        const [moved, place] = [dragged, picture.placeOf(event)];
+        [dragged, from] = [null, null];
+        if (cancelled) return picture.redraw();
+        if (!moved) return putOn(piece, PANS[(PANS.indexOf(piece.pan) + 1) % 3]);
+        return putOn(piece, panAt(place));
+      },
+    );
     node.addEventListener("keydown", (event) => keyOnPiece(event, piece));
     return node;
   }
@@ -132,7 +144,16 @@ export function mountBalanceScene(root) {
 
   function keyOnPiece(event, piece) {
     const at = PANS.indexOf(piece.pan);
-    const to = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: 2, Enter: (at + 1) % 3, " ": (at + 1) % 3 }[event.key];
+    const to = {
+      ArrowLeft: at - 1,
+      ArrowDown: at - 1,
+      ArrowRight: at + 1,
+      ArrowUp: at + 1,
+      Home: 0,
+      End: 2,
+      Enter: (at + 1) % 3,
+      " ": (at + 1) % 3,
+    }[event.key];
     if (event.key === "Delete" || event.key === "Backspace") removePiece(piece);
     else if (to === undefined) return;
     else if (PANS[to]) putOn(piece, PANS[to]);
@@ -155,59 +176,96 @@ export function mountBalanceScene(root) {
   function update() {
     const sum = signedSum(pieces);
     const probability = probabilityOf(sum);
-    tiles.set([["Sum", `${signedText(sum)} decibans`], ["Odds", oddsText(sum)], ["Probability", `${(100 * probability).toFixed(2)} %`, "stressed"]]);
-    const rows = pieces.map((piece) => element("tr", piece.pan === "tray" ? { class: "resting" } : {}, element("th", { scope: "row" }, piece.name),
-      element("td", {}, `× ${significant(10 ** ((PAN_SIGNS[piece.pan] || 1) * piece.decibans / 10), 4)}`),
-      element("td", {}, piece.pan === "tray" ? "in the tray" : signedText(PAN_SIGNS[piece.pan] * piece.decibans)),
-      element("td", {}, actionButton("Remove", () => removePiece(piece), { class: "plain", "aria-label": `Remove ${piece.name}` }))));
-    const total = element("tr", {}, element("th", { scope: "row" }, "sum"), element("td", {}, `× ${significant(10 ** (sum / 10), 4)}`),
-      element("td", {}, element("strong", {}, signedText(sum))), element("td", {}));
-    tableHome.replaceChildren(element("table", {}, element("caption", {}, "Ratios multiply, decibans add"),
-      element("thead", {}, element("tr", {}, ...["evidence", "odds", "decibans", "change"].map((name) => element("th", { scope: "col" }, name)))),
-      element("tbody", {}, ...rows), element("tfoot", {}, total)));
+    tiles.set([
+      ["Sum", `${signedText(sum)} decibans`],
+      ["Odds", oddsText(sum)],
+      ["Probability", `${(100 * probability).toFixed(2)} %`, "stressed"],
+    ]);
+    tableHome.replaceChildren(piecesTable(pieces, sum, removePiece));
     tellNumbers(scene, { decibans: sum, probability, pieces: pieces.length });
     spoken.say(`${signedText(sum)} decibans: ${oddsText(sum)}, ${(100 * probability).toFixed(2)} percent.`);
     addButton.disabled = pieces.length >= MOST_PIECES;
     swing();
   }
 
-  const given = { name: "", for: 0.9, against: 0.1 };
+  const given = { for: 0.9, against: 0.1 };
   const nameInput = element("input", { type: "text", maxlength: String(LONGEST_NAME), autocomplete: "off" });
-  const likelihoodField = (label, pan) => numberField({ label, limits: LIKELIHOOD_LIMITS, step: "any", read: () => given[pan], write: (value) => { given[pan] = value; } });
-  const [forField, againstField] = [likelihoodField("P(evidence | for)", "for"), likelihoodField("P(evidence | against)", "against")];
-  const addButton = actionButton("Put it on the balance", () => {
-    pieces = [...pieces, ratioPiece(nameInput.value.trim() || "evidence", given.for / given.against)];
+  const likelihoodField = (label, pan) =>
+    numberField({
+      label,
+      limits: LIKELIHOOD_LIMITS,
+      step: "any",
+      read: () => given[pan],
+      write: (value) => {
+        given[pan] = value;
+      },
+    });
+  const [forField, againstField] = [
+    likelihoodField("P(evidence | for)", "for"),
+    likelihoodField("P(evidence | against)", "against"),
+  ];
+  const addButton = actionButton("Put it on the balance", () =>
+    replace([...pieces, ratioPiece(nameInput.value.trim() || "evidence", given.for / given.against)]),
+  );
+  const replace = (next) => {
+    pieces = next.slice(0, MOST_PIECES);
     rebuild();
     tellChange(scene);
-  });
-  const ready = buttonRow("Ready weights", [[10, "ten times"], [3, "about twice"], [1, "about 5 to 4"]].map(([decibans, name]) => [`A weight of ${decibans}`, () => {
-    if (pieces.length >= MOST_PIECES) return;
-    pieces = [...pieces, { name, decibans, pan: "tray" }];
-    rebuild();
-    tellChange(scene);
-  }]));
-  const examples = buttonRow("Examples", Object.entries(BALANCE_EXAMPLES).map(([name, make]) => [name, () => {
-    pieces = make();
-    rebuild();
-    tellChange(scene);
-  }]));
-  examples.classList.add("examples");
+  };
+  const weightsToTake = [
+    [10, "ten times"],
+    [3, "about twice"],
+    [1, "about 5 to 4"],
+  ];
+  const ready = buttonRow(
+    "Ready weights",
+    weightsToTake.map(([decibans, name]) => [
+      `A weight of ${decibans}`,
+      () => replace([...pieces, { name, decibans, pan: "tray" }]),
+    ]),
+  );
+  const examples = buttonRow(
+    "Examples",
+    Object.entries(BALANCE_EXAMPLES).map(([name, make]) => [name, () => replace(make())]),
+    "examples",
+  );
   [forField, againstField].forEach((field) => field.refresh());
-  scene.append(examples, picture.node, tiles.node,
-    element("p", { class: "note" }, "+10 decibans make the odds ten times as high, +3 twice as high (1.995 times, to be exact), +20 a hundred times. "
-      + `One deciban is about the least change that people notice. Even odds weigh 0; 95 % weighs ${decibansOf(0.95).toFixed(1)}, 99 % ${decibansOf(0.99).toFixed(1)}.`),
+  scene.append(
+    examples,
+    picture.node,
+    tiles.node,
+    element(
+      "p",
+      { class: "note" },
+      "+10 decibans make the odds ten times as high, +3 twice as high (1.995 times, to be exact), +20 a " +
+        "hundred times. One deciban is about the least change that people notice. Even odds weigh 0; " +
+        `95 % weighs ${decibansOf(0.95).toFixed(1)}, 99 % ${decibansOf(0.99).toFixed(1)}.`,
+    ),
     ready,
-    element("fieldset", { class: "card" }, element("legend", {}, "A piece of your own"), element("div", { class: "fields" },
-      element("label", { class: "field" }, element("span", {}, "what it is"), nameInput), forField.node, againstField.node), element("div", { class: "buttons" }, addButton)),
-    tableHome, spoken.node);
+    element(
+      "fieldset",
+      { class: "card" },
+      element("legend", {}, "A piece of your own"),
+      element(
+        "div",
+        { class: "fields" },
+        element("label", { class: "field" }, element("span", {}, "what it is"), nameInput),
+        forField.node,
+        againstField.node,
+      ),
+      element("div", { class: "buttons" }, addButton),
+    ),
+    tableHome,
+    spoken.node,
+  );
   rebuild();
 
   return {
     state: () => ({ pieces: pieces.map(({ name, decibans, pan }) => [name, decibans, pan]) }),
     restore(state) {
-      if (!Array.isArray(state?.pieces)) return;
-      pieces = state.pieces.slice(0, MOST_PIECES).filter(Array.isArray).map(([name, decibans, pan]) => ({
-        name: String(name).slice(0, LONGEST_NAME), decibans: numberOr(decibans, DECIBAN_LIMITS, 0), pan: PANS.includes(pan) ? pan : "tray" }));
+      const found = piecesFrom(state);
+      if (!found) return;
+      pieces = found;
       rebuild();
     },
   };

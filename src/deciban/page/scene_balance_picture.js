@@ -40,7 +40,10 @@ function trayRows(count, width) {
 export function balancePlaces(width, pieces, tilt) {
   const arm = Math.min(width * 0.3, 250);
   const [middle, top] = [width / 2, 84];
-  const [right, left] = [1, -1].map((side) => [middle + side * arm * Math.cos(tilt), top + side * arm * Math.sin(tilt)]);
+  const [right, left] = [1, -1].map((side) => [
+    middle + side * arm * Math.cos(tilt),
+    top + side * arm * Math.sin(tilt),
+  ]);
   const plate = Math.min(width * 0.36, 270);
   const pans = { for: [right[0], right[1] + HANG], against: [left[0], left[1] + HANG] };
   const trayTop = top + MOST_TILT * arm + HANG + 34;
@@ -65,11 +68,24 @@ export function drawBalance(group, width, { middle, top, left, right, plate, pan
     drawn("path", { class: "beam", d: `M${left[0]} ${left[1]}L${right[0]} ${right[1]}` }),
     drawn("circle", { class: "pivot", cx: middle, cy: top, r: 8 }),
   ];
-  for (const [pan, end] of [["against", left], ["for", right]]) {
+  for (const [pan, end] of [
+    ["against", left],
+    ["for", right],
+  ]) {
     const [x, y] = pans[pan];
     const half = plate / 2;
-    parts.push(drawn("path", { class: "string", d: `M${end[0]} ${end[1]}L${x - half} ${y}M${end[0]} ${end[1]}L${x + half} ${y}` }));
-    parts.push(drawn("path", { class: `pan ${pan}`, d: `M${x - half} ${y}H${x + half}Q${x + half * 0.7} ${y + 16} ${x} ${y + 16}Q${x - half * 0.7} ${y + 16} ${x - half} ${y}Z` }));
+    parts.push(
+      drawn("path", {
+        class: "string",
+        d: `M${end[0]} ${end[1]}L${x - half} ${y}M${end[0]} ${end[1]}L${x + half} ${y}`,
+      }),
+    );
+    parts.push(
+      drawn("path", {
+        class: `pan ${pan}`,
+        d: `M${x - half} ${y}H${x + half}Q${x + half * 0.7} ${y + 16} ${x} ${y + 16}Q${x - half * 0.7} ${y + 16} ${x - half} ${y}Z`,
+      }),
+    );
   }
   parts.push(drawn("text", { class: "pan-name", x: width * 0.2, y: 18 }, "against"));
   parts.push(drawn("text", { class: "pan-name", x: width * 0.8, y: 18 }, "for"));

@@ -3,9 +3,8 @@
 import { drawn } from "../web/dom.js";
 import { normalDensity } from "./maths_normal.js";
 import { regionsOf, riskDensities } from "./maths_line.js";
+import { LINE_NAMES, LINE_VIEW } from "./scene_line_state.js";
 
-export const LINE_VIEW = [0, 40];
-export const LINE_NAMES = ["a", "b", "c"];
 const LINE_PLACES = 240;
 const LINE_MARGIN = { left: 14, right: 14, top: 48, bottom: 40 };
 
@@ -42,16 +41,29 @@ function bandPath(scale, low, high, upper, lower) {
 
 // The intervals in which two rules decide differently, {low, high, taken, best}.
 export function disagreements(rule, best) {
-  return regionsOf(rule).flatMap((mine) => regionsOf(best).flatMap((right) => {
-    const [low, high] = [Math.max(mine.low, right.low), Math.min(mine.high, right.high)];
-    return low < high && mine.decision !== right.decision ? [{ low, high, taken: mine.decision, best: right.decision }] : [];
-  }));
+  return regionsOf(rule).flatMap((mine) =>
+    regionsOf(best).flatMap((right) => {
+      const [low, high] = [Math.max(mine.low, right.low), Math.min(mine.high, right.high)];
+      return low < high && mine.decision !== right.decision
+        ? [{ low, high, taken: mine.decision, best: right.decision }]
+        : [];
+    }),
+  );
 }
 
 // Hatches for what is avoidable; patterns are known by name in the whole page, so each picture has its own.
 function hatchPattern(id) {
-  const pattern = drawn("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
-  pattern.append(drawn("rect", { width: 6, height: 6, class: "hatch-ground" }), drawn("rect", { width: 2.4, height: 6, class: "hatch-line" }));
+  const pattern = drawn("pattern", {
+    id,
+    width: 6,
+    height: 6,
+    patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)",
+  });
+  pattern.append(
+    drawn("rect", { width: 6, height: 6, class: "hatch-ground" }),
+    drawn("rect", { width: 2.4, height: 6, class: "hatch-line" }),
+  );
   const definitions = drawn("defs");
   definitions.append(pattern);
   return definitions;
@@ -72,10 +84,14 @@ function drawRegions(group, scale, rule, top, bottom) {
     const [from, to] = [Math.max(low, LINE_VIEW[0]), Math.min(high, LINE_VIEW[1])];
     if (!(from < to)) continue;
     const [left, wide] = [scale.x(from), scale.x(to) - scale.x(from)];
-    group.append(drawn("rect", { class: `ground class-${decision}`, x: left, y: top, width: wide, height: bottom - top }));
+    group.append(
+      drawn("rect", { class: `ground class-${decision}`, x: left, y: top, width: wide, height: bottom - top }),
+    );
     group.append(drawn("rect", { class: `strip class-${decision}`, x: left, y: bottom + 7, width: wide, height: 5 }));
     if (wide > 62) {
-      group.append(drawn("text", { class: "region-name", x: left + wide / 2, y: top + 14 }, `decide ${LINE_NAMES[decision]}`));
+      group.append(
+        drawn("text", { class: "region-name", x: left + wide / 2, y: top + 14 }, `decide ${LINE_NAMES[decision]}`),
+      );
     }
   }
 }
@@ -92,13 +108,25 @@ export function drawDensities(group, width, height, { classes, rule, best, byHan
   for (const { low, high, decision } of regionsOf(rule)) {
     classes.forEach((part, truth) => {
       if (truth === decision) return;
-      const path = bandPath(scale, low, high, (value) => y(jointOf(part, value)), () => bottom);
+      const path = bandPath(
+        scale,
+        low,
+        high,
+        (value) => y(jointOf(part, value)),
+        () => bottom,
+      );
       if (path) group.append(drawn("path", { class: `error-area class-${truth}`, d: path }));
     });
   }
   if (byHand && zeroOne) {
     for (const { low, high, taken, best: right } of disagreements(rule, best)) {
-      const path = bandPath(scale, low, high, (value) => y(jointOf(classes[right], value)), (value) => y(jointOf(classes[taken], value)));
+      const path = bandPath(
+        scale,
+        low,
+        high,
+        (value) => y(jointOf(classes[right], value)),
+        (value) => y(jointOf(classes[taken], value)),
+      );
       if (path) group.append(drawn("path", { class: "avoidable", d: path, fill: "url(#hatch-densities)" }));
     }
   }
@@ -112,7 +140,8 @@ export function drawDensities(group, width, height, { classes, rule, best, byHan
   rule.edges.forEach((edge) => drawEdge(group, scale.x(edge), top, bottom, byHand ? "edge by-hand" : "edge"));
   drawAxis(group, scale, width, bottom);
   return {
-    x: scale.x, bottom,
+    x: scale.x,
+    bottom,
     mean: (part) => [scale.x(part.mean), y(jointOf(part, part.mean))],
     spread: (part) => [scale.x(part.mean + part.spread), y(jointOf(part, part.mean + part.spread))],
   };
@@ -122,7 +151,8 @@ function drawEdge(group, x, top, bottom, kind) {
   group.append(drawn("line", { class: kind, x1: x, x2: x, y1: top, y2: bottom }));
 }
 
-// Draws what each decision costs at each x: the area under the decision taken is the risk, that above the least one avoidable.
+// Draws what each decision costs at each x: the area under the decision taken is the risk, that above the least one
+// avoidable.
 export function drawCosts(group, width, height, { classes, loss, rule, best, byHand }) {
   const scale = lineScale(width);
   const bottom = height - 6;

@@ -1,29 +1,44 @@
 // Points of the plane to add, drag and remove, and the boundaries that three methods draw between them.
 
 import { drawn, element } from "../web/dom.js";
-import { decidedAt, fitPlane, gaussiansBy, mistakesAmong, PLANE_METHODS, planeError, planeForms } from "./maths_plane.js";
+import { decidedAt, fitPlane, gaussiansBy, PLANE_METHODS, planeError, planeForms } from "./maths_plane.js";
 import { examplePoints, PLANE_EXAMPLES } from "./maths_examples.js";
 import {
-  actionButton, buttonRow, figureTiles, followPointer, limited, oncePerFrame, sceneFrame, sizedPicture, spokenStatus, stepped,
-  tellChange, tellNumbers,
+  actionButton,
+  buttonRow,
+  classDot,
+  figureTiles,
+  followPointer,
+  limited,
+  oncePerFrame,
+  sceneFrame,
+  sizedPicture,
+  spokenStatus,
+  stepped,
+  tellChange,
+  tellNumbers,
 } from "./controls.js";
+import {
+  asPercent,
+  METHOD_WORDS,
+  MOST_POINTS,
+  PLANE_LIMITS,
+  PLANE_NAMES,
+  planeNote,
+  planePointsFrom,
+  showPlaneErrors,
+} from "./scene_plane_figures.js";
 import { classColoursOf, drawPlaneLines, paintRegions, PLANE_EXTENT, POINT_MARKS } from "./scene_plane_picture.js";
 
-const PLANE_NAMES = ["a", "b", "c"];
-const PLANE_LIMITS = [0, PLANE_EXTENT];
-const MOST_POINTS = 150;
 const POINT_STEP = 0.05;
-const METHOD_WORDS = {
-  linear: ["Linear (LDA)", "One covariance for all classes: straight boundaries."],
-  quadratic: ["Quadratic (QDA)", "A covariance for each class: conic sections."],
-  naive: ["Naive Bayes", "Columns independent within a class: ellipses stand upright."],
-};
-const asPercent = (share) => `${(100 * share).toFixed(2)} %`;
-
 export function mountPlaneScene(root) {
-  const scene = sceneFrame("plane", "Two columns, three ways to draw a line",
-    "Each class gets a Gaussian, fitted to its points. What the three methods take its covariance for is all that sets them apart. "
-    + "Click to add points of the chosen class, drag them, and watch the boundaries; points on the wrong side have a ring.");
+  const scene = sceneFrame(
+    "plane",
+    "Two columns, three ways to draw a line",
+    "Each class gets a Gaussian, fitted to its points. What the three methods take its covariance for is all that sets " +
+      "them apart. Click to add points of the chosen class, drag them, and watch the boundaries; points on the wrong " +
+      "side have a ring.",
+  );
   root.append(scene);
   let points = examplePoints("Like spreads");
   let tool = 0;
@@ -42,13 +57,20 @@ export function mountPlaneScene(root) {
 
   function addPoint(x, y, kind) {
     if (points.length >= MOST_POINTS) return spoken.say(`There are ${MOST_POINTS} points already; remove some first.`);
-    points.push({ x: limited(stepped(x, POINT_STEP), PLANE_LIMITS), y: limited(stepped(y, POINT_STEP), PLANE_LIMITS), kind });
+    points.push({
+      x: limited(stepped(x, POINT_STEP), PLANE_LIMITS),
+      y: limited(stepped(y, POINT_STEP), PLANE_LIMITS),
+      kind,
+    });
     current = points.length - 1;
     return changed();
   }
 
   function movePoint(k, x, y) {
-    Object.assign(points[k], { x: limited(stepped(x, POINT_STEP), PLANE_LIMITS), y: limited(stepped(y, POINT_STEP), PLANE_LIMITS) });
+    Object.assign(points[k], {
+      x: limited(stepped(x, POINT_STEP), PLANE_LIMITS),
+      y: limited(stepped(y, POINT_STEP), PLANE_LIMITS),
+    });
     changed();
   }
 
@@ -61,15 +83,30 @@ export function mountPlaneScene(root) {
   function planePanel(method, order) {
     const [title, words] = METHOD_WORDS[method];
     const canvas = element("canvas", { class: "regions", "aria-hidden": "true" });
-    const attributes = order === 0 ? { role: "group", "aria-label": "Points; arrow keys move one, Page Up and Page Down choose another, Delete removes it" }
-      : { role: "img", "aria-label": `The same points with the boundary of ${title}` };
-    const picture = sizedPicture({ ...attributes, class: "plane" }, (width) => width, () => drawPanel(panel));
+    const attributes =
+      order === 0
+        ? {
+            role: "group",
+            "aria-label": "Points; arrow keys move one, Page Up and Page Down choose another, Delete removes it",
+          }
+        : { role: "img", "aria-label": `The same points with the boundary of ${title}` };
+    const picture = sizedPicture(
+      { ...attributes, class: "plane" },
+      (width) => width,
+      () => drawPanel(panel),
+    );
     picture.node.prepend(canvas);
     const [lines, marks] = [drawn("g", { "aria-hidden": "true" }), drawn("g")];
     picture.svg.append(lines, marks);
     const figures = element("dl", { class: "figures" });
-    const node = element("div", { class: "card panel", "data-method": method }, element("h3", {}, title),
-      element("p", { class: "quiet" }, words), picture.node, figures);
+    const node = element(
+      "div",
+      { class: "card panel", "data-method": method },
+      element("h3", {}, title),
+      element("p", { class: "quiet" }, words),
+      picture.node,
+      figures,
+    );
     const panel = { method, order, node, canvas, picture, lines, marks, figures };
     const valueAt = (event) => {
       const [x, y] = picture.placeOf(event);
@@ -90,11 +127,20 @@ export function mountPlaneScene(root) {
     while (marks.children.length > points.length) marks.lastChild.remove();
     while (marks.children.length < points.length) {
       const k = marks.children.length;
-      const mark = drawn("g", order === 0 ? { class: "point", role: "slider", "aria-valuemin": 0, "aria-valuemax": PLANE_EXTENT } : { class: "point" });
+      const mark = drawn(
+        "g",
+        order === 0
+          ? { class: "point", role: "slider", "aria-valuemin": 0, "aria-valuemax": PLANE_EXTENT }
+          : { class: "point" },
+      );
       mark.append(drawn("circle", { class: "reach", r: 14 }), drawn("path", { class: "mark" }));
-      followPointer(mark, (event) => movePoint(k, ...panel.valueAt(event)), (_, cancelled) => {
-        if (tool === "remove" && !cancelled) removePoint(k);
-      });
+      followPointer(
+        mark,
+        (event) => movePoint(k, ...panel.valueAt(event)),
+        (_, cancelled) => {
+          if (tool === "remove" && !cancelled) removePoint(k);
+        },
+      );
       mark.addEventListener("focus", () => {
         current = k;
         soon();
@@ -107,7 +153,9 @@ export function mountPlaneScene(root) {
 
   function keyOnPoint(event, k) {
     const by = event.shiftKey ? 0.5 : 0.1;
-    const [dx, dy] = { ArrowLeft: [-by, 0], ArrowRight: [by, 0], ArrowUp: [0, by], ArrowDown: [0, -by] }[event.key] || [0, 0];
+    const [dx, dy] = { ArrowLeft: [-by, 0], ArrowRight: [by, 0], ArrowUp: [0, by], ArrowDown: [0, -by] }[event.key] || [
+      0, 0,
+    ];
     const go = { PageDown: 1, PageUp: -1 }[event.key];
     if (dx || dy) movePoint(k, points[k].x + dx, points[k].y + dy);
     else if (go) focusPoint((k + go + points.length) % points.length);
@@ -132,13 +180,19 @@ export function mountPlaneScene(root) {
       const wrong = decidedAt(panel.forms, x, y) !== kind;
       const held = mark.classList.contains("held") ? " held" : "";
       mark.setAttribute("class", `point class-${kind}${wrong ? " wrong-side" : ""}${held}`);
-      mark.setAttribute("transform", `translate(${((x / PLANE_EXTENT) * wide).toFixed(2)} ${((1 - y / PLANE_EXTENT) * wide).toFixed(2)})`);
+      mark.setAttribute(
+        "transform",
+        `translate(${((x / PLANE_EXTENT) * wide).toFixed(2)} ${((1 - y / PLANE_EXTENT) * wide).toFixed(2)})`,
+      );
       mark.lastChild.setAttribute("d", POINT_MARKS[kind]);
       if (panel.order) return;
       mark.setAttribute("tabindex", k === current ? "0" : "-1");
       mark.setAttribute("aria-label", `Point ${k + 1} of class ${PLANE_NAMES[kind]}`);
       mark.setAttribute("aria-valuenow", x);
-      mark.setAttribute("aria-valuetext", `x ${x.toFixed(2)}, y ${y.toFixed(2)}${wrong ? ", on the wrong side for LDA" : ""}`);
+      mark.setAttribute(
+        "aria-valuetext",
+        `x ${x.toFixed(2)}, y ${y.toFixed(2)}${wrong ? ", on the wrong side for LDA" : ""}`,
+      );
     });
   }
 
@@ -157,49 +211,47 @@ export function mountPlaneScene(root) {
     for (const panel of panels) {
       panel.gaussians = gaussiansBy(fit, panel.method);
       panel.forms = planeForms(panel.gaussians);
-      showErrors(panel, best, truth);
+      showPlaneErrors(panel, points, best, truth);
       panel.picture.redraw();
     }
-    const within = best.within < 1e-6 ? "less than 0.000001" : `about ${best.within.toPrecision(1)}`;
-    tiles.set([["Points", String(points.length)], ["Bayes error of the fitted Gaussians", asPercent(best.error), "stressed"]]);
-    const borrowing = PLANE_NAMES.filter((_, k) => fit.borrowed[k] && fit.weights[k] > 0);
-    note.textContent = `If the classes were exactly the Gaussians with a covariance of their own, QDA would be the Bayes rule, and no rule would err less. `
-      + `Errors are integrated: exact along each horizontal line, summed over the lines, accurate to ${within}.`
-      + `${borrowing.length ? ` Class ${borrowing.join(" and ")} has too few points, or points on one line, and borrows the pooled covariance.` : ""}`;
+    tiles.set([
+      ["Points", String(points.length)],
+      ["Bayes error of the fitted Gaussians", asPercent(best.error), "stressed"],
+    ]);
+    note.textContent = planeNote(fit, best.within);
     tellNumbers(scene, { points: points.length, error: best.error, within: best.within });
-    spoken.say(panels.map(({ method, mistakes }) => `${METHOD_WORDS[method][0]}: ${mistakes} of ${points.length} wrong`).join("; "));
-  }
-
-  function showErrors(panel, best, truth) {
-    const own = panel.method === "quadratic" ? best : planeError(panel.gaussians);
-    const under = panel.method === "quadratic" ? best : planeError(truth, panel.gaussians);
-    panel.mistakes = mistakesAmong(points, panel.forms);
-    const more = Math.max(under.error - best.error, 0);
-    const pairs = [
-      ["On the wrong side", `${panel.mistakes} of ${points.length}: ${asPercent(panel.mistakes / (points.length || 1))}`],
-      ["Error it expects", asPercent(own.error)],
-      ["Error under QDA’s Gaussians", asPercent(under.error)],
-      ["of which avoidable", panel.method === "quadratic" ? "none" : asPercent(more)],
-    ];
-    panel.figures.replaceChildren(...pairs.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-    tellNumbers(panel.node, { mistakes: panel.mistakes, expected: own.error, within: own.within, under: under.error, avoidable: more });
+    spoken.say(
+      panels
+        .map(({ method, mistakes }) => `${METHOD_WORDS[method][0]}: ${mistakes} of ${points.length} wrong`)
+        .join("; "),
+    );
   }
 
   const tools = element("fieldset", { class: "tools" }, element("legend", {}, "A click"));
   [...PLANE_NAMES.map((name, k) => [k, `adds ${name}`]), ["remove", "removes"]].forEach(([value, text]) => {
     const input = element("input", { type: "radio", name: "plane-tool", value: String(value) });
     input.checked = value === tool;
-    input.addEventListener("change", () => { tool = value; });
-    const dot = value === "remove" ? [] : [element("span", { class: `dot class-${value}`, "aria-hidden": "true" })];
+    input.addEventListener("change", () => {
+      tool = value;
+    });
+    const dot = value === "remove" ? [] : [classDot(value)];
     tools.append(element("label", {}, input, ...dot, text));
   });
-  const examples = buttonRow("Examples", PLANE_EXAMPLES.map((name) => [name, () => {
-    points = examplePoints(name);
-    current = 0;
-    changed();
-  }]));
-  examples.classList.add("examples");
-  const actions = element("div", { class: "buttons" },
+  const examples = buttonRow(
+    "Examples",
+    PLANE_EXAMPLES.map((name) => [
+      name,
+      () => {
+        points = examplePoints(name);
+        current = 0;
+        changed();
+      },
+    ]),
+    "examples",
+  );
+  const actions = element(
+    "div",
+    { class: "buttons" },
     actionButton("Add a point in the middle", () => {
       addPoint(PLANE_EXTENT / 2, PLANE_EXTENT / 2, tool === "remove" ? 0 : tool);
       focusPoint(current);
@@ -207,8 +259,17 @@ export function mountPlaneScene(root) {
     actionButton("Remove all points", () => {
       points = [];
       changed();
-    }));
-  scene.append(examples, tools, element("div", { class: "panels" }, ...panels.map(({ node }) => node)), actions, tiles.node, note, spoken.node);
+    }),
+  );
+  scene.append(
+    examples,
+    tools,
+    element("div", { class: "panels" }, ...panels.map(({ node }) => node)),
+    actions,
+    tiles.node,
+    note,
+    spoken.node,
+  );
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
   update();
 
@@ -222,12 +283,4 @@ export function mountPlaneScene(root) {
       update();
     },
   };
-}
-
-// The points that a link tells of, or null where it tells of none.
-function planePointsFrom(state) {
-  if (!Array.isArray(state?.points)) return null;
-  return state.points.slice(0, MOST_POINTS)
-    .filter((point) => Array.isArray(point) && point.length === 3 && point.every(Number.isFinite) && [0, 1, 2].includes(point[2]))
-    .map(([x, y, kind]) => ({ x: limited(x, PLANE_LIMITS), y: limited(y, PLANE_LIMITS), kind }));
 }

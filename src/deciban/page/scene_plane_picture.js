@@ -43,8 +43,12 @@ function ellipseOf({ mean, xx, xy, yy }, kind, spreads, size) {
   const [middle, apart] = [(xx + yy) / 2, Math.hypot((xx - yy) / 2, xy)];
   const [cx, cy] = [mean[0] * scale, size - mean[1] * scale];
   return drawn("ellipse", {
-    class: `spread class-${kind}`, cx, cy, transform: `rotate(${(-turn * 180) / Math.PI} ${cx} ${cy})`,
-    rx: spreads * scale * Math.sqrt(middle + apart), ry: spreads * scale * Math.sqrt(Math.max(middle - apart, 0)),
+    class: `spread class-${kind}`,
+    cx,
+    cy,
+    transform: `rotate(${(-turn * 180) / Math.PI} ${cx} ${cy})`,
+    rx: spreads * scale * Math.sqrt(middle + apart),
+    ry: spreads * scale * Math.sqrt(Math.max(middle - apart, 0)),
   });
 }
 
@@ -57,7 +61,9 @@ export function drawPlaneLines(group, size, gaussians, forms) {
   });
   const kinds = forms.length > 2 ? forms.map((_, k) => k) : [0];
   const place = ([x, y]) => `${(x * scale).toFixed(1)} ${(size - y * scale).toFixed(1)}`;
-  const path = kinds.flatMap((kind) => contourOf(forms, kind, PLANE_EXTENT, CONTOUR_CELLS))
-    .map(([from, to]) => `M${place(from)}L${place(to)}`).join("");
+  const path = kinds
+    .flatMap((kind) => contourOf(forms, kind, PLANE_EXTENT, CONTOUR_CELLS))
+    .map(([from, to]) => `M${place(from)}L${place(to)}`)
+    .join("");
   if (path) group.append(drawn("path", { class: "boundary-line", d: path }));
 }

@@ -1,8 +1,28 @@
 // Bayes' theorem with natural frequencies: a thousand people as dots, and tests in a row.
 
 import { drawn, element } from "../web/dom.js";
-import { decibansOf, frequencySentences, peopleFor, peopleInField, significant, testsInARow, withCommas } from "./maths_belief.js";
-import { buttonRow, colourKey, numberOr, rangeField, sceneFrame, scrollBox, sizedPicture, spokenStatus, tellChange, tellNumbers } from "./controls.js";
+import {
+  decibansOf,
+  frequencySentences,
+  peopleFor,
+  peopleInField,
+  significant,
+  testsInARow,
+  withCommas,
+} from "./maths_belief.js";
+import {
+  buttonRow,
+  colourKey,
+  namedTable,
+  numberOr,
+  rangeField,
+  sceneFrame,
+  scrollBox,
+  sizedPicture,
+  spokenStatus,
+  tellChange,
+  tellNumbers,
+} from "./controls.js";
 
 const PEOPLE = 1000;
 const MOST_TESTS = 8;
@@ -22,8 +42,10 @@ function dotsPath(first, count, rows, cell) {
   return Array.from({ length: count }, (_, k) => {
     const [column, row] = [Math.floor((first + k) / rows), (first + k) % rows];
     const [x, y] = [(column + 0.5) * cell - radius, (row + 0.5) * cell];
-    return `M${x.toFixed(2)} ${y.toFixed(2)}a${radius.toFixed(2)} ${radius.toFixed(2)} 0 1 0 ${(2 * radius).toFixed(2)} 0`
-      + `a${radius.toFixed(2)} ${radius.toFixed(2)} 0 1 0 ${(-2 * radius).toFixed(2)} 0Z`;
+    return (
+      `M${x.toFixed(2)} ${y.toFixed(2)}a${radius.toFixed(2)} ${radius.toFixed(2)} 0 1 0 ${(2 * radius).toFixed(2)} 0` +
+      `a${radius.toFixed(2)} ${radius.toFixed(2)} 0 1 0 ${(-2 * radius).toFixed(2)} 0Z`
+    );
   }).join("");
 }
 
@@ -35,18 +57,37 @@ function signedDecibans(probability) {
 }
 
 export function mountTheoremScene(root) {
-  const scene = sceneFrame("theorem", "A positive test: how worried should one be?",
-    "Each dot is one of a thousand people. Colour tells who is ill; a full dot has the result that was seen. "
-    + "The answer is the share of the ill among the full dots, and not the sensitivity of the test.");
+  const scene = sceneFrame(
+    "theorem",
+    "A positive test: how worried should one be?",
+    "Each dot is one of a thousand people. Colour tells who is ill; a full dot has the result that was seen. " +
+      "The answer is the share of the ill among the full dots, and not the sensitivity of the test.",
+  );
   root.append(scene);
   let now = structuredClone(THEOREM_EXAMPLES["A diagnosis"]);
   let belief = null;
   const spoken = spokenStatus();
-  const share = (name, label) => rangeField({ label, limits: [0, 100], step: 0.1, unit: "%", scale: 100,
-    read: () => now[name], write: (value) => change({ [name]: Number(value.toFixed(6)) }) });
-  const fields = [share("prior", "ill before the test"), share("sensitivity", "positive if ill"), share("alarms", "positive if well")];
+  const share = (name, label) =>
+    rangeField({
+      label,
+      limits: [0, 100],
+      step: 0.1,
+      unit: "%",
+      scale: 100,
+      read: () => now[name],
+      write: (value) => change({ [name]: Number(value.toFixed(6)) }),
+    });
+  const fields = [
+    share("prior", "ill before the test"),
+    share("sensitivity", "positive if ill"),
+    share("alarms", "positive if well"),
+  ];
   const field = sizedPicture({ role: "img" }, (width) => fieldShape(width).height, drawField);
-  const [sentence, tableHome, keyHome] = [element("p", { class: "saying" }), scrollBox("The calculation"), element("div", {})];
+  const [sentence, tableHome, keyHome] = [
+    element("p", { class: "saying" }),
+    scrollBox("The calculation"),
+    element("div", {}),
+  ];
   const chain = element("ol", { class: "chain" });
   const note = element("p", { class: "quiet" });
 
@@ -68,43 +109,70 @@ export function mountTheoremScene(root) {
     if (!belief) return field.svg.replaceChildren();
     let first = 0;
     const counts = peopleInField(belief, PEOPLE).flat();
-    return field.svg.replaceChildren(...FIELD_KINDS.map((kind, k) => {
-      const path = drawn("path", { class: `people ${kind}`, d: dotsPath(first, counts[k], rows, cell) });
-      first += counts[k];
-      return path;
-    }));
+    return field.svg.replaceChildren(
+      ...FIELD_KINDS.map((kind, k) => {
+        const path = drawn("path", { class: `people ${kind}`, d: dotsPath(first, counts[k], rows, cell) });
+        first += counts[k];
+        return path;
+      }),
+    );
   }
 
   function showCalculation() {
-    const head = element("tr", {}, element("td", {}), ...["prior", "likelihood", "joint", "posterior"].map((name) => element("th", { scope: "col" }, name)));
-    const rows = TRUTHS.map((name, k) => element("tr", {}, element("th", { scope: "row" }, name),
-      ...[belief.before, belief.likelihoods, belief.joint].map((part) => element("td", {}, significant(part[k], 4))),
-      element("td", {}, element("strong", {}, significant(belief.posterior[k], 6)))));
-    tableHome.replaceChildren(element("table", {}, element("caption", {}, "Prior times likelihood, as shares of their sum"),
-      element("thead", {}, head), element("tbody", {}, ...rows)));
+    const parts = [belief.before, belief.likelihoods, belief.joint];
+    const rows = TRUTHS.map((name, k) => [
+      name,
+      ...parts.map((part) => significant(part[k], 4)),
+      element("td", {}, element("strong", {}, significant(belief.posterior[k], 6))),
+    ]);
+    tableHome.replaceChildren(
+      namedTable({
+        caption: "Prior times likelihood, as shares of their sum",
+        head: ["", "prior", "likelihood", "joint", "posterior"],
+        rows,
+      }),
+    );
   }
 
   function showField() {
     const [[illShown, illHidden], [wellShown, wellHidden]] = peopleInField(belief, PEOPLE);
     const result = now.results.at(-1) ? "positive" : "negative";
     const other = now.results.at(-1) ? "negative" : "positive";
-    const texts = [`ill, ${result}: ${illShown}`, `ill, ${other}: ${illHidden}`, `well, ${result}: ${wellShown}`, `well, ${other}: ${wellHidden}`];
+    const texts = [
+      `ill, ${result}: ${illShown}`,
+      `ill, ${other}: ${illHidden}`,
+      `well, ${result}: ${wellShown}`,
+      `well, ${other}: ${wellHidden}`,
+    ];
     keyHome.replaceChildren(colourKey(texts.map((text, k) => [FIELD_KINDS[k], text])));
     field.svg.setAttribute("aria-label", `A thousand people: ${texts.join("; ")}`);
     const people = peopleFor(belief);
-    note.textContent = people === PEOPLE ? "" : `The dots are rounded to ${withCommas(PEOPLE)} people; the sentence speaks of as many as whole numbers need.`;
+    note.textContent =
+      people === PEOPLE
+        ? ""
+        : `The dots are rounded to ${withCommas(PEOPLE)} people; the sentence speaks of as many as whole numbers need.`;
   }
 
   // The probability before, and after each test.
   function showChain(beliefs) {
-    const parts = [["before", now.prior], ...beliefs.map(({ posterior }, k) => [`test ${k + 1} ${now.results[k] ? "positive" : "negative"}`, posterior[0]])];
-    chain.replaceChildren(...parts.map(([name, probability]) => {
-      const fill = element("span", { class: "fill class-1" });
-      fill.style.height = `${100 * probability}%`;
-      return element("li", {}, element("span", { class: "column", "aria-hidden": "true" }, fill),
-        element("span", { class: "number" }, `${(100 * probability).toFixed(1)} %`),
-        element("span", { class: "quiet" }, `${signedDecibans(probability)} decibans`), element("span", { class: "name" }, name));
-    }));
+    const parts = [
+      ["before", now.prior],
+      ...beliefs.map(({ posterior }, k) => [`test ${k + 1} ${now.results[k] ? "positive" : "negative"}`, posterior[0]]),
+    ];
+    chain.replaceChildren(
+      ...parts.map(([name, probability]) => {
+        const fill = element("span", { class: "fill class-1" });
+        fill.style.height = `${100 * probability}%`;
+        return element(
+          "li",
+          {},
+          element("span", { class: "column", "aria-hidden": "true" }, fill),
+          element("span", { class: "number" }, `${(100 * probability).toFixed(1)} %`),
+          element("span", { class: "quiet" }, `${signedDecibans(probability)} decibans`),
+          element("span", { class: "name" }, name),
+        );
+      }),
+    );
   }
 
   function update() {
@@ -112,7 +180,9 @@ export function mountTheoremScene(root) {
     belief = beliefs.length === now.results.length ? beliefs.at(-1) : null;
     fields.forEach((part) => part.refresh());
     showChain(beliefs);
-    [addPositive, addNegative].forEach((button) => { button.disabled = now.results.length >= MOST_TESTS; });
+    [addPositive, addNegative].forEach((button) => {
+      button.disabled = now.results.length >= MOST_TESTS;
+    });
     takeBack.disabled = now.results.length < 2;
     if (belief) {
       const sentences = frequencySentences(belief, TRUTHS);
@@ -121,13 +191,17 @@ export function mountTheoremScene(root) {
       showField();
       spoken.say(sentences[1]);
     } else {
-      sentence.textContent = "Nobody at all can show these results: with these numbers they are impossible, and there is no posterior.";
+      sentence.textContent =
+        "Nobody at all can show these results: with these numbers they are impossible, and there is no posterior.";
       for (const home of [tableHome, keyHome, note]) home.replaceChildren();
       spoken.say(sentence.textContent);
     }
     field.redraw();
-    tellNumbers(scene, { posterior: belief ? belief.posterior[0] : "", chain: beliefs.map(({ posterior }) => posterior[0]),
-      people: belief ? peopleInField(belief, PEOPLE) : "" });
+    tellNumbers(scene, {
+      posterior: belief ? belief.posterior[0] : "",
+      chain: beliefs.map(({ posterior }) => posterior[0]),
+      people: belief ? peopleInField(belief, PEOPLE) : "",
+    });
   }
 
   const tests = buttonRow("Tests in a row", [
@@ -136,13 +210,29 @@ export function mountTheoremScene(root) {
     ["Take one back", () => change({ results: now.results.slice(0, -1) })],
   ]);
   const [addPositive, addNegative, takeBack] = tests.children;
-  const examples = buttonRow("Examples", Object.entries(THEOREM_EXAMPLES).map(([name, example]) => [name, () => change(structuredClone(example))]));
-  examples.classList.add("examples");
-  scene.append(examples, element("div", { class: "ranges" }, ...fields.map(({ node }) => node)), sentence, field.node, keyHome, note,
+  const examples = buttonRow(
+    "Examples",
+    Object.entries(THEOREM_EXAMPLES).map(([name, example]) => [name, () => change(structuredClone(example))]),
+    "examples",
+  );
+  scene.append(
+    examples,
+    element("div", { class: "ranges" }, ...fields.map(({ node }) => node)),
+    sentence,
+    field.node,
+    keyHome,
+    note,
     element("h3", {}, "Tests in a row"),
-    element("p", { class: "quiet" }, "After a test the posterior is the prior of the next one (given that the tests err independently). "
-      + "The dots show the last of them."),
-    tests, element("div", { class: "two" }, chain, tableHome), spoken.node);
+    element(
+      "p",
+      { class: "quiet" },
+      "After a test the posterior is the prior of the next one (given that the tests err independently). " +
+        "The dots show the last of them.",
+    ),
+    tests,
+    element("div", { class: "two" }, chain, tableHome),
+    spoken.node,
+  );
   update();
 
   return {
@@ -151,7 +241,8 @@ export function mountTheoremScene(root) {
       const base = THEOREM_EXAMPLES["A diagnosis"];
       const results = Array.isArray(state?.results) ? state.results.slice(0, MOST_TESTS).map(Boolean) : [];
       now = { results: results.length ? results : [true] };
-      for (const name of ["prior", "sensitivity", "alarms"]) now[name] = numberOr(state?.[name], SHARE_LIMITS, base[name]);
+      for (const name of ["prior", "sensitivity", "alarms"])
+        now[name] = numberOr(state?.[name], SHARE_LIMITS, base[name]);
       update();
     },
   };

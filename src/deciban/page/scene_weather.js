@@ -1,8 +1,28 @@
 // The weather table: each step of naive Bayes for a day one chooses, and what smoothing does to what was never seen.
 
 import { drawn, element } from "../web/dom.js";
-import { smoothedShare, WEATHER_CLASSES, WEATHER_COLUMNS, WEATHER_DAYS, weatherLevels, weatherSteps } from "./maths_counts.js";
-import { buttonRow, numberOr, rangeField, sceneFrame, scrollBox, sizedPicture, spokenStatus, tellChange, tellNumbers } from "./controls.js";
+import {
+  smoothedShare,
+  WEATHER_CLASSES,
+  WEATHER_COLUMNS,
+  WEATHER_DAYS,
+  weatherLevels,
+  weatherSteps,
+} from "./maths_counts.js";
+import {
+  actionButton,
+  buttonRow,
+  classDot,
+  namedTable,
+  numberOr,
+  rangeField,
+  sceneFrame,
+  scrollBox,
+  sizedPicture,
+  spokenStatus,
+  tellChange,
+  tellNumbers,
+} from "./controls.js";
 
 const ALPHA_LIMITS = [0, 5];
 const CLASS_PLACE = { yes: 1, no: 0 }; // colours go by the sorted classes, as everywhere
@@ -11,15 +31,19 @@ const WEATHER_EXAMPLES = {
   "Overcast: never without tennis": { outlook: "overcast", temperature: "hot", humidity: "high", wind: "strong" },
   "Rain, and nothing else known": { outlook: "rain" },
 };
-const MAILS = [["ham", 0, 100], ["spam", 30, 80]];
+const MAILS = [
+  ["ham", 0, 100],
+  ["spam", 30, 80],
+];
 
 // (2 + 1)/(9 + 1·3), or 2/9 without smoothing.
 function fractionText(count, rows, alpha, values) {
   return alpha ? `(${count} + ${alpha})/(${rows} + ${alpha}·${values})` : `${count}/${rows}`;
 }
 
-function classHead(label) {
-  return element("th", { scope: "col" }, element("span", { class: `dot class-${CLASS_PLACE[label]}`, "aria-hidden": "true" }), label);
+// A label after the dot of its class.
+function dottedLabel(label, kind = "td") {
+  return element(kind, {}, classDot(CLASS_PLACE[label]), label);
 }
 
 // A cell with a fraction above its value.
@@ -29,23 +53,51 @@ function fractionCell(fraction, share, zero) {
   return cell;
 }
 
+// A bar as long as a probability.
+function posteriorBar(label, probability) {
+  const fill = element("span", { class: `fill class-${CLASS_PLACE[label]}` });
+  fill.style.width = `${100 * probability}%`;
+  return element(
+    "li",
+    {},
+    element("span", { class: "name" }, label),
+    element("span", { class: "track", "aria-hidden": "true" }, fill),
+    element("span", { class: "number" }, `${(100 * probability).toFixed(2)} %`),
+  );
+}
+
 export function mountWeatherScene(root) {
-  const scene = sceneFrame("weather", "Counting: is it a day for tennis?",
-    "Fourteen days are all that was learned. For the day you choose, multiply the prior of each class by the share of each value "
-    + "among the days of that class, and divide by the sum: that is the whole of naive Bayes.");
+  const scene = sceneFrame(
+    "weather",
+    "Counting: is it a day for tennis?",
+    "Fourteen days are all that was learned. For the day you choose, multiply the prior of each class by the share of each value " +
+      "among the days of that class, and divide by the sum: that is the whole of naive Bayes.",
+  );
   root.append(scene);
   let now = { chosen: { ...Object.values(WEATHER_EXAMPLES)[0] }, alpha: 0 };
   const spoken = spokenStatus();
-  const selects = Object.fromEntries(WEATHER_COLUMNS.map((column) => {
-    const select = element("select", {}, element("option", { value: "" }, "(not known)"));
-    select.append(...weatherLevels(column).map((level) => element("option", { value: level }, level)));
-    select.addEventListener("change", () => change({ chosen: { ...now.chosen, [column]: select.value } }));
-    return [column, select];
-  }));
-  const smoothing = rangeField({ label: "smoothing α", limits: ALPHA_LIMITS, step: 0.1, read: () => now.alpha, write: (alpha) => change({ alpha }) });
+  const selects = Object.fromEntries(
+    WEATHER_COLUMNS.map((column) => {
+      const select = element("select", {}, element("option", { value: "" }, "(not known)"));
+      select.append(...weatherLevels(column).map((level) => element("option", { value: level }, level)));
+      select.addEventListener("change", () => change({ chosen: { ...now.chosen, [column]: select.value } }));
+      return [column, select];
+    }),
+  );
+  const smoothing = rangeField({
+    label: "smoothing α",
+    limits: ALPHA_LIMITS,
+    step: 0.1,
+    read: () => now.alpha,
+    write: (alpha) => change({ alpha }),
+  });
   const [daysHome, sumHome, wordHome] = ["The fourteen days", "The calculation", "A word never seen"].map(scrollBox);
   const barsHome = element("div", {});
-  const curve = sizedPicture({ role: "img", "aria-label": "The posterior of yes, for each alpha from 0 to 5" }, () => 130, drawCurve);
+  const curve = sizedPicture(
+    { role: "img", "aria-label": "The posterior of yes, for each alpha from 0 to 5" },
+    () => 130,
+    drawCurve,
+  );
 
   function change(next) {
     now = { ...now, ...next };
@@ -53,40 +105,59 @@ export function mountWeatherScene(root) {
     tellChange(scene);
   }
 
+  function chooseDay(k) {
+    change({ chosen: Object.fromEntries(WEATHER_COLUMNS.map((column) => [column, WEATHER_DAYS[k][column]])) });
+    daysHome.querySelectorAll("button")[k].focus();
+  }
+
   function showDays() {
-    const head = element("tr", {}, ...["day", ...WEATHER_COLUMNS, "play"].map((name) => element("th", { scope: "col" }, name)));
     const rows = WEATHER_DAYS.map((day, k) => {
-      const choose = element("button", { type: "button", class: "plain", "aria-label": `Choose day ${k + 1}` }, String(k + 1));
-      choose.addEventListener("click", () => {
-        change({ chosen: Object.fromEntries(WEATHER_COLUMNS.map((column) => [column, day[column]])) });
-        daysHome.querySelectorAll("button")[k].focus();
-      });
-      return element("tr", {}, element("th", { scope: "row" }, choose), ...WEATHER_COLUMNS.map((column) => {
+      const cells = WEATHER_COLUMNS.map((column) => {
         const same = day[column] === now.chosen[column];
         return element("td", same ? { class: `counted class-${CLASS_PLACE[day.play]}` } : {}, day[column]);
-      }), element("td", {}, element("span", { class: `dot class-${CLASS_PLACE[day.play]}`, "aria-hidden": "true" }), day.play));
+      });
+      const name = actionButton(String(k + 1), () => chooseDay(k), {
+        class: "plain",
+        "aria-label": `Choose day ${k + 1}`,
+      });
+      return [name, ...cells, dottedLabel(day.play)];
     });
-    daysHome.replaceChildren(element("table", { class: "days" },
-      element("caption", {}, "Days that share a value with yours are marked"), element("thead", {}, head), element("tbody", {}, ...rows)));
+    daysHome.replaceChildren(
+      namedTable({
+        kind: "days",
+        caption: "Days that share a value with yours are marked",
+        head: ["day", ...WEATHER_COLUMNS, "play"],
+        rows,
+      }),
+    );
   }
 
   function showSum({ rows, priors, steps, joint, posterior }) {
-    const line = (name, cells) => element("tr", {}, element("th", { scope: "row" }, name), ...cells);
-    const body = element("tbody", {},
-      line("prior", priors.map((prior, k) => fractionCell(`${rows[k]}/${WEATHER_DAYS.length}`, prior, false))),
-      ...steps.map(({ column, value, levels, counts, shares }) => line(`${column} = ${value}`,
-        shares.map((share, k) => fractionCell(fractionText(counts[k], rows[k], now.alpha, levels), share, share === 0)))));
-    const foot = element("tfoot", {},
-      line("joint: the product", joint.map((part) => element("td", {}, part.toFixed(5)))),
-      line("posterior: its share", posterior.map((part) => element("td", {}, element("strong", {}, part.toFixed(4))))));
-    sumHome.replaceChildren(element("table", { class: "sum" }, element("caption", {}, "The calculation"),
-      element("thead", {}, element("tr", {}, element("td", {}), ...WEATHER_CLASSES.map(classHead))), body, foot));
-    barsHome.replaceChildren(element("ul", { class: "bars" }, ...WEATHER_CLASSES.map((label, k) => {
-      const fill = element("span", { class: `fill class-${CLASS_PLACE[label]}` });
-      fill.style.width = `${100 * posterior[k]}%`;
-      return element("li", {}, element("span", { class: "name" }, label), element("span", { class: "track", "aria-hidden": "true" }, fill),
-        element("span", { class: "number" }, `${(100 * posterior[k]).toFixed(2)} %`));
-    })));
+    const priorCells = priors.map((prior, k) => fractionCell(`${rows[k]}/${WEATHER_DAYS.length}`, prior, false));
+    const stepRow = ({ column, value, levels, counts, shares }) => [
+      `${column} = ${value}`,
+      ...shares.map((share, k) =>
+        fractionCell(fractionText(counts[k], rows[k], now.alpha, levels), share, share === 0),
+      ),
+    ];
+    sumHome.replaceChildren(
+      namedTable({
+        kind: "sum",
+        caption: "The calculation",
+        head: ["", ...WEATHER_CLASSES.map((label) => dottedLabel(label, "span"))],
+        rows: [["prior", ...priorCells], ...steps.map(stepRow)],
+        foot: [
+          ["joint: the product", ...joint.map((part) => part.toFixed(5))],
+          [
+            "posterior: its share",
+            ...posterior.map((part) => element("td", {}, element("strong", {}, part.toFixed(4)))),
+          ],
+        ],
+      }),
+    );
+    barsHome.replaceChildren(
+      element("ul", { class: "bars" }, ...WEATHER_CLASSES.map((label, k) => posteriorBar(label, posterior[k]))),
+    );
   }
 
   function drawCurve(width, height) {
@@ -94,14 +165,23 @@ export function mountWeatherScene(root) {
     const x = (alpha) => left + ((width - left - 10) * alpha) / ALPHA_LIMITS[1];
     const y = (share) => bottom - share * (bottom - 10);
     const yes = (alpha) => weatherSteps(now.chosen, alpha).posterior[0];
-    const path = Array.from({ length: 101 }, (_, k) => `${k ? "L" : "M"}${x(k / 20).toFixed(1)} ${y(yes(k / 20)).toFixed(1)}`).join("");
-    const ticks = [0, 1, 2, 3, 4, 5].map((alpha) => drawn("text", { class: "tick", x: x(alpha), y: height - 6 }, alpha ? String(alpha) : "α = 0"));
+    const path = Array.from(
+      { length: 101 },
+      (_, k) => `${k ? "L" : "M"}${x(k / 20).toFixed(1)} ${y(yes(k / 20)).toFixed(1)}`,
+    ).join("");
+    const ticks = [0, 1, 2, 3, 4, 5].map((alpha) =>
+      drawn("text", { class: "tick", x: x(alpha), y: height - 6 }, alpha ? String(alpha) : "α = 0"),
+    );
     const shares = [0, 0.5, 1].flatMap((share) => [
       drawn("line", { class: "axis", x1: left, x2: width, y1: y(share), y2: y(share) }),
       drawn("text", { class: "tick end", x: left - 5, y: y(share) + 4 }, String(share)),
     ]);
-    curve.svg.replaceChildren(...ticks, ...shares, drawn("path", { class: "curve class-1", d: path }),
-      drawn("circle", { class: "knob class-1", cx: x(now.alpha), cy: y(yes(now.alpha)), r: 7 }));
+    curve.svg.replaceChildren(
+      ...ticks,
+      ...shares,
+      drawn("path", { class: "curve class-1", d: path }),
+      drawn("circle", { class: "knob class-1", cx: x(now.alpha), cy: y(yes(now.alpha)), r: 7 }),
+    );
   }
 
   // A mail with a word that no ham ever had: what the share 0 does, and what alpha makes of it.
@@ -109,13 +189,19 @@ export function mountWeatherScene(root) {
     const shares = MAILS.map(([, count, rows]) => smoothedShare(count, rows, now.alpha, 2));
     const joint = MAILS.map(([, , rows], k) => (rows / 180) * shares[k]);
     const ham = joint[0] / (joint[0] + joint[1]);
-    const rows = MAILS.map(([label, count, mails], k) => element("tr", {}, element("th", { scope: "row" }, label), element("td", {}, `${count} of ${mails}`),
-      fractionCell(fractionText(count, mails, now.alpha, 2), shares[k], shares[k] === 0)));
-    const verdict = now.alpha === 0 ? "Unsmoothed, a single word makes ham impossible, whatever else the mail says."
-      : `A mail with the word is still spam, but ham is no longer impossible: ${(100 * ham).toFixed(2)} %.`;
-    wordHome.replaceChildren(element("table", {}, element("caption", {}, "Mails in which the word occurs"),
-      element("thead", {}, element("tr", {}, ...["", "seen", "P(word | class)"].map((text) => (text ? element("th", { scope: "col" }, text) : element("td", {}))))),
-      element("tbody", {}, ...rows)), element("p", {}, verdict));
+    const rows = MAILS.map(([label, count, mails], k) => [
+      label,
+      `${count} of ${mails}`,
+      fractionCell(fractionText(count, mails, now.alpha, 2), shares[k], shares[k] === 0),
+    ]);
+    const verdict =
+      now.alpha === 0
+        ? "Unsmoothed, a single word makes ham impossible, whatever else the mail says."
+        : `A mail with the word is still spam, but ham is no longer impossible: ${(100 * ham).toFixed(2)} %.`;
+    wordHome.replaceChildren(
+      namedTable({ caption: "Mails in which the word occurs", head: ["", "seen", "P(word | class)"], rows }),
+      element("p", {}, verdict),
+    );
     tellNumbers(scene, { "word-ham": shares[0], "word-spam": shares[1] });
   }
 
@@ -131,30 +217,62 @@ export function mountWeatherScene(root) {
     spoken.say(`Posterior: yes ${found.posterior[0].toFixed(4)}, no ${found.posterior[1].toFixed(4)}.`);
   }
 
-  const examples = buttonRow("Examples", Object.entries(WEATHER_EXAMPLES).map(([name, chosen]) => [name, () => change({ chosen: { ...chosen } })]));
-  examples.classList.add("examples");
-  const fields = element("div", { class: "fields" }, ...WEATHER_COLUMNS.map((column) =>
-    element("label", { class: "field" }, element("span", {}, column), selects[column])));
-  scene.append(examples, fields, smoothing.node,
-    element("div", { class: "two" },
-      element("div", { class: "stack" },
+  const examples = buttonRow(
+    "Examples",
+    Object.entries(WEATHER_EXAMPLES).map(([name, chosen]) => [name, () => change({ chosen: { ...chosen } })]),
+    "examples",
+  );
+  const fields = element(
+    "div",
+    { class: "fields" },
+    ...WEATHER_COLUMNS.map((column) =>
+      element("label", { class: "field" }, element("span", {}, column), selects[column]),
+    ),
+  );
+  scene.append(
+    examples,
+    fields,
+    smoothing.node,
+    element(
+      "div",
+      { class: "two" },
+      element(
+        "div",
+        { class: "stack" },
         element("div", { class: "card" }, sumHome, barsHome),
-        element("div", { class: "card" }, element("h3", {}, "What smoothing does to this day"),
-          element("p", { class: "quiet" }, "P(yes | day) as α grows: each value of each column is counted α times more than it was seen. "
-            + "With much of it all values look alike, and the prior 9/14 is what remains."), curve.node)),
-      element("div", { class: "stack" },
+        element(
+          "div",
+          { class: "card" },
+          element("h3", {}, "What smoothing does to this day"),
+          element(
+            "p",
+            { class: "quiet" },
+            "P(yes | day) as α grows: each value of each column is counted α times more than it was seen. " +
+              "With much of it all values look alike, and the prior 9/14 is what remains.",
+          ),
+          curve.node,
+        ),
+      ),
+      element(
+        "div",
+        { class: "stack" },
         element("div", { class: "card" }, daysHome),
-        element("div", { class: "card" }, element("h3", {}, "A word never seen"), wordHome))),
-    spoken.node);
+        element("div", { class: "card" }, element("h3", {}, "A word never seen"), wordHome),
+      ),
+    ),
+    spoken.node,
+  );
   update();
 
   return {
     state: () => ({ chosen: now.chosen, alpha: now.alpha }),
     restore(state) {
-      const chosen = Object.fromEntries(WEATHER_COLUMNS.map((column) => {
-        const level = state?.chosen?.[column];
-        return [column, weatherLevels(column).includes(level) ? level : ""];
-      }));
+      const chosen = Object.fromEntries(
+        WEATHER_COLUMNS.map((column) => {
+          const level = state?.chosen?.[column];
+          return [column, weatherLevels(column).includes(level) ? level : ""];
+        }),
+      );
       now = { chosen, alpha: numberOr(state?.alpha, ALPHA_LIMITS, 0) };
       update();
     },

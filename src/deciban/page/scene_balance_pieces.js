@@ -1,0 +1,88 @@
+// Pieces of evidence, {name, decibans, pan}: examples, their sum, their table, and what a link may say of them.
+
+import { element } from "../web/dom.js";
+import { significant } from "./maths_belief.js";
+import { weatherSteps } from "./maths_counts.js";
+import { actionButton, namedTable, numberOr } from "./controls.js";
+
+export const MOST_PIECES = 14;
+export const LONGEST_NAME = 24;
+export const PANS = ["against", "tray", "for"];
+export const PAN_SIGNS = { against: -1, tray: 0, for: 1 };
+const DECIBAN_LIMITS = [0, 100];
+
+// A piece from its likelihood ratio: its weight is what it says, its pan for whom.
+export function ratioPiece(name, ratio) {
+  const decibans = 10 * Math.log10(ratio);
+  return { name, decibans: Math.abs(decibans), pan: decibans < 0 ? "against" : "for" };
+}
+
+// What each part of the weather example says for yes against no.
+function weatherPieces() {
+  const { priors, steps } = weatherSteps(
+    { outlook: "sunny", temperature: "cool", humidity: "high", wind: "strong" },
+    0,
+  );
+  return [
+    ratioPiece("prior", priors[0] / priors[1]),
+    ...steps.map(({ value, shares }) => ratioPiece(value, shares[0] / shares[1])),
+  ];
+}
+
+export const BALANCE_EXAMPLES = {
+  "Plain weights": () =>
+    [
+      ["ten times", 10],
+      ["twice", 2],
+      ["twice", 2],
+      ["5 to 4", 1.25],
+    ].map(([name, ratio]) => ({ ...ratioPiece(name, ratio), pan: "tray" })),
+  "A diagnosis": () => [
+    ratioPiece("prior 5 %", 0.05 / 0.95),
+    ratioPiece("positive", 0.9 / 0.08),
+    { ...ratioPiece("positive", 0.9 / 0.08), pan: "tray" },
+  ],
+  "Tennis on a sunny, cool, humid, windy day": weatherPieces,
+};
+
+export const signedSum = (pieces) => pieces.reduce((sum, { decibans, pan }) => sum + PAN_SIGNS[pan] * decibans, 0);
+export const signedText = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+
+// Odds as people say them: 4 to 1 for, or 4 to 1 against.
+export function oddsText(decibans) {
+  if (Math.abs(decibans) < 1e-9) return "1 to 1";
+  return `${significant(10 ** (Math.abs(decibans) / 10), 4)} to 1 ${decibans > 0 ? "for" : "against"}`;
+}
+
+// The pieces with their ratios and decibans, and the sum.
+export function piecesTable(pieces, sum, remove) {
+  const rows = pieces.map((piece) => {
+    const ratio = 10 ** (((PAN_SIGNS[piece.pan] || 1) * piece.decibans) / 10);
+    const button = actionButton("Remove", () => remove(piece), {
+      class: "plain",
+      "aria-label": `Remove ${piece.name}`,
+    });
+    const weight = piece.pan === "tray" ? "in the tray" : signedText(PAN_SIGNS[piece.pan] * piece.decibans);
+    return [piece.name, `× ${significant(ratio, 4)}`, weight, element("td", {}, button)];
+  });
+  const total = element("td", {}, element("strong", {}, signedText(sum)));
+  return namedTable({
+    caption: "Ratios multiply, decibans add",
+    head: ["evidence", "odds", "decibans", "change"],
+    rows,
+    foot: [["sum", `× ${significant(10 ** (sum / 10), 4)}`, total, ""]],
+  });
+}
+
+// The pieces that a link tells of, or null where it tells of none.
+export function piecesFrom(state) {
+  if (!Array.isArray(state?.pieces)) return null;
+  return state.pieces
+    .slice(0, MOST_PIECES)
+    .filter(Array.isArray)
+    .map(([name, decibans, pan]) => ({
+      name: String(name).slice(0, LONGEST_NAME),
+      decibans: numberOr(decibans, DECIBAN_LIMITS, 0),
+      pan: PANS.includes(pan) ? pan : "tray",
+    }));
+}

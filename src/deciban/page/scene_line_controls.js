@@ -1,0 +1,121 @@
+// Fields and figures of the scene of classes on a line.
+
+import { element } from "../web/dom.js";
+import { classDot, colourKey, namedTable, numberField } from "./controls.js";
+import { COST_LIMITS, LINE_NAMES, MEAN_LIMITS, PRIOR_LIMITS, SPREAD_LIMITS } from "./scene_line_state.js";
+
+const sixDecimals = (value) => value.toFixed(6);
+export const shortNumber = (value) => String(Number(value.toFixed(4)));
+const truthHead = (classes) => ["", ...classes.map((_, c) => `it is ${LINE_NAMES[c]}`)];
+const edgesText = (edges) => (edges.length ? edges.map((edge) => edge.toFixed(4)).join(", ") : "none");
+
+// Builds a card for each class and the table of costs; returns their fields.
+export function buildLineControls(home, { read, setClass, setPrior, setCost }) {
+  const fields = [];
+  const field = (options) => {
+    fields.push(numberField({ step: "any", ...options }));
+    return fields.at(-1).node;
+  };
+  const classCard = (_, k) => {
+    const mean = field({
+      label: "mean",
+      limits: MEAN_LIMITS,
+      read: () => read().classes[k].mean,
+      write: (value) => setClass(k, { mean: value }),
+    });
+    const spread = field({
+      label: "spread",
+      limits: SPREAD_LIMITS,
+      read: () => read().classes[k].spread,
+      write: (value) => setClass(k, { spread: value }),
+    });
+    const prior = field({
+      label: "prior",
+      limits: PRIOR_LIMITS,
+      read: () => read().classes[k].prior,
+      write: (value) => setPrior(k, value),
+      show: shortNumber,
+    });
+    return element(
+      "fieldset",
+      { class: "card" },
+      element("legend", {}, classDot(k), `Class ${LINE_NAMES[k]}`),
+      element("div", { class: "fields" }, mean, spread, prior),
+    );
+  };
+  const costCell = (d, c) =>
+    element(
+      "td",
+      {},
+      field({
+        label: `Cost of deciding ${LINE_NAMES[d]} when it is ${LINE_NAMES[c]}`,
+        hidden: true,
+        limits: COST_LIMITS,
+        read: () => read().loss[d][c],
+        write: (cost) => setCost(d, c, cost),
+      }),
+    );
+  const { classes, loss } = read();
+  const cards = classes.map(classCard);
+  const costs = namedTable({
+    kind: "losses",
+    head: truthHead(classes),
+    rows: loss.map((row, d) => [`decide ${LINE_NAMES[d]}`, ...row.map((_, c) => costCell(d, c))]),
+  });
+  home.replaceChildren(
+    ...cards,
+    element(
+      "fieldset",
+      { class: classes.length > 2 ? "card wide" : "card" },
+      element("legend", {}, "What a decision costs"),
+      element("div", { class: "scroll" }, costs),
+    ),
+  );
+  return fields;
+}
+
+const measureOf = ({ zeroOne }) => (zeroOne ? "error" : "risk");
+
+// Shows boundaries, errors and areas.
+export function showLineFigures({ tiles, keyHome, tableHome }, found) {
+  const { classes, areas, rule, best, risk, least, avoidable, byHand } = found;
+  const pairs = [
+    [best.edges.length > 1 ? "Best boundaries" : "Best boundary", edgesText(best.edges)],
+    [`Bayes ${measureOf(found)}`, sixDecimals(least)],
+  ];
+  const byHandPairs = [
+    ["Your boundary", edgesText(rule.edges)],
+    [`Its ${measureOf(found)}`, sixDecimals(risk)],
+    ["of which avoidable", sixDecimals(avoidable), "stressed"],
+  ];
+  tiles.set(byHand ? [...pairs, ...byHandPairs] : pairs);
+  const wrong = classes.flatMap((_, c) =>
+    areas.flatMap((row, d) => {
+      const text = `${LINE_NAMES[c]} taken for ${LINE_NAMES[d]}: ${sixDecimals(row[c])}`;
+      return c === d ? [] : [[`area class-${c}`, text]];
+    }),
+  );
+  const hatched = byHand ? [["hatched", `avoidable: ${sixDecimals(avoidable)}`]] : [];
+  keyHome.replaceChildren(colourKey([...wrong, ...hatched]));
+  const areaCell = (d) => (area, c) =>
+    element("td", { class: c === d ? "right-cell" : "wrong-cell" }, sixDecimals(area));
+  tableHome.replaceChildren(
+    namedTable({
+      caption: "How often each decision meets each truth",
+      head: truthHead(classes),
+      rows: areas.map((row, d) => [`decide ${LINE_NAMES[d]}`, ...row.map(areaCell(d))]),
+    }),
+  );
+}
+
+// The same in a sentence or two.
+export function lineSentence(found) {
+  const { best, rule, least, risk, avoidable, byHand } = found;
+  const where = best.edges.length ? `Best boundary at ${edgesText(best.edges)}` : "No boundary";
+  const first = `${where}. Bayes ${measureOf(found)} ${sixDecimals(least)}.`;
+  if (!byHand) return first;
+  return (
+    `${first} Your boundary at ${edgesText(rule.edges)}: ${measureOf(found)} ${sixDecimals(risk)}, ` +
+    `of which ${sixDecimals(avoidable)} is avoidable.`
+  );
+}

@@ -1,0 +1,60 @@
+// Words and figures of the scene of the plane, and what a link may say of its points.
+
+import { element } from "../web/dom.js";
+import { mistakesAmong, planeError } from "./maths_plane.js";
+import { limited, tellNumbers } from "./controls.js";
+import { PLANE_EXTENT } from "./scene_plane_picture.js";
+
+export const PLANE_NAMES = ["a", "b", "c"];
+export const PLANE_LIMITS = [0, PLANE_EXTENT];
+export const MOST_POINTS = 150;
+export const METHOD_WORDS = {
+  linear: ["Linear (LDA)", "One covariance for all classes: straight boundaries."],
+  quadratic: ["Quadratic (QDA)", "A covariance for each class: conic sections."],
+  naive: ["Naive Bayes", "Columns independent within a class: ellipses stand upright."],
+};
+export const asPercent = (share) => `${(100 * share).toFixed(2)} %`;
+
+// Shows the errors of a panel: on its points, by its own Gaussians, and under those of the quadratic method.
+export function showPlaneErrors(panel, points, best, truth) {
+  const isBest = panel.method === "quadratic";
+  const own = isBest ? best : planeError(panel.gaussians);
+  const under = isBest ? best : planeError(truth, panel.gaussians);
+  const mistakes = mistakesAmong(points, panel.forms);
+  const avoidable = Math.max(under.error - best.error, 0);
+  const pairs = [
+    ["On the wrong side", `${mistakes} of ${points.length}: ${asPercent(mistakes / (points.length || 1))}`],
+    ["Error it expects", asPercent(own.error)],
+    ["Error under QDA’s Gaussians", asPercent(under.error)],
+    ["of which avoidable", isBest ? "none" : asPercent(avoidable)],
+  ];
+  panel.mistakes = mistakes;
+  panel.figures.replaceChildren(
+    ...pairs.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
+  );
+  tellNumbers(panel.node, { mistakes, expected: own.error, within: own.within, under: under.error, avoidable });
+}
+
+// How the errors are found, how accurate they are, and which classes borrow a covariance.
+export function planeNote(fit, within) {
+  const accuracy = within < 1e-6 ? "less than 0.000001" : `about ${Number(within.toPrecision(1)).toFixed(6)}`;
+  const borrowing = PLANE_NAMES.filter((_, k) => fit.borrowed[k] && fit.weights[k] > 0);
+  const told =
+    "If the classes were exactly the Gaussians with a covariance of their own, QDA would be the Bayes rule, and no " +
+    "rule would err less. Errors are integrated: exact along each horizontal line, summed over the lines, accurate to " +
+    `${accuracy}.`;
+  if (!borrowing.length) return told;
+  return `${told} Too few points, or points on one line: class ${borrowing.join(" and class ")} borrows the pooled covariance.`;
+}
+
+// The points that a link tells of, or null where it tells of none.
+export function planePointsFrom(state) {
+  if (!Array.isArray(state?.points)) return null;
+  return state.points
+    .slice(0, MOST_POINTS)
+    .filter(
+      (point) =>
+        Array.isArray(point) && point.length === 3 && point.every(Number.isFinite) && [0, 1, 2].includes(point[2]),
+    )
+    .map(([x, y, kind]) => ({ x: limited(x, PLANE_LIMITS), y: limited(y, PLANE_LIMITS), kind }));
+}
