@@ -30,13 +30,13 @@ def table_of_csv(body: bytes, fitted: Fitted, most_rows: int, target: str | None
     """
     if compression_of(body[:16]) is not None or body.startswith(b"PAR1"):
         raise Problem(422, "the body is compressed, or no CSV", "send plain text", CALLED)
-    if body.count(b"\n") > 4 * most_rows + 4 and body.count(b'"') < 2:
-        raise Problem(413, f"there are more than {most_rows:,} rows", "send them in several requests", CALLED)
     kept: list[Temporary] = []
     try:
         return _read(body, fitted, target, kept)
     except DecibanError as error:
         raise _without_name(error) from None
+    except OSError:  # there is no room for it, or no more files can be opened
+        raise Problem(503, "the body cannot be put down to be read", "try again later, or send JSON") from None
     finally:
         for one in kept:
             one.file.close()

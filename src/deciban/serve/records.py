@@ -39,12 +39,11 @@ CELL = re.compile(r"^column '(.*?)'(?:, row (\d+))?: (.*)$", re.DOTALL)
 class RecordFrame(Frame):
     """A table whose numbers stay as Python has them until somebody needs them as Arrow has them.
 
-    whole: whether every record has a cell, be it null, for each column. Most families read numbers as one matrix, which is made at once from all columns.
+    whole: whether every record has a cell, be it null, for each column. Most families read numbers as one matrix, which
+    is made at once from all columns.
     """
 
-    def __init__(
-        self, names: tuple[str, ...], cells: list[Cells], rows: int, named: bool, whole: bool = False
-    ) -> None:
+    def __init__(self, names: tuple[str, ...], cells: list[Cells], rows: int, named: bool, whole: bool = False) -> None:
         own = vars(self)  # the fields are frozen
         own["named"], own["whole"] = named, whole
         own["_names"], own["_cells"], own["_rows"] = names, cells, rows
@@ -87,7 +86,8 @@ class RecordFrame(Frame):
 
     @property
     def text_bytes(self) -> int:
-        return sum(cells.nbytes for cells in self._cells if type(cells) is not tuple and is_text(cells.type))
+        arrays = [cells for cells in self._cells if not isinstance(cells, tuple)]
+        return sum(array.nbytes for array in arrays if is_text(array.type))
 
     def slice(self, start: int, stop: int) -> "RecordFrame":
         cells = [one[start:stop] for one in self._cells]

@@ -7,11 +7,14 @@ from typing import Any, TypeVar
 
 from deciban.arrays import CORES
 from deciban.decisions.loss import Loss
+from deciban.errors import DataError, LossError
+from deciban.scoring import loss_for
 from deciban.serve.metrics import Metrics
 from deciban.serve.model_source import Models, ServedModel
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
 from deciban.serve.settings import ServeSettings
+from deciban.serve.state import State
 
 Result = TypeVar("Result")
 
@@ -30,10 +33,18 @@ class Service:
     def open(self) -> None:
         """Read the models, and watch their files; an error where one that is needed cannot be read."""
         self.models.open()
-        for model in self.models:
-            if model.reader is not None and not self.models.is_folder:
-                model.reader.loss(None, self.settings.reject, self.loss)  # costs that do not fit are told at once
+        served = self.models.get()
+        if served is not None and served.state is not None:
+            self._check_costs(served.state)
         self.models.watch()
+
+    def _check_costs(self, state: State) -> None:
+        """A DataError where the costs of the command do not fit the model; of a folder each request tells."""
+        try:
+            loss_for(state.fitted, self.loss, self.settings.reject)
+        except LossError as error:
+            where = "--reject" if self.settings.costs is None else self.settings.costs
+            raise DataError(f"{where}: {error}") from None
 
     def close(self) -> None:
         """End all threads; what was learned is written."""

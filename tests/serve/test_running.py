@@ -1,0 +1,213 @@
+"""`deciban serve` as a process: how it starts, answers, learns and ends."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.serve.conftest import mixed_table
+
+BLOCKED = "import sys; sys.modules['msgspec'] = None; from deciban.command import main; main()"
+
+
+@contextmanager
+def serving(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A service that answers, and its address; it is ended if the test has not."""
+    command = [sys.executable, "-m", "deciban", "serve", *map(str, arguments), "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        yield process, json.loads(line)["address"]
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def refused(*arguments: str | Path) -> tuple[int, str]:
+    """The exit code and the error of a service that does not start."""
+    command = [sys.executable, "-m", "deciban", "serve", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stderr
+
+
+def test_it_answers_and_ends_in_order_at_a_signal(models: Path) -> None:
+    with serving(models / "weather.dcb") as (process, address):
+        with httpx.Client(base_url=address) as client:
+            found = client.post("/predict", json=[{"outlook": "sunny"}])
+            assert found.json()["rows"][0]["predicted"] == "no"
+            assert "server" not in found.headers
+            assert client.get("/health/ready").json()["ready"]
+            assert client.get("/").status_code == 200
+            assert client.post("/predict", json=[{}], headers={"host": "evil.example"}).status_code == 421
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=20)
+        assert (process.returncode, out, error) == (0, "", "")
+
+
+def test_requests_under_way_are_answered_when_it_ends(models: Path) -> None:
+    rows = [{"age": 40.0 + k % 7, "note": "please call back"} for k in range(60_000)]
+    with serving(models / "mixed.dcb") as (process, address):
+        found: list[httpx.Response] = []
+        ask = threading.Thread(target=lambda: found.append(httpx.post(f"{address}/predict", json=rows, timeout=60)))
+        ask.start()
+        time.sleep(0.4)
+        process.send_signal(signal.SIGINT)
+        ask.join()
+        assert found[0].status_code == 200
+        assert len(found[0].json()["rows"]) == len(rows)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+
+
+def test_health_is_told_while_many_rows_are_scored(models: Path) -> None:
+    rows = [{"age": 40.0 + k % 7, "note": "please call back"} for k in range(80_000)]
+    with serving(models / "mixed.dcb") as (_, address), httpx.Client(base_url=address, timeout=60) as client:
+        client.get("/health/live")
+        ask = threading.Thread(target=lambda: httpx.post(f"{address}/predict", json=rows, timeout=60))
+        ask.start()
+        waited = []
+        while ask.is_alive():
+            start = time.perf_counter()
+            assert client.get("/health/live").status_code == 200
+            waited.append(time.perf_counter() - start)
+        assert len(waited) > 3  # it was answered meanwhile
+
+
+def test_workers_answer(models: Path) -> None:
+    with serving(models / "weather.dcb", "--workers", "2") as (process, address):
+        for _ in range(4):
+            assert httpx.post(f"{address}/predict", json=[{"outlook": "sunny"}]).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+
+def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> None:
+    shutil.copy(models / "plain.dcb", tmp_path / "model.dcb")
+    rows = [
+        {"age": 30.0, "city": "Bern", "since": "2020-03-01", "at": "10:30:00", "note": "thank you", "kind": "low"},
+        {"age": None, "member": True, "seen": "2021-05-01 12:00:00", "kind": "high"},
+    ]
+    with serving(tmp_path / "model.dcb", "--learn") as (process, address):
+        with httpx.Client(base_url=address) as client:
+            before = client.get("/model").json()
+            found = client.post("/learn", json={"rows": rows, "ids": ["a", "b"]}).json()
+            assert [row["result"] for row in found["rows"]] == ["learned", "learned"]
+            assert (
+                client.post("/learn", json={"rows": rows[:1], "ids": ["a"]}).json()["rows"][0]["result"]
+                == "already learned"
+            )
+            client.post("/predict", json={"rows": [{"age": 33, "colour": 1}], "ids": ["later"]})
+            assert (
+                client.post("/learn", json={"ids": ["later"], "labels": ["mid"]}).json()["rows"][0]["result"]
+                == "learned"
+            )
+            assert client.get("/model").json()["rows"] == before["rows"] + 3
+            assert client.post("/forget", json={"ids": ["b", "c"]}).json()["rows"] == [
+                {"id": "b", "result": "forgotten"},
+                {"id": "c", "result": "not known"},
+            ]
+            for wrong in ([{"age": 3, "kind": "new"}], [{"age": 3, "colour": 1, "kind": "low"}], [{"age": 3}]):
+                assert client.post("/learn", json=wrong).status_code == 422, wrong
+            table = "age,since,kind\n41.5,2020-02-03,low\nNA,,mid\n"
+            told = client.post("/learn", content=table, headers={"content-type": "text/csv"}, params={"target": "kind"})
+            assert told.text.splitlines() == ["result", "learned", "learned"]
+            after = client.get("/model").json()
+            assert after["rows"] == before["rows"] + 4
+            assert after["learning"]["sequence"] > 0
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    with serving(tmp_path / "model.dcb", "--learn") as (_, address):
+        assert httpx.get(f"{address}/model").json()["rows"] == after["rows"]
+
+
+def test_rows_learned_from_csv_are_those_of_json(models: Path, tmp_path: Path) -> None:
+    """Every kind of column, learned from Arrow and from records: the same model."""
+    from deciban.serve.table_records import records_of_table
+    from tests.serve.test_predicting import as_stream
+
+    table = mixed_table(20, seed=5)
+    priors = []
+    for form in ("json", "arrow"):
+        path = tmp_path / f"{form}.dcb"
+        shutil.copy(models / "plain.dcb", path)
+        with serving(path, "--learn") as (_, address), httpx.Client(base_url=address) as client:
+            if form == "json":
+                found = client.post("/learn", json=records_of_table(table))
+            else:
+                kind = {"content-type": "application/vnd.apache.arrow.stream", "accept": "application/json"}
+                found = client.post("/learn", content=as_stream(table), headers=kind, params={"target": "kind"})
+            assert found.status_code == 200, found.text
+            priors.append(
+                client.post("/predict", json=[{"age": 30, "since": "2020-05-01", "at": "09:30:00"}]).json()["rows"]
+            )
+    assert priors[0] == priors[1]
+
+
+def test_tokens(models: Path, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"read {'r' * 20}\nlearn {'l' * 20}\n")
+    tokens.chmod(0o600)
+    with serving(models / "weather.dcb", "--token-file", tokens, "--host", "0.0.0.0") as (_, address):
+        address = address.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.post(f"{address}/predict", json=[{}]).status_code == 401
+        told = httpx.post(f"{address}/predict", json=[{}], headers={"authorization": f"Bearer {'r' * 20}"})
+        assert told.status_code == 200
+        told = httpx.post(f"{address}/learn", json=[{}], headers={"authorization": f"Bearer {'r' * 20}"})
+        assert told.status_code == 403
+        assert httpx.get(f"{address}/health/ready").status_code == 200
+
+
+def test_what_cannot_be_is_refused_with_its_exit_code(models: Path, tmp_path: Path) -> None:
+    model = models / "weather.dcb"
+    (tmp_path / "broken.dcb").write_bytes(b"no model")
+    (tmp_path / "costs.csv").write_text(",no,maybe\ngo,3,0\nstay,0,1\n")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        wrong = [
+            (2, "--token-file", (model, "--host", "0.0.0.0")),
+            (2, "--learn", (model, "--new-classes")),
+            (2, "--workers", (model, "--learn", "--workers", "2")),
+            (2, "one model file", (models, "--learn")),
+            (2, "token", (model, "--token-file", tmp_path / "nothing")),
+            (3, "maybe", (model, "--costs", tmp_path / "costs.csv", "--port", "0")),
+            (4, "broken.dcb", (tmp_path / "broken.dcb", "--port", "0")),
+            (5, "no such file", (tmp_path / "nothing.dcb",)),
+            (5, "--port", (model, "--port", taken.getsockname()[1])),
+        ]
+        for code, word, arguments in wrong:
+            found, error = refused(*arguments)
+            assert found == code, (arguments, error)
+            assert word in error
+            assert len(error.splitlines()) == 1, error
+
+
+def test_without_the_extra_it_says_how_to_install_it(models: Path) -> None:
+    command = [sys.executable, "-c", BLOCKED, "serve", str(models / "weather.dcb")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
+    assert done.returncode == 2
+    assert 'pip install "deciban[serve]"' in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders are watched alike everywhere")
+def test_a_folder_is_served(models: Path) -> None:
+    with serving(models) as (_, address):
+        found = httpx.post(f"{address}/models/weather/predict", json=[{"outlook": "sunny"}])
+        assert found.json()["rows"][0]["predicted"] == "no"
+        assert httpx.post(f"{address}/models/..%2f..%2fetc%2fpasswd/predict", json=[{}]).status_code == 404
