@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ PLAY = ["yes", "yes", "no", "no", "no", "yes", "yes", "no"]
 ROWS = [dict(zip(DAYS, cells, strict=True)) for cells in zip(*DAYS.values(), strict=True)]
 
 
+@cache
 def base() -> Fitted:
     """A model of eight days."""
     settings = Settings(columns=COLUMNS, tune=None, threads=1)

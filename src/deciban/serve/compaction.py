@@ -45,7 +45,8 @@ def drop_oldest_pending(journal: Journal, most: int, before: float = float("inf"
 def give_back(journal: Journal) -> Iterator[None]:
     """Give free pages back to the system, bit by bit."""
     while journal.connection.execute("PRAGMA freelist_count").fetchone()[0]:
-        journal.connection.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
+        # executescript: execute would give back one page and stop, there being no rows to fetch
+        journal.connection.executescript(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})")
         yield
     journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
