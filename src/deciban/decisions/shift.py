@@ -51,7 +51,12 @@ class EstimatedPrior:
 
 
 def estimate_shares(
-    posterior: Floats, before: Floats, classes: LabelArray, level: float, calibration_error: float | None
+    posterior: Floats,
+    before: Floats,
+    classes: LabelArray,
+    level: float,
+    calibration_error: float | None,
+    most_steps: int = MOST_STEPS,
 ) -> EstimatedPrior:
     """The shares under which the rows are most probable, by expectation and maximisation.
 
@@ -72,7 +77,7 @@ def estimate_shares(
     ratio = posterior / np.maximum(before, 1e-300)
     ratio[:, before == 0.0] = 0.0
     share, steps = np.where(before > 0.0, before, 0.0), 0
-    while steps < MOST_STEPS:
+    while steps < most_steps:
         steps += 1
         weighted = ratio * share
         new = ((weighted / weighted.sum(axis=1, keepdims=True)).sum(axis=0) + before) / (len(ratio) + 1.0)

@@ -104,10 +104,16 @@ class Metrics:
         """A connection was cut off, or what it said was no request. reason: one of a known set."""
         self._child(self._cut, reason).inc()
 
-    def observe_rows(self, name: str, state: State, table: Table, posterior: Floats) -> None:
-        """Rows were predicted. table: as the model reads it; posterior: row by class. Neither is changed by anyone."""
+    def observe_rows(
+        self, name: str, state: State, table: Table, posterior: Floats, body_bytes: int | None = None
+    ) -> None:
+        """Rows were predicted. table: as the model reads it; posterior: row by class. Neither is changed by anyone.
+
+        body_bytes: of the request that they came in. Where it is not given the table is measured, which takes far
+        longer than all else here: a microsecond for each column.
+        """
         self._child(self._predicted, name).inc(len(posterior))
-        self._watch.add_rows(name, state, table, posterior)
+        self._watch.add_rows(name, state, table, posterior, body_bytes)
 
     def observe_decisions(self, name: str, risks: Floats) -> None:
         """Decisions were made. risks: the expected cost of each."""

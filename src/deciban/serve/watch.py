@@ -58,14 +58,17 @@ class Watch:
         self._round_lock = threading.Lock()
         self._closing = threading.Event()
 
-    def add_rows(self, model: str, state: State, table: Table, posterior: Floats) -> None:
-        """Have rows looked at, unless too many wait."""
+    def add_rows(
+        self, model: str, state: State, table: Table, posterior: Floats, body_bytes: int | None = None
+    ) -> None:
+        """Have rows looked at, unless too many wait. body_bytes: of the request that they came in; None: not known."""
         if len(self._rows) >= MOST_WAITING_TABLES or self._waiting_bytes > MOST_WAITING_BYTES:
             return
-        # not exact where threads meet; each round begins anew
-        self._waiting_bytes += posterior.nbytes + (
-            table.table.get_total_buffer_size() if isinstance(table, Frame) else 0
-        )
+        if body_bytes is None:
+            body_bytes = table.table.get_total_buffer_size() if isinstance(table, Frame) else 0
+        # texts have about the bytes that they came in, whatever else has eight for each cell: asking a new table for
+        # its size takes longer than all else here. Not exact where threads meet; each round begins anew.
+        self._waiting_bytes += body_bytes + 8 * (posterior.size + len(posterior) * state.fitted.counts.schema.width)
         self._rows.append(WaitingRows(model, state, table, posterior))
         if self._thread is None:
             self._start()

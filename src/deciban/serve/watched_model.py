@@ -26,6 +26,10 @@ RENEW_SECONDS = 60.0
 # The prior is estimated from so many rows, the last ones, and so many numbers at most.
 PRIOR_ROWS, PRIOR_NUMBERS = 10_000, 2_000_000
 
+# Steps of expectation and maximisation. Rows that tell the classes apart need some tens; those that hardly do would
+# take seconds, and are left near the learned prior, from which the steps begin.
+PRIOR_STEPS = 500
+
 
 @dataclass(frozen=True)
 class WaitingRows:
@@ -150,7 +154,7 @@ class _Window:
         joint = ratio * prior
         total = joint.sum(axis=1, keepdims=True)
         posterior = np.divide(joint, total, out=np.broadcast_to(prior, joint.shape).copy(), where=total > 0.0)
-        found = estimate_shares(posterior, prior, self._classes, 0.95, calibration_error=0.0)
+        found = estimate_shares(posterior, prior, self._classes, 0.95, 0.0, PRIOR_STEPS)
         return EstimatedNow(self._classes, found.prior, len(ratio))
 
 
