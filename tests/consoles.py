@@ -45,8 +45,10 @@ class Console:
         """Run a command, and fail if it prints something else than this."""
         if command.startswith("cd "):
             self.folder = (self.folder / command.removeprefix("cd ")).resolve()
-        elif command.startswith("kill "):
-            self.close()
+        elif command == "kill -9 %1":
+            self._end(signal.SIGKILL)
+        elif command == "kill %1":
+            self._end(signal.SIGTERM)
         elif command.endswith(" &"):
             self._start(command.removesuffix(" &"), printed)
         else:
@@ -77,14 +79,18 @@ class Console:
         same = re.fullmatch(as_pattern(comparable(printed)), comparable(shown.replace(f":{self.port}", f":{PORT}")))
         assert same, f"{command}\n{shown}"
 
+    def _end(self, how: signal.Signals) -> None:
+        """End the service that was started last; one that is asked to must end in order."""
+        service = self.services.pop()
+        service.send_signal(how)
+        assert service.wait(PATIENCE) == (0 if how == signal.SIGTERM else -how), "the service did not end in order"
+        assert service.stdout is not None
+        service.stdout.close()
+
     def close(self) -> None:
-        """End the services, in order."""
+        """End all services."""
         while self.services:
-            service = self.services.pop()
-            service.send_signal(signal.SIGTERM)
-            assert service.wait(PATIENCE) == 0, "the service did not end in order"
-            assert service.stdout is not None
-            service.stdout.close()
+            self._end(signal.SIGTERM)
 
 
 def comparable(text: str) -> str:
