@@ -1,5 +1,7 @@
 """The description of the service is true: nothing that it allows, and nothing near that, brings about a fault."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from deciban.serve.app import create_app
 from deciban.serve.bodies import ARROW_STREAM, CSV
+from deciban.serve.service import Service
+from deciban.serve.settings import ServeSettings
 from tests.serve.conftest import Opened
 
 CHECKS = [
@@ -35,14 +40,31 @@ def as_bytes(context: Any, value: Any) -> Any:
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("model", ["mixed.dcb", "weather.dcb", "matrix.dcb", ""], ids=lambda model: model or "folder")
 def test_no_request_that_is_like_the_description_is_a_fault(opened: Opened, model: str, mode: GenerationMode) -> None:
-    schema = schemathesis.openapi.from_asgi("/openapi.json", opened(model).app)
+    tried = ask_everything(opened(model).app, mode, {} if model else {"name": "weather"})
+    assert any("predict" in label for label in tried)
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_nor_where_it_learns(models: Path, tmp_path: Path, mode: GenerationMode) -> None:
+    shutil.copy(models / "plain.dcb", tmp_path / "model.dcb")
+    service = Service(ServeSettings(str(tmp_path / "model.dcb"), learn=True))
+    service.open()
+    try:
+        assert any("learn" in label for label in ask_everything(create_app(service), mode, {}))
+    finally:
+        service.close()
+
+
+def ask_everything(app: Any, mode: GenerationMode, path: dict[str, str]) -> set[str]:
+    """What was asked: some requests of each kind, each of whose answers is as described."""
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     tried = set()
     for found in schema.get_all_operations():
         operation = found.ok()
         takes_rows = operation.method == "post"
         if mode is GenerationMode.NEGATIVE and not takes_rows:
             continue  # there is nothing in these requests that could be wrong
-        names = {} if model or not takes_rows else {"path_parameters": {"name": "weather"}}
+        names = {"path_parameters": path} if path and takes_rows else {}
 
         @settings(
             max_examples=30 if takes_rows else 2,
@@ -58,7 +80,7 @@ def test_no_request_that_is_like_the_description_is_a_fault(opened: Opened, mode
 
         ask()
         tried.add(operation.label)
-    assert any("predict" in label for label in tried)
+    return tried
 
 
 def test_columns_are_described(opened: Opened) -> None:

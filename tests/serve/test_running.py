@@ -211,3 +211,17 @@ def test_a_folder_is_served(models: Path) -> None:
         found = httpx.post(f"{address}/models/weather/predict", json=[{"outlook": "sunny"}])
         assert found.json()["rows"][0]["predicted"] == "no"
         assert httpx.post(f"{address}/models/..%2f..%2fetc%2fpasswd/predict", json=[{}]).status_code == 404
+
+
+def test_metrics_tell_of_rows_and_requests(models: Path) -> None:
+    with serving(models / "weather.dcb") as (_, address), httpx.Client(base_url=address) as client:
+        client.post("/predict", json=[{"outlook": "hail", "wind": None}] * 3)
+        client.post("/predict", content=b"[")
+        for _ in range(100):
+            told = client.get("/metrics").text
+            if 'deciban_cells_unseen_total{column="outlook",model="weather"} 3.0' in told:
+                break
+            time.sleep(0.1)
+        assert 'deciban_cells_unseen_total{column="outlook",model="weather"} 3.0' in told
+        assert 'deciban_rows_predicted_total{model="weather"} 3.0' in told
+        assert 'route="/predict",status="415"' in told

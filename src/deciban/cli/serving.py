@@ -1,6 +1,7 @@
 """serve: a model, or a folder of them, over HTTP."""
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,8 +104,16 @@ Examples:
 @common
 def serve(as_json: bool, **options: Any) -> None:
     """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
+    from deciban.serve.worker_metrics import shared_folder
+
     settings = _settings(options)
     _refuse(settings)
+    # where there are several processes they share their metrics, which are told so before they are imported
+    with shared_folder() if settings.workers > 1 else nullcontext():
+        _run(settings, as_json)
+
+
+def _run(settings: "ServeSettings", as_json: bool) -> None:
     try:
         from deciban.serve.run import serve as run
     except ImportError as missing:

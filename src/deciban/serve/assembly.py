@@ -1,5 +1,6 @@
 """How the parts of the service are put together: the application, the guard around it, the connections below it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from deciban.serve.service import Service
@@ -24,13 +25,12 @@ def guard(app: Any, service: Service) -> Any:
     return guarded(app, chosen, service.metrics.observe_request)
 
 
-def protocol(settings: ServeSettings) -> Any:
-    """How connections are spoken with, for uvicorn."""
+def protocol(settings: ServeSettings, observe: Callable[[str], None] | None = None) -> Any:
+    """How connections are spoken with, for uvicorn. observe: is called with the reason when one is cut."""
     from deciban.serve.connections import ConnectionSettings, guarded_protocol
 
-    return guarded_protocol(
-        ConnectionSettings(head_limit=settings.time_limit, most_connections=settings.most_connections)
-    )
+    limits = ConnectionSettings(head_limit=settings.time_limit, most_connections=settings.most_connections)
+    return guarded_protocol(limits, observe)
 
 
 def hosts_of(settings: ServeSettings) -> frozenset[str]:

@@ -30,11 +30,13 @@ class Body:
     """The rows of a request, as JSON has them or as a table, and what else it says of them.
 
     rows: None where there are none, which ids then stand for. first_row: the number that errors give the first row.
+    body_bytes: how many there were.
     """
 
     rows: Sequence[Record] | pa.Table | None
     options: dict[str, Any] = field(default_factory=dict)
     first_row: int = 0
+    body_bytes: int = 0
 
     @property
     def size(self) -> int:
@@ -127,7 +129,7 @@ def read_body(
         options["ids"] = _checked_ids(options["ids"])
     if "weights" in options:
         options["weights"] = _checked_weights(options["weights"])
-    return Body(table, options, 1 if content_type == CSV else 0)
+    return Body(table, options, 1 if content_type == CSV else 0, len(body))
 
 
 def _read_json(body: bytes, fitted: Fitted, settings: ServeSettings, allowed: Sequence[str]) -> Body:
@@ -144,7 +146,7 @@ def _read_json(body: bytes, fitted: Fitted, settings: ServeSettings, allowed: Se
         widest = max(widest, len(record))
     _check_size(len(rows or ()), widest, settings)
     refuse_repeated_names(body, value, objects)
-    return Body(rows, _checked(options, rows, fitted))
+    return Body(rows, _checked(options, rows, fitted), 0, len(body))
 
 
 def _rows_and_options(value: Any, allowed: Sequence[str]) -> tuple[list[Any] | None, dict[str, Any]]:

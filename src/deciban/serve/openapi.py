@@ -7,6 +7,7 @@ from deciban.serve.bodies import ARROW_STREAM, CSV, JSON
 from deciban.serve.describe import kinds_and_levels
 from deciban.serve.exchange import PROBLEM_JSON
 from deciban.serve.learn_requests import LONGEST_ID
+from deciban.serve.openapi_schemas import COMMON_SCHEMAS, Json
 from deciban.serve.reader import Reader
 from deciban.serve.service import Service
 from deciban.version import __version__
@@ -41,8 +42,6 @@ PROBLEMS = {
     "507": "The model or its journal has reached its bound.",
 }
 ALWAYS = ("400", "401", "403", "404", "405", "408", "413", "421", "503")
-
-Json = dict[str, Any]
 
 
 def description(service: Service) -> Json:
@@ -253,106 +252,3 @@ NAME_PARAMETER: Json = {
     "description": "The name of the model.",
 }
 MODEL_HEADER: Json = {"Deciban-Model": {"description": "The version of the model.", "schema": {"type": "string"}}}
-
-LABEL_SCHEMA: Json = {"type": ["string", "number", "boolean", "null"]}
-PROBABILITY_SCHEMA: Json = {"type": "number", "minimum": 0, "maximum": 1.000001}
-
-
-def _object(properties: Json, optional: tuple[str, ...] = (), more: bool = False) -> Json:
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": more}
-
-
-def _rows(row: Json) -> Json:
-    text: Json = {"type": "string"}
-    rows: Json = {"type": "array", "items": row}
-    return _object({"model": text, "rows": rows, "ignored": {"type": "array", "items": text}}, ("ignored",))
-
-
-COMMON_SCHEMAS: Json = {
-    "Problem": _object(
-        {
-            "type": {"type": "string"},
-            "title": {"type": "string"},
-            "status": {"type": "integer"},
-            "detail": {"type": "string"},
-            "place": {"type": "string"},
-            "cause": {"type": "string"},
-            "remedy": {"type": "string"},
-        }
-    ),
-    "Predictions": _rows(
-        _object(
-            {
-                "id": {"type": "string"},
-                "predicted": LABEL_SCHEMA,
-                "probability": PROBABILITY_SCHEMA,
-                "probabilities": {"type": "object", "additionalProperties": PROBABILITY_SCHEMA},
-            },
-            ("id",),
-        )
-    ),
-    "Explanations": _rows(
-        _object(
-            {
-                "id": {"type": "string"},
-                "predicted": LABEL_SCHEMA,
-                "posterior": {"type": "object", "additionalProperties": PROBABILITY_SCHEMA},
-                "against": LABEL_SCHEMA,
-                "evidence": {"type": "array", "items": {"type": "object"}},
-                "sum": {"type": ["number", "null"]},
-                "words": {"type": "object"},
-                "shared_out": {"type": "object"},
-            },
-            ("id", "sum", "words", "shared_out"),
-        )
-    ),
-    "Decisions": _rows(
-        _object(
-            {
-                "id": {"type": "string"},
-                "decision": LABEL_SCHEMA,
-                "risk": {"type": "number"},
-                "runner_up": LABEL_SCHEMA,
-                "runner_up_risk": {"type": "number"},
-            },
-            ("id",),
-        )
-    ),
-    "Results": _rows(
-        _object(
-            {
-                "id": {"type": "string"},
-                "result": {"enum": ["learned", "already learned", "relearned", "forgotten", "not known"]},
-            },
-            ("id",),
-        )
-    ),
-    "Model": {
-        "type": "object",
-        "required": ["model", "version", "target", "rows", "classes", "columns", "tuning", "learning", "loaded", "age"],
-    },
-    "Models": _object(
-        {
-            "models": {
-                "type": "array",
-                "items": _object(
-                    {
-                        "name": {"type": "string"},
-                        "model": {"type": ["string", "null"]},
-                        "problem": {"type": "string"},
-                    }
-                ),
-            }
-        }
-    ),
-    "Ready": _object(
-        {
-            "ready": {"type": "boolean"},
-            "problems": {
-                "type": "array",
-                "items": _object({"model": {"type": "string"}, "problem": {"type": "string"}}),
-            },
-        }
-    ),
-}

@@ -19,7 +19,6 @@ from deciban.serve.results import encode_json
 from deciban.serve.service import Service
 
 HTML = "text/html; charset=utf-8"
-PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def model(service: Service, request: Request) -> Response:
@@ -93,7 +92,7 @@ async def ready(service: Service, request: Request) -> Response:
 
 async def metrics(service: Service, request: Request) -> Response:
     """What has been counted, as Prometheus reads it."""
-    return answer(await service.in_thread(lambda: service.metrics.text(service.models)), PROMETHEUS)
+    return answer(await service.in_thread(lambda: service.metrics.text(service.models)), service.metrics.content_type)
 
 
 async def openapi(service: Service, request: Request) -> Response:

@@ -73,16 +73,16 @@ async def answered(
 
 async def predict(service: Service, request: Request) -> Response:
     """The most probable class of each row and the probability of each class."""
+    served, _ = service.model(request.path_params.get("name"))
 
     def work(reader: Reader, body: Body, wanted: str) -> bytes:
         table = body.table(reader.state.fitted.model.schema)
         found = reader.predict(table, body.first_row)
-        service.metrics.observe_rows(reader.state, table, found.posterior)
+        service.metrics.observe_rows(served.name, reader.state, table, found.posterior, body.body_bytes)
         if wanted == JSON:
             return predictions_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema, table))
         return table_as_bytes(predictions_as_table(reader, found, body.ids), wanted)
 
-    served, _ = service.model(request.path_params.get("name"))
     body, response = await answered(service, request, ("ids",), work)
     if body.ids is not None and served.learner is not None:
         await settled(served.learner.keep(body.ids, body.records()))
@@ -107,6 +107,7 @@ async def explain(service: Service, request: Request) -> Response:
 
 async def decide(service: Service, request: Request) -> Response:
     """The decision of least risk for each row."""
+    served, _ = service.model(request.path_params.get("name"))
 
     def work(reader: Reader, body: Body, wanted: str) -> bytes:
         own = "costs" in body.options
@@ -115,8 +116,8 @@ async def decide(service: Service, request: Request) -> Response:
         table = body.table(reader.state.fitted.model.schema)
         found = reader.predict(table, body.first_row)
         decided = reader.decide(found, loss, body.numbers)
-        service.metrics.observe_rows(reader.state, table, found.posterior)
-        service.metrics.observe_decisions(decided.risk)
+        service.metrics.observe_rows(served.name, reader.state, table, found.posterior, body.body_bytes)
+        service.metrics.observe_decisions(served.name, decided.risk)
         if wanted == JSON:
             return decisions_as_json(reader, decided, body.ids, body.unknown(reader.state.fitted.schema, table))
         return table_as_bytes(decisions_as_table(decided, body.ids), wanted)

@@ -49,6 +49,7 @@ class Service:
     def close(self) -> None:
         """End all threads; what was learned is written."""
         self._threads.shutdown(wait=True)
+        self.metrics.close()
         self.models.close()
 
     def model(self, name: str | None) -> tuple[ServedModel, Reader]:
