@@ -77,3 +77,19 @@ def test_axe_finds_no_fault(page: Path, dark: bool) -> None:
         assert faults(it) == []
         tab(it, "Model")
         assert faults(it) == []
+
+
+def test_a_link_to_the_playground_holds_what_is_set_there(page: Path) -> None:
+    boundaries = "document.querySelector('[data-scene=line]').dataset.boundaries"
+    with opened(page) as it:
+        tab(it, "Playground")
+        before = it.page.evaluate(boundaries)
+        it.page.locator("[data-scene=line] [role=slider]").first.press("ArrowRight")
+        it.page.wait_for_function(f"{boundaries} !== {before!r}")
+        moved, link = it.page.evaluate(boundaries), it.page.evaluate("location.href")
+        assert "#playground/" in link
+        it.page.goto("about:blank")
+        it.page.goto(link)
+        assert it.page.evaluate(boundaries) == moved
+        assert it.page.locator("#panel-playground").is_visible()
+        it.check_quiet()

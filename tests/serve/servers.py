@@ -24,8 +24,13 @@ class Running:
         self.server = server
         self.cut = cut
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+    def connect(self, receive_buffer: int | None = None) -> socket.socket:
+        client = socket.socket()
+        client.settimeout(PATIENCE)
+        if receive_buffer is not None:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)  # before it connects, or it grows
+        client.connect(("127.0.0.1", self.port))
+        return client
 
     def ask(self, request: bytes, quiet: float = 2.0) -> bytes:
         """All that is answered until the connection is closed, or nothing comes for a while."""
@@ -46,10 +51,14 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(app: Any, settings: ConnectionSettings, loop: str = "auto", idle: float = 5.0) -> Iterator[Running]:
-    """A server of the application, until the block is left."""
+def running(
+    app: Any, settings: ConnectionSettings, loop: str = "auto", idle: float = 5.0, send_buffer: int | None = None
+) -> Iterator[Running]:
+    """A server of the application, until the block is left. send_buffer: bytes that the system takes at a time."""
     cut: list[str] = []
     listening = socket.create_server(("127.0.0.1", 0), backlog=256)
+    if send_buffer is not None:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)  # connections have it from here
     protocol = guarded_protocol(settings, cut.append)
     config = uvicorn.Config(
         app,

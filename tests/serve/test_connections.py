@@ -36,9 +36,18 @@ async def large(request: Request) -> Response:
     return Response(LARGE, media_type="application/octet-stream")
 
 
+async def short(request: Request) -> Response:
+    return Response(bytes(50_000), media_type="application/octet-stream")
+
+
 def application() -> Starlette:
     return Starlette(
-        routes=[Route("/echo", echo, methods=["GET", "POST"]), Route("/large", large), Route("/learn", echo)]
+        routes=[
+            Route("/echo", echo, methods=["GET", "POST"]),
+            Route("/large", large),
+            Route("/short", short),
+            Route("/learn", echo),
+        ]
     )
 
 
@@ -149,6 +158,18 @@ def test_a_client_that_does_not_read_is_cut_off(server: Running) -> None:
     with server.connect() as client:
         client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
         server.wait_for(lambda: server.cut.count("answer") > before)
+        server.wait_for(lambda: server.connections == 0)
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_a_client_that_does_not_read_a_short_answer_is_cut_off(loop: str) -> None:
+    """So short that nobody waits for it to be sent: the idle connection is closed, which lasts until all is read."""
+    if loop == "uvloop":
+        pytest.importorskip("uvloop")
+    guard = guarded(application(), GUARD)
+    with running(guard, SETTINGS, loop, 0.1, send_buffer=4096) as server, server.connect(receive_buffer=2048) as client:
+        client.sendall(b"GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        server.wait_for(lambda: server.cut == ["answer"])
         server.wait_for(lambda: server.connections == 0)
 
 

@@ -51,6 +51,24 @@ def test_a_task_that_is_cancelled_by_others_is_cancelled() -> None:
     asyncio.run(main())
 
 
+def test_a_task_that_is_late_and_cancelled_is_cancelled() -> None:
+    deadlines = Deadlines()
+
+    async def main() -> None:
+        async def wait() -> None:
+            with deadlines.within(5):
+                await asyncio.sleep(5)
+
+        task = asyncio.create_task(wait())
+        await asyncio.sleep(0.01)
+        next(iter(deadlines.open)).stop()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
 def test_other_errors_pass_through() -> None:
     deadlines = Deadlines()
 

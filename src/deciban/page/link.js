@@ -1,4 +1,4 @@
-// What is tried, as the fragment of a link: #try/ and the state as JSON in base64url.
+// What is tried or played with, as the fragment of a link: #try/ or #playground/ and the state as JSON in base64url.
 
 const BYTES_AT_ONCE = 8192;
 
@@ -24,15 +24,20 @@ function isLoss(value) {
     && (value.reject === null || isCost(value.reject));
 }
 
-// The state in a link: {row, pinned, loss}; an Error where there is none.
-export function fromFragment(text) {
-  let state;
+// The value in a link; null where there is none.
+export function valueInFragment(text) {
   try {
     const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-    state = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(binary, (sign) => sign.charCodeAt(0))));
+    const bytes = Uint8Array.from(binary, (sign) => sign.charCodeAt(0));
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    state = null;
+    return null;
   }
+}
+
+// The row that is tried in a link: {row, pinned, loss}; an Error where there is none.
+export function rowInFragment(text) {
+  const state = valueInFragment(text);
   const isOne = state !== null && typeof state === "object" && isTexts(state.row)
     && (state.pinned === null || isTexts(state.pinned)) && (state.loss === null || isLoss(state.loss));
   if (!isOne) throw new Error("the link does not hold a row; it may have been cut off");

@@ -1,7 +1,7 @@
 // The page: its tabs, the link that holds what is tried, and where the model comes from.
 
 import { answersOfScorer } from "./answers.js";
-import { asFragment, fromFragment } from "./link.js";
+import { asFragment, rowInFragment, valueInFragment } from "./link.js";
 import { followService } from "./served.js";
 import { tabs } from "./tabs.js";
 import { mountTryIt } from "./try_it.js";
@@ -9,49 +9,67 @@ import { mountTryIt } from "./try_it.js";
 const byId = (id) => document.getElementById(id);
 const data = (id) => (byId(id) ? JSON.parse(byId(id).textContent) : null);
 
-// The tab and the state that the address of the page names.
+// The tab that the address of the page names, and the state behind it as it is written there.
 function fromAddress() {
-  const [tab, state] = location.hash.slice(1).split("/");
-  if (tab !== "try" || !state) return { tab, state: null };
+  const [tab, written] = location.hash.slice(1).split("/");
+  return { tab, written: written || "" };
+}
+
+// The row that the address of the page holds; null where it holds none, and it says so if it holds something else.
+function rowFromAddress() {
+  const { tab, written } = fromAddress();
+  if (tab !== "try" || !written) return null;
   try {
-    return { tab, state: fromFragment(state) };
+    return rowInFragment(written);
   } catch (error) {
     byId("page-problem").textContent = error.message;
-    return { tab, state: null };
+    return null;
   }
 }
 
 // Start the page; mountPlayground(root) fills the tab "Playground", where there is one.
 export function start({ mountPlayground }) {
   const [model, form, place] = [data("model-json"), data("form-data"), byId("try")];
-  let [tryIt, service, kept, isMounted] = [null, null, "", false];
+  const kept = { try: "", playground: "" }; // what links to these tabs hold
+  let [tryIt, service, playground] = [null, null, null];
 
-  const write = (tab) => history.replaceState(null, "", tab === "try" && kept ? `#try/${kept}` : `#${tab}`);
+  const write = (tab) => history.replaceState(null, "", kept[tab] ? `#${tab}/${kept[tab]}` : `#${tab}`);
   const changed = (state) => {
-    kept = asFragment(state);
+    kept.try = asFragment(state);
     write("try");
   };
   const bar = tabs(byId("tabs"), (name) => {
-    if (name === "playground" && !isMounted) {
-      isMounted = true;
-      mountPlayground(byId("playground"));
-    }
+    if (name === "playground") play();
     if (service && name === "model") service.shown();
   });
   byId("tabs").addEventListener("click", () => write(bar.shown()));
   byId("tabs").addEventListener("keyup", () => write(bar.shown()));
 
-  function follow() {
-    const { tab, state } = fromAddress();
-    const panel = tryIt || (service && service.panel());
-    if (state) kept = location.hash.split("/")[1];
-    if (state && panel) panel.restore(state);
-    bar.show(tab);
+  // The playground is made when it is first shown.
+  function play() {
+    if (playground) return;
+    playground = mountPlayground(byId("playground"));
+    byId("playground").addEventListener("playground-change", () => {
+      kept.playground = asFragment(playground.state());
+      write("playground");
+    });
   }
 
-  const { state } = fromAddress();
-  if (state) kept = location.hash.split("/")[1];
-  if (byId("service")) service = followService(place, bar.shown, { changed, restored: () => fromAddress().state });
+  function follow() {
+    const { tab, written } = fromAddress();
+    const row = rowFromAddress();
+    const panel = tryIt || (service && service.panel());
+    if (row) kept.try = written;
+    if (row && panel) panel.restore(row);
+    bar.show(tab);
+    const played = tab === "playground" && playground ? valueInFragment(written) : null;
+    if (played === null) return;
+    kept.playground = written;
+    playground.restore(played);
+  }
+
+  if (rowFromAddress()) kept.try = fromAddress().written;
+  if (byId("service")) service = followService(place, bar.shown, { changed, restored: rowFromAddress });
   else if (model && form) tryIt = mountTryIt(place, form, answersOfScorer(model, form), changed);
   follow();
   addEventListener("hashchange", follow);
