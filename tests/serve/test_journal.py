@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -52,6 +53,51 @@ def test_what_was_acknowledged_is_replayed_after_a_kill(model: Path, tmp_path: P
         assert same(service.counts, counts_of([*some(0, label="no"), *some(2)]))
         assert (service.states[0].version, service.states[0].sequence) == (before.version, before.sequence)
         assert service.learner.learn([ROWS[2]], [PLAY[2]], ["c"]).result(10).results == ["already learned"]
+
+
+def test_the_journal_is_as_private_as_the_model(model: Path) -> None:
+    model.chmod(0o600)
+    with Open(model) as service:
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in model.parent.iterdir()}
+        assert modes == {"model.dcb": 0o600, "model.dcb.journal": 0o600, "model.dcb.journal-wal": 0o600}
+
+
+def test_decay_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
+    with Open(model, decay=0.7, decay_every=3) as service:
+        service.learner.learn(ROWS[:7], PLAY[:7], list(range(7))).result(10)
+        service.learner.forget_ids([0, 6]).result(10)
+        killed, before = copied(model, tmp_path / "copy"), service.counts
+    decayed = learn.with_counts(base(), base().counts * 0.49)
+    rest = [*some(1, 2, weight=0.49), *some(3, 4, 5, weight=0.7)]
+    assert same(before, counts_of(rest, decayed), 1e-12)
+    with Open(killed) as service:
+        assert same(service.counts, before, 1e-12)
+        service.learner.forget_ids(list(range(1, 6))).result(10)
+        assert same(service.counts, decayed.counts, 1e-12)
+
+
+def test_rows_that_come_while_the_model_file_is_written_are_not_dropped_with_those_before(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, begun, go = model_on_disk.replacing, Event(), Event()
+
+    def waiting(path: Any) -> Any:
+        begun.set()
+        go.wait(20)
+        return write(path)
+
+    monkeypatch.setattr(model_on_disk, "replacing", waiting)
+    with Open(model, snapshot_every=3, most_kept_rows=1) as service:
+        service.learner.learn(ROWS[:3], PLAY[:3], ["a", "b", "c"]).result(10)
+        assert begun.wait(20)
+        service.learner.learn(ROWS[3:5], PLAY[3:5], ["d", "e"]).result(10)
+        go.set()
+        wait_for(lambda: service.learner.status()["snapshots"] == 1 and not service.learner._house.busy)
+        assert (service.learner.status()["unsaved"], service.learner.status()["rows_kept"]) == (2, 2)
+        killed = copied(model, tmp_path / "copy")
+    with Open(killed) as service:
+        assert same(service.counts, counts_of(some(*range(5))))
 
 
 @pytest.mark.parametrize("step", ["announced", "replaced", "settled"])

@@ -41,6 +41,8 @@ def opened(path: str, model: str, numbers: Numbers, model_hash: str, classes: st
     """
     try:
         _look(path)
+        if not os.path.exists(path):  # who may not read the model may not read its rows
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, os.stat(model).st_mode & 0o666))
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as problem:
         raise _unusable(path, model, problem) from None
