@@ -1,0 +1,117 @@
+"""docs/serving.md and deploy/ tell the truth: examples are run, and lists are those of the program."""
+
+import re
+from pathlib import Path
+
+from click import Option
+
+from deciban.cli.serving import serve
+from deciban.serve.learn_settings import LearnSettings
+from deciban.serve.openapi import PROBLEMS
+from deciban.serve.service import Service
+from deciban.serve.settings import ServeSettings
+from tests.consoles import follow
+
+ROOT = Path(__file__).parent.parent.parent
+SERVING = ROOT / "docs" / "serving.md"
+DEPLOY = ROOT / "deploy"
+
+# Options of all commands, and what is said in words.
+NOT_SHOWN = {"--json", "--debug", "--help"}
+
+
+def section(title: str) -> str:
+    """The text below a heading, up to the next one of the same depth."""
+    found = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^\1 |\Z)", SERVING.read_text(), re.DOTALL | re.MULTILINE)
+    assert found, title
+    return found[2]
+
+
+def options() -> dict[str, Option]:
+    """The options of `deciban serve` by their names."""
+    return {parameter.opts[0]: parameter for parameter in serve.params if isinstance(parameter, Option)}
+
+
+def figures(models: Path) -> set[str]:
+    """The names of all figures of a service that learns, as Prometheus asks for them."""
+    service = Service(ServeSettings(str(models), learn=True))
+    service.open()
+    try:
+        text = service.metrics.text(service.models).decode()
+    finally:
+        service.close()
+    return set(re.findall(r"^# TYPE deciban_(\w+) ", text, re.MULTILINE))
+
+
+def test_the_examples_print_what_is_shown(tmp_path: Path) -> None:
+    follow(SERVING, tmp_path)
+
+
+def test_every_option_is_told() -> None:
+    told = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", SERVING.read_text()))
+    assert set(options()) - NOT_SHOWN <= told
+
+
+def test_bounds_have_the_defaults_that_are_told() -> None:
+    told = {}
+    for names, defaults in re.findall(r"^\| (`--[^|]*) \| ([\d, ]+) \|", section("Bounds"), re.MULTILINE):
+        told.update(zip(re.findall(r"--[a-z-]+", names), map(float, defaults.split(", ")), strict=True))
+    assert len(told) == 7
+    assert told == {name: float(options()[name].default) for name in told}
+
+
+def test_bounds_of_learning_are_those_that_are_told() -> None:
+    text, settings = section("Learning on line"), LearnSettings()
+    for number in (settings.most_kept_rows, settings.most_pending, settings.most_waiting, settings.snapshot_every):
+        assert f"{number:,}" in text
+    assert f"each {settings.decay_every:,} learned rows" in text
+    assert settings.most_journal_bytes == settings.most_model_bytes == 1 << 30
+    assert text.count("1 GiB") == 2
+    assert settings.snapshot_seconds == 300.0
+    assert "five minutes" in text
+    assert settings.pending_seconds == 7 * 86_400.0
+    assert text.count("7 days of service") == 2
+
+
+def test_every_status_is_told() -> None:
+    assert set(PROBLEMS) | {"500"} <= set(re.findall(r"\b[45]\d\d\b", section("Requests and answers")))
+
+
+def test_every_figure_is_told_and_every_one_told_is_there(models: Path, tmp_path: Path) -> None:
+    path = tmp_path / "weather.dcb"
+    path.write_bytes((models / "weather.dcb").read_bytes())
+    cells = re.findall(r"^\| (`[a-z_`, ]*) \|", section("Metrics"), re.MULTILINE)
+    told = {name for cell in cells for name in re.findall(r"[a-z_]+", cell)}
+    there = {name for name in figures(path) if not name.endswith("_created")}
+    assert told == there
+
+
+def test_alerts_ask_for_figures_that_are_there(models: Path, tmp_path: Path) -> None:
+    path = tmp_path / "weather.dcb"
+    path.write_bytes((models / "weather.dcb").read_bytes())
+    asked = set(re.findall(r"deciban_(\w+)", (DEPLOY / "alerts.yml").read_text()))
+    assert {name.removesuffix("_bucket").removesuffix("_count") for name in asked} <= figures(path)
+
+
+def test_the_proxy_lets_in_what_the_service_takes_and_waits_for_its_answer() -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    settings = ServeSettings("model.dcb")
+    assert f"client_max_body_size {settings.most_body_bytes >> 20}m;" in text
+    assert f"server 127.0.0.1:{settings.port};" in text
+    waits = re.search(r"proxy_read_timeout (\d+)s;", text)
+    assert waits
+    assert int(waits[1]) > settings.answer_limit
+    for line in re.findall(r"```nginx\n(.*?)```", SERVING.read_text(), re.DOTALL)[0].splitlines():
+        assert line.strip() in text, line
+
+
+def test_the_command_of_the_container_and_of_the_unit_are_understood() -> None:
+    for name in ("Dockerfile", "deciban.service"):
+        text = (DEPLOY / name).read_text()
+        assert set(re.findall(r"(?<![\w-])--[a-z-]+", command_in(text))) <= set(options()), name
+
+
+def command_in(text: str) -> str:
+    found = re.search(r"^(?:CMD|ExecStart=)(.*serve.*)$", text, re.MULTILINE)
+    assert found
+    return found[1]
