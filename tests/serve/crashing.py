@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
-from deciban.serve import housekeeping, ledger, model_on_disk
-from deciban.serve.learn_requests import forgetting_ids, learning
-from deciban.serve.learn_settings import LearnSettings
-from deciban.serve.learner import Learner
-from deciban.serve.ledger import Ledger, packed
+from deciban.serve.learning import housekeeping, ledger, model_on_disk
+from deciban.serve.learning.learner import Learner
+from deciban.serve.learning.ledger import Ledger, packed
+from deciban.serve.learning.requests import forgetting_ids, learning
+from deciban.serve.learning.settings import LearnSettings
 from tests.serve.learned import ROWS, counts_of, same, saved
 
 # Small bounds, so that model files are written and the journal is shortened all the time.

@@ -13,8 +13,8 @@ from deciban import learn
 from deciban.counts import Counts
 from deciban.families import Categorical, Gaussian
 from deciban.fitted import Fitted, Settings
-from deciban.serve.learn_settings import LearnSettings
-from deciban.serve.learner import Learner
+from deciban.serve.learning.learner import Learner
+from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.state import State
 from deciban.store import model_file
 

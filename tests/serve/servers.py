@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from deciban.serve.connections import ConnectionSettings, guarded_protocol
+from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
 
 # Seconds after which a test gives up.
 PATIENCE = 10.0

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from deciban.serve.bodies import ARROW_STREAM, CSV, JSON
+from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
+from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
 from deciban.serve.problems import Problem
-from deciban.serve.strict_json import decoded_json, refuse_repeated_names
 from tests.serve.conftest import Opened
 from tests.serve.test_predicting import as_stream
 

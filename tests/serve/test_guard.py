@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from deciban.serve.answers import SECURITY_HEADERS
-from deciban.serve.guard import GuardSettings, guarded
+from deciban.serve.guard.answers import SECURITY_HEADERS
+from deciban.serve.guard.guard import GuardSettings, guarded
+from deciban.serve.guard.tokens import Tokens
 from deciban.serve.problems import Problem
-from deciban.serve.tokens import Tokens
 from tests.serve.test_tokens import LEARN, READ, token_file
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

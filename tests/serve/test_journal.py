@@ -17,9 +17,9 @@ import pytest
 
 from deciban import learn
 from deciban.errors import ModelFileError
-from deciban.serve import housekeeping, ledger, model_on_disk
-from deciban.serve.learn_settings import LearnSettings
-from deciban.serve.learner import Learner
+from deciban.serve.learning import housekeeping, ledger, model_on_disk
+from deciban.serve.learning.learner import Learner
+from deciban.serve.learning.settings import LearnSettings
 from deciban.store import model_file
 from tests.serve.learned import PLAY, ROWS, Open, base, copied, counts_of, same, saved
 from tests.serve.test_learning import problem_of, some
@@ -144,8 +144,8 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
 
 def test_a_second_learner_is_refused_also_in_another_process(model: Path) -> None:
     code = (
-        "import sys\nfrom deciban.serve.learner import Learner\n"
-        "from deciban.serve.learn_settings import LearnSettings\n"
+        "import sys\nfrom deciban.serve.learning.learner import Learner\n"
+        "from deciban.serve.learning.settings import LearnSettings\n"
         "Learner.open(sys.argv[1], LearnSettings(), lambda state: None)"
     )
     link = model.with_name("link.dcb")

@@ -12,8 +12,8 @@ import pytest
 from deciban import learn
 from deciban.errors import UsageError
 from deciban.fitted import Settings
-from deciban.serve import housekeeping
-from deciban.serve.learn_settings import LearnSettings
+from deciban.serve.learning import housekeeping
+from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.problems import Problem
 from deciban.store import model_file
 from tests.serve.learned import DAYS, PLAY, ROWS, Open, base, copied, counts_of, same, saved

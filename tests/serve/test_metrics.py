@@ -20,13 +20,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from deciban import BayesClassifier, Gaussian
 from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
-from deciban.serve import watch, watched_model
-from deciban.serve.metrics import Metrics
-from deciban.serve.model_metrics import MOST_LABELS
-from deciban.serve.records import table_of_records
+from deciban.serve.bodies.records import table_of_records
+from deciban.serve.metrics import watch, watched_model
+from deciban.serve.metrics.metrics import Metrics
+from deciban.serve.metrics.model_metrics import MOST_LABELS
+from deciban.serve.metrics.strangers import Strangers
+from deciban.serve.metrics.worker_metrics import FOLDER_VARIABLE, shared_folder
 from deciban.serve.state import State
-from deciban.serve.strangers import Strangers
-from deciban.serve.worker_metrics import FOLDER_VARIABLE, shared_folder
 from deciban.unknown_cells import UnknownCells
 
 
@@ -302,7 +302,7 @@ def test_a_model_without_samples_has_no_strangers(
     def refuse(*arguments: Any) -> Any:
         raise UsageError("rows cannot be drawn")
 
-    monkeypatch.setattr("deciban.serve.strangers.sample_rows", refuse)
+    monkeypatch.setattr("deciban.serve.metrics.strangers.sample_rows", refuse)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(4), 20).drop(columns="label"))
     metrics.settle()
     found = figures(metrics)
@@ -467,7 +467,7 @@ def test_labels_of_any_kind_are_written_so_that_they_can_be_read(metrics: Metric
 
 WORKER = """
 import sys, numpy as np
-from deciban.serve.metrics import Metrics
+from deciban.serve.metrics.metrics import Metrics
 metrics = Metrics()
 for _ in range(int(sys.argv[1])):
     metrics.observe_request("/predict", 200, 0.01)

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from deciban.serve.app import create_app
-from deciban.serve.bodies import ARROW_STREAM, CSV
+from deciban.serve.bodies.body import ARROW_STREAM, CSV
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from tests.serve.conftest import Opened

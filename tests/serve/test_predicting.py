@@ -12,8 +12,8 @@ from pyarrow import csv as arrow_csv
 
 from deciban import BayesClassifier, load
 from deciban.export.model_json import model_as_json
-from deciban.serve.bodies import ARROW_STREAM, CSV, JSON
-from deciban.serve.table_records import records_of_table
+from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
+from deciban.serve.bodies.table_records import records_of_table
 from deciban.store.model_file import load as load_fitted
 from tests.serve.conftest import Opened, mixed_table
 

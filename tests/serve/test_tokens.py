@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from deciban.errors import UsageError
-from deciban.serve import tokens as module
-from deciban.serve.tokens import Tokens
+from deciban.serve.guard import tokens as module
+from deciban.serve.guard.tokens import Tokens
 
 READ, LEARN = "r" * 20, "learn-0123456789-AZ_~+/=="
 

@@ -9,36 +9,36 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from deciban.serve import routes_learning, routes_model, routes_rows
-from deciban.serve.exchange import problem_response
 from deciban.serve.problems import Problem
+from deciban.serve.routes import learning, model, rows
+from deciban.serve.routes.exchange import problem_response
 from deciban.serve.service import Service
 
 Endpoint = Callable[[Service, Request], Awaitable[Response]]
 
 # What is asked of a model, by the last part of the path.
 ROW_ROUTES: dict[str, Endpoint] = {
-    "/predict": routes_rows.predict,
-    "/explain": routes_rows.explain,
-    "/decide": routes_rows.decide,
-    "/learn": routes_learning.learn,
-    "/forget": routes_learning.forget,
+    "/predict": rows.predict,
+    "/explain": rows.explain,
+    "/decide": rows.decide,
+    "/learn": learning.learn,
+    "/forget": learning.forget,
 }
 MODEL_ROUTES: dict[str, Endpoint] = {
-    "/model": routes_model.model,
-    "/model/scorer": routes_model.scorer,
-    "/model/report": routes_model.report,
-    "/model/form": routes_model.form,
+    "/model": model.model,
+    "/model/scorer": model.scorer,
+    "/model/report": model.report,
+    "/model/form": model.form,
 }
 
 # What is asked of the service.
 SERVICE_ROUTES: dict[str, Endpoint] = {
-    "/": routes_model.page,
-    "/models": routes_model.models,
-    "/health/live": routes_model.live,
-    "/health/ready": routes_model.ready,
-    "/metrics": routes_model.metrics,
-    "/openapi.json": routes_model.openapi,
+    "/": model.page,
+    "/models": model.models,
+    "/health/live": model.live,
+    "/health/ready": model.ready,
+    "/metrics": model.metrics,
+    "/openapi.json": model.openapi,
 }
 
 USUAL = {
@@ -56,8 +56,8 @@ def create_app(service: Service) -> Starlette:
     routes += [_route(service, before + path, one, "GET") for path, one in MODEL_ROUTES.items()]
     routes += [_route(service, path, one, "GET") for path, one in SERVICE_ROUTES.items()]
     if before:
-        routes.append(_route(service, f"{before}/", routes_model.page, "GET"))
-        routes.append(_route(service, before, routes_model.to_page, "GET"))
+        routes.append(_route(service, f"{before}/", model.page, "GET"))
+        routes.append(_route(service, before, model.to_page, "GET"))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
     app.router.redirect_slashes = False
     app.state.service = service

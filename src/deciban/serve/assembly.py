@@ -9,8 +9,8 @@ from deciban.serve.settings import LOOPBACK_NAMES, ServeSettings
 
 def guard(app: Any, service: Service) -> Any:
     """The application behind the guard."""
-    from deciban.serve.guard import GuardSettings, guarded
-    from deciban.serve.tokens import Tokens
+    from deciban.serve.guard.guard import GuardSettings, guarded
+    from deciban.serve.guard.tokens import Tokens
 
     settings = service.settings
     tokens = None if settings.token_file is None else Tokens.open(settings.token_file)
@@ -27,7 +27,7 @@ def guard(app: Any, service: Service) -> Any:
 
 def protocol(settings: ServeSettings, observe: Callable[[str], None] | None = None) -> Any:
     """How connections are spoken with, for uvicorn. observe: is called with the reason when one is cut."""
-    from deciban.serve.connections import ConnectionSettings, guarded_protocol
+    from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
 
     limits = ConnectionSettings(head_limit=settings.time_limit, most_connections=settings.most_connections)
     return guarded_protocol(limits, observe)

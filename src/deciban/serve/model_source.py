@@ -11,8 +11,10 @@ from typing import Any
 from deciban.errors import DecibanError, ModelFileError
 from deciban.posterior import posteriors
 from deciban.scoring import score_table
+from deciban.serve.bodies.records import table_of_records
+from deciban.serve.learning.learner import Learner
+from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.reader import Reader
-from deciban.serve.records import table_of_records
 from deciban.serve.settings import ServeSettings
 from deciban.serve.state import State
 from deciban.store.model_file import from_content
@@ -37,7 +39,7 @@ class ServedModel:
         self.name = name
         self.path = path
         self.problem = ""
-        self.learner: Any = None
+        self.learner: Learner | None = None
         self._reader: Reader | None = None
         self._stamp: Stamp | None = None
 
@@ -62,9 +64,10 @@ class ServedModel:
 
     def learn(self, settings: ServeSettings) -> None:
         """Answer by what is learned on line from now on; an error where that cannot be, and nothing has changed."""
-        from deciban.serve.learning import opened_learner
-
-        self.learner = opened_learner(settings, self.path, self.publish)
+        chosen = LearnSettings(
+            new_classes=settings.new_classes, decay=settings.decay, retune_every=settings.retune_every
+        )
+        self.learner = Learner.open(self.path, chosen, self.publish)
         self.problem = ""
 
     def close(self) -> None:

@@ -15,8 +15,8 @@ from deciban.explain.explanation import Explanation
 from deciban.plain_json import plain_json
 from deciban.posterior import most_probable, posteriors
 from deciban.scoring import break_ties_as_predict, loss_for, score_table
+from deciban.serve.bodies.records import cause_and_remedy, problem_of
 from deciban.serve.problems import Problem
-from deciban.serve.records import cause_and_remedy, problem_of
 from deciban.serve.state import State
 from deciban.tables.table import Frame
 from deciban.text_tables import class_name

@@ -9,7 +9,7 @@ from deciban.arrays import CORES
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, LossError
 from deciban.scoring import loss_for
-from deciban.serve.metrics import Metrics
+from deciban.serve.metrics.metrics import Metrics
 from deciban.serve.model_source import Models, ServedModel
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader

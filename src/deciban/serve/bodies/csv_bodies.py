@@ -1,0 +1,80 @@
+"""CSV in the body of a request, read as `deciban predict` reads a CSV file."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from deciban.errors import DataError, DecibanError
+from deciban.files.csv_files import MISSING_WORDS, open_csv
+from deciban.files.duckdb import translated_errors
+from deciban.files.open import open_rows
+from deciban.files.recode import recoded
+from deciban.files.sniff import compression_of, sniff
+from deciban.files.stream import Source
+from deciban.files.temporary import Temporary, temporary
+from deciban.fitted import Fitted
+from deciban.serve.bodies.records import problem_of
+from deciban.serve.problems import Problem
+from deciban.tables.cell_formats import CellHabits
+
+# What messages call the file that the body is read from.
+CALLED = "the body"
+
+
+def table_of_csv(body: bytes, fitted: Fitted, most_rows: int, target: str | None = None) -> pa.Table:
+    """All rows, with the columns that the model knows as it learned to read them and the others as they are written.
+
+    target: the column with labels, if there is one. A Problem where it is no CSV.
+    """
+    if compression_of(body[:16]) is not None or body.startswith(b"PAR1"):
+        raise Problem(422, "the body is compressed, or no CSV", "send plain text", CALLED)
+    kept: list[Temporary] = []
+    try:
+        return _read(body, fitted, target, kept)
+    except DecibanError as error:
+        raise _without_name(error) from None
+    except OSError:  # there is no room for it, or no more files can be opened
+        raise Problem(503, "the body cannot be put down to be read", "try again later, or send JSON") from None
+    finally:
+        for one in kept:
+            one.file.close()
+
+
+def _read(body: bytes, fitted: Fitted, target: str | None, kept: list[Temporary]) -> pa.Table:
+    kept.append(temporary())
+    kept[0].file.write(body)
+    kept[0].file.flush()
+    path = Path(kept[0].name)
+    with translated_errors(CALLED):
+        form = sniff(path, CALLED)
+    if form.kind != "csv":
+        raise DataError(f"{CALLED}: this is {form.kind.upper()} and no CSV; send its own content type")
+    if form.encoding != "utf-8" or form.mixed_ends:
+        kept.append(recoded(path, CALLED, form))
+        path = Path(kept[-1].name)
+        form = replace(form, compression=None, encoding="utf-8", mixed_ends=False)
+    called = {os.fspath(path): CALLED}
+    found = open_csv(CALLED, [path], [form], called, MISSING_WORDS, CellHabits())
+    types = fitted.column_types(target)
+    source = open_rows(found, types, fitted.origin.habit)
+    assert isinstance(source, Source), "a file is one"
+    source = source.as_text([name for name in source.names if name not in types])
+    if target is not None and target in source.names:
+        source = source.with_label_as_written(target)
+    with source.naming():
+        return source.table()
+
+
+def _without_name(error: DecibanError) -> Problem:
+    """The problem, whose place is in the body."""
+    text = str(error)
+    for path in ("/proc/self/fd/", os.sep + "tmp"):
+        if path in text:  # never told to a client
+            return Problem(422, "this cannot be read as CSV", "send a header and rows with commas between", CALLED)
+    if not text.startswith(f"{CALLED}"):
+        return problem_of(error, 1)
+    found = problem_of(type(error)(text.removeprefix(CALLED).lstrip(":, ")), 1)
+    found.place = found.place or CALLED
+    return found

@@ -1,0 +1,221 @@
+"""Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.arrays import Floats
+from deciban.errors import BadCell, DecibanError
+from deciban.schema.schema import NO_TYPE, Schema
+from deciban.serve.problems import Problem
+from deciban.tables.cell_numbers import as_numbers, is_text
+from deciban.tables.learned_types import as_learned, fits
+from deciban.tables.table import Frame
+from deciban.tables.text_types import kind_of
+
+# A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
+Record = Mapping[str, Any] | Sequence[Any]
+
+# The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
+Cells = tuple[Any, ...] | Any
+
+# What cells of JSON are called, by their types.
+JSON_KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
+
+# Types of cells that are numbers as they are, for a column of numbers.
+NUMBER_TYPES = frozenset((int, float, type(None)))
+FLAG_TYPES = frozenset((bool, type(None)))
+NUMERIC_KINDS = ("DOUBLE", "BOOLEAN")
+
+# How errors of the engine name a cell.
+CELL = re.compile(r"^column '(.*?)'(?:, row (\d+))?: (.*)$", re.DOTALL)
+
+
+class RecordFrame(Frame):
+    """A table whose numbers stay as Python has them until somebody needs them as Arrow has them.
+
+    whole: whether every record has a cell, be it null, for each column. Most families read numbers as one matrix, which
+    is made at once from all columns.
+    """
+
+    def __init__(self, names: tuple[str, ...], cells: list[Cells], rows: int, named: bool, whole: bool = False) -> None:
+        own = vars(self)  # the fields are frozen
+        own["named"], own["whole"] = named, whole
+        own["_names"], own["_cells"], own["_rows"] = names, cells, rows
+        own["_arrays"] = {}
+
+    whole: bool
+    _names: tuple[str, ...]
+    _cells: list[Cells]
+    _rows: int
+    _arrays: dict[int, pa.Array]
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        """The numbers of all columns that are plain, column by row; NaN where others are."""
+        nothing = (None,) * self._rows
+        plain = [cells if type(cells) is tuple else nothing for cells in self._cells]
+        return np.array(plain, dtype=np.float64).reshape(len(plain), self._rows)
+
+    @cached_property
+    def _others(self) -> dict[int, Floats]:
+        """The numbers of other columns, such as dates, as far as somebody has needed them."""
+        return {}
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The columns as Arrow has them."""
+        return pa.table([self._array(column) for column in range(len(self._cells))], names=list(self._names))
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self._names if self.named else None
+
+    @property
+    def width(self) -> int:
+        return len(self._cells)
+
+    @property
+    def rows(self) -> int:
+        return self._rows
+
+    @property
+    def text_bytes(self) -> int:
+        arrays = [cells for cells in self._cells if not isinstance(cells, tuple)]
+        return sum(array.nbytes for array in arrays if is_text(array.type))
+
+    def slice(self, start: int, stop: int) -> "RecordFrame":
+        cells = [one[start:stop] for one in self._cells]
+        return RecordFrame(self._names, cells, min(stop, self._rows) - start, self.named)
+
+    def numbers(self, columns: Sequence[int]) -> Floats:
+        found = self._numbers[list(columns)]
+        for k, column in enumerate(columns):
+            cells = self._cells[column]
+            if type(cells) is not tuple:
+                if column not in self._others:
+                    self._others[column] = as_numbers(cells, k)
+                found[k] = self._others[column]
+        return np.ascontiguousarray(found.T)
+
+    def _array(self, column: int) -> pa.Array:
+        cells = self._cells[column]
+        if type(cells) is not tuple:
+            return cells
+        if column not in self._arrays:
+            self._arrays[column] = pa.array(cells)
+        return self._arrays[column]
+
+
+def table_of_records(schema: Schema, records: Sequence[Record]) -> Frame:
+    """The columns of the model in their order, of the types that were learned; a Problem that names the cell."""
+    names, named = schema.column_names, schema.names is not None
+    columns, whole = _columns_by_name(records, names) if named else (_columns_by_place(records, len(names)), True)
+    types = schema.types or (NO_TYPE,) * len(names)
+    try:
+        parts = zip(names, columns, types, strict=True)
+        cells = [_cells(name, column, learned, named) for name, column, learned in parts]
+    except DecibanError as error:
+        raise problem_of(error) from None
+    return RecordFrame(names, cells, len(records), named, whole)
+
+
+def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
+    """The problem of a request whose rows the engine refuses. first_row: the number that it gives the first row."""
+    found = CELL.match(str(error))
+    place = ""
+    text = str(error)
+    if found is not None:
+        row = "*" if found[2] is None else str(int(found[2]) - first_row)
+        place, text = f"rows[{row}].{found[1]}", found[3]
+    return Problem(422, *cause_and_remedy(text), place)
+
+
+def cause_and_remedy(message: str) -> tuple[str, str]:
+    """The two halves of an error of the engine, which has both in one line."""
+    cause, _, remedy = message.rpartition("; ")
+    return (cause, remedy) if cause else (message, "correct the request")
+
+
+def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> tuple[Sequence[tuple[Any, ...]], bool]:
+    """The cells of each column, and whether every record has all of them."""
+    if len(names) > 1 and records:
+        try:
+            return list(zip(*map(itemgetter(*names), records), strict=True)), True
+        except (KeyError, TypeError, IndexError):  # some are not there, or a row is no record
+            pass
+    for row, record in enumerate(records):
+        if type(record) is not dict:
+            found = JSON_KINDS.get(type(record), "null")
+            raise Problem(422, f"found {found}, expected an object", "send {column: value, ...}", f"rows[{row}]")
+    found_cells = [tuple([record.get(name) for record in records]) for name in names]  # type: ignore[union-attr]
+    return found_cells, False
+
+
+def _columns_by_place(records: Sequence[Record], width: int) -> Sequence[tuple[Any, ...]]:
+    for row, record in enumerate(records):
+        if type(record) is not list:
+            found = JSON_KINDS.get(type(record), "null")
+            remedy = f"the columns of this model have no names: send {width} cells in their order"
+            raise Problem(422, f"found {found}, expected a list", remedy, f"rows[{row}]")
+        if len(record) != width:
+            remedy = f"send {width} cells, null where one is missing"
+            raise Problem(422, f"found {len(record)} cells, expected {width}", remedy, f"rows[{row}]")
+    return list(zip(*records, strict=True)) if records else [()] * width
+
+
+def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool) -> Cells:
+    """The cells of a column of this type; a Problem, or a DataError, that names the first one that cannot be read."""
+    kinds = set(map(type, cells))
+    if (kinds <= NUMBER_TYPES or kinds <= FLAG_TYPES) and (learned == NO_TYPE or kind_of(learned) in NUMERIC_KINDS):
+        if int in kinds and any(type(cell) is int and not -(1 << 63) <= cell < 1 << 63 for cell in cells):
+            return _doubles(name, cells, named)
+        return cells
+    array = _array(name, cells, named)
+    kind = str(array.type)
+    if fits(kind, learned):
+        return array
+    try:
+        found = as_learned(pa.chunked_array([array]), kind, learned)
+    except BadCell as bad:
+        raise bad.as_error(name) from None
+    return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+
+
+def _doubles(name: str, cells: tuple[Any, ...], named: bool) -> tuple[Any, ...]:
+    """Numbers of which some are integers beyond 64 bits, as doubles."""
+    try:
+        return tuple([None if cell is None else float(cell) for cell in cells])
+    except OverflowError:
+        raise _unreadable(name, cells, named) from None
+
+
+def _array(name: str, cells: tuple[Any, ...], named: bool) -> pa.Array:
+    """The cells of a column; a Problem that names the first one of another kind than those before it."""
+    try:
+        array = pa.array(cells)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        raise _unreadable(name, cells, named) from None
+    if pa.types.is_nested(array.type):
+        raise _unreadable(name, cells, named)
+    return array
+
+
+def _unreadable(name: str, cells: tuple[Any, ...], named: bool) -> Problem:
+    place = f".{name}" if named else f"[{name.removeprefix('x')}]"
+    expected = None
+    for row, cell in enumerate(cells):
+        kind = JSON_KINDS.get(type(cell))
+        if kind in ("object", "list"):
+            remedy = "send a number, text, true, false or null"
+            return Problem(422, f"found {kind}, expected a single value", remedy, f"rows[{row}]{place}")
+        if kind is not None and expected is not None and kind != expected:
+            remedy = "send cells of one kind in a column"
+            return Problem(422, f"found {kind} among cells of kind {expected}", remedy, f"rows[{row}]{place}")
+        expected = kind or expected
+    return Problem(422, "the cells cannot be read", "send numbers of usual size, or text", f"rows[*]{place}")

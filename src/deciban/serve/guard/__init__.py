@@ -1,0 +1,1 @@
+"""What protects the service: limits, deadlines, tokens, headers, connections."""

@@ -1,0 +1,137 @@
+"""Who may ask: the host that a request is for, the page it comes from, and its token."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from deciban.serve.guard.tokens import Tokens
+from deciban.serve.problems import Problem
+
+# What needs a token that may learn, by the last part of its path.
+LEARNING_ROUTES = frozenset({"learn", "forget"})
+
+# The names by which routes are counted; whatever else is asked for counts as "other".
+ROUTES = {
+    **{name: f"/{name}" for name in ("predict", "explain", "decide", "learn", "forget", "metrics", "openapi.json")},
+    **{name: f"/{name}" for name in ("models", "model")},
+    **{name: f"/model/{name}" for name in ("scorer", "report", "form")},
+    **{name: f"/health/{name}" for name in ("live", "ready")},
+    "": "/",
+}
+
+# The page of a model of a folder: it asks for data apart, and with a token.
+PAGE_OF_MODEL = re.compile(r"/models/[^/]+/?")
+
+# The headers by which requests are judged.
+HEADERS_THAT_MATTER = frozenset(
+    {b"host", b"content-length", b"transfer-encoding", b"authorization", b"origin", b"sec-fetch-site"}
+)
+
+# A Host header: an address of IPv6 in brackets or a name, and maybe a port.
+HOST_AND_PORT = re.compile(r"(\[(?P<address>[^\[\]]+)\]|(?P<name>[^\[\]:@/]+))(:[0-9]*)?")
+
+
+class Request:
+    """What the head of a request says.
+
+    path: without the part that a proxy has put before it. route: which of `ROUTES` it is, or "other". hosts, origins,
+    authorizations: of each header all values, since there may be more than one. length: of the body; None: unknown.
+    """
+
+    __slots__ = ("authorizations", "has_body", "hosts", "is_cross_site", "is_http_1_1", "length", "origins", "path",
+                 "route")  # fmt: skip
+
+    def __init__(self, scope: Mapping[str, Any]) -> None:
+        self.path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        self.route = ROUTES.get(_last_part(self.path), "other")
+        self.is_http_1_1 = scope.get("http_version") != "1.0"
+        self.hosts: list[bytes] = []
+        self.origins: list[bytes] = []
+        self.authorizations: list[bytes] = []
+        self.is_cross_site = False
+        self.has_body = False
+        self.length: int | None = None
+        for name, value in scope["headers"]:
+            if name in HEADERS_THAT_MATTER:
+                self._read(name, value)
+
+    def _read(self, name: bytes, value: bytes) -> None:
+        match name:
+            case b"host":
+                self.hosts.append(value)
+            case b"content-length":
+                self.length = int(value) if value.isdigit() else None
+                self.has_body = self.has_body or self.length != 0
+            case b"transfer-encoding":
+                self.has_body = True
+            case b"authorization":
+                self.authorizations.append(value)
+            case b"origin":
+                self.origins.append(value)
+            case b"sec-fetch-site":
+                self.is_cross_site = self.is_cross_site or value not in (b"same-origin", b"none")
+
+    @property
+    def is_about_health(self) -> bool:
+        """Whether it is answered however busy the service is: that is when one wants to know."""
+        return self.route in ("/health/live", "/health/ready", "/metrics")
+
+
+def _last_part(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+class Access:
+    """Says of each request why it is refused, if it is."""
+
+    def __init__(self, hosts: frozenset[str] | None, tokens: Tokens | None, open_paths: frozenset[str]) -> None:
+        self._hosts = None if hosts is None else frozenset(host.lower().strip("[]") for host in hosts)
+        self._tokens = tokens
+        self._open_paths = open_paths
+
+    def refused(self, request: Request) -> Problem | None:
+        """Why the request is refused; None: it is not."""
+        if not request.path.isprintable():
+            # a route's pattern would match a path with a line break behind it, whose last part is not "learn"
+            return Problem(400, "the path has characters that cannot be printed", "send a path such as /predict")
+        if len(request.hosts) > 1 or (request.is_http_1_1 and not request.hosts):
+            return Problem(400, f"found {len(request.hosts)} Host headers, expected 1", "send one Host header")
+        if self._hosts is not None and (problem := self._from_elsewhere(request)) is not None:
+            return problem
+        return None if self._tokens is None else self._without_token(request, self._tokens)
+
+    def _from_elsewhere(self, request: Request) -> Problem | None:
+        """Why a request without a token does not come from this machine's own programs: a page of some other site has
+        the browser send it, under the site's name, or under ours."""
+        host = request.hosts[0] if request.hosts else b"localhost"
+        name = _name_of_host(host)
+        if self._hosts is not None and name not in self._hosts:
+            remedy = "ask for localhost, or start the service with --allow-host and this name"
+            return Problem(421, "the Host header names a host that this service does not answer for", remedy, "Host")
+        if request.is_cross_site or any(origin.partition(b"://")[2] != host for origin in request.origins):
+            return Problem(403, "the request comes from a page of another site", "ask from a program", "Origin")
+        return None
+
+    def _without_token(self, request: Request, tokens: Tokens) -> Problem | None:
+        if request.path in self._open_paths or PAGE_OF_MODEL.fullmatch(request.path):
+            return None
+        sent = request.authorizations[0] if len(request.authorizations) == 1 else b""
+        scheme, _, token = sent.partition(b" ")
+        role = tokens.role(token.strip() if scheme.lower() == b"bearer" else b"")
+        if role is None:
+            remedy = "send the header Authorization: Bearer TOKEN, with a token of the service's token file"
+            return Problem(401, "the token is missing or wrong", remedy, "Authorization")
+        if role != "learn" and _last_part(request.path) in LEARNING_ROUTES:
+            remedy = "send a token that the token file has as learn"
+            return Problem(403, "this token may read, but neither learn nor forget", remedy, "Authorization")
+        return None
+
+
+def _name_of_host(host: bytes) -> str:
+    """The name in a Host header, without its port; empty where it is no host.
+
+    >>> _name_of_host(b"LocalHost:8000"), _name_of_host(b"[::1]:8000"), _name_of_host(b"localhost:80@elsewhere")
+    ('localhost', '::1', '')
+    """
+    found = HOST_AND_PORT.fullmatch(host.decode("latin-1").lower())
+    return found["address"] or found["name"] or "" if found else ""

@@ -1,0 +1,192 @@
+"""What a learner does besides learning: the model file, the journal kept short, the tuning learned anew."""
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from threading import Thread
+from typing import Any
+
+from deciban.errors import DecibanError
+from deciban.fitted import Fitted
+from deciban.serve.learning.inbox import Inbox
+from deciban.serve.learning.ledger import Ledger, packed
+from deciban.serve.learning.numbers import Numbers
+from deciban.serve.learning.retuning import MOST_ROWS, retuned
+from deciban.tune.tuning import Tuning
+
+# Seconds after which a model file that could not be written is tried again, and between two looks at old rows.
+RETRY_SECONDS, TIDY_SECONDS = 30.0, 60.0
+
+# What problems are about.
+TOLD = {
+    "snapshot": "the model file cannot be written",
+    "journal": "the journal cannot be written",
+    "tuning": "the model was not tuned anew",
+    "waiting": "the model file is busy",
+}
+
+log = logging.getLogger("deciban.serve")
+
+
+class Housekeeping:
+    """What is due besides learning, a little at a time. The thread that learns calls it; long work has its own threads.
+
+    show: called when the model has another tuning.
+    """
+
+    def __init__(self, ledger: Ledger, inbox: Inbox, show: Callable[[], None]) -> None:
+        self._ledger, self._inbox, self._show = ledger, inbox, show
+        self.problems: dict[str, str] = {}
+        self.snapshots = 0
+        self.saved_at = self._changed_at = self._retry_at = self._tidied_at = time.monotonic()
+        self.saving = self._tuning = self._save_soon = False
+        self._retune_at = ledger.settings.retune_every
+        self._chores: Iterator[None] = iter(())
+        self.busy = True
+
+    def changed(self, before: int) -> None:
+        """Something was learned; `before` is the number of the last change before that."""
+        if self._ledger.saved.sequence >= before:
+            self._changed_at = time.monotonic()
+
+    def patience(self) -> float:
+        """Seconds to wait for requests before there is something else to do."""
+        if self.busy:
+            return 0.0
+        due = self._tidied_at + TIDY_SECONDS
+        if self._due(float("inf")):
+            due = min(due, max(self._changed_at + self._ledger.settings.snapshot_seconds, self._retry_at))
+        if self._due(time.monotonic()):
+            due = self._retry_at
+        return max(due - time.monotonic(), 0.001)
+
+    def step(self) -> None:
+        """Do a little of what is due."""
+        try:
+            self.busy = next(self._chores, self) is not self
+            if not self.busy and not self.saving:
+                self._begin()
+        except sqlite3.Error as problem:
+            self._chores, self.busy, self._tidied_at = iter(()), False, time.monotonic()
+            self.tell("journal", problem)
+
+    def _begin(self) -> None:
+        """Start what is due next."""
+        ledger, now = self._ledger, time.monotonic()
+        if self._due(now) and now >= self._retry_at:
+            self.saving, self._save_soon = True, False
+            arguments = (ledger.state.fitted, ledger.to_save())
+            Thread(target=self._save, args=arguments, name="deciban saves", daemon=True).start()
+        elif now >= self._tidied_at + TIDY_SECONDS:
+            self._tidied_at = now
+            self._chores, self.busy = ledger.tidy(), True
+        if self._retune_at is not None and ledger.numbers.untuned >= self._retune_at and not self._tuning:
+            self._tuning = True
+            rows = ledger.journal.newest_rows(MOST_ROWS)
+            state = (ledger.state.fitted, rows, ledger.to_save(), ledger.labels)
+            Thread(target=self._retune, args=state, name="deciban tunes", daemon=True).start()
+
+    def _due(self, now: float) -> bool:
+        """Whether the model file is to be written by then."""
+        ledger, settings = self._ledger, self._ledger.settings
+        late = now >= self._changed_at + settings.snapshot_seconds or ledger.unsaved >= settings.snapshot_every
+        return self._save_soon or (ledger.unsaved > 0 and (late or ledger.nearly_full))
+
+    def make_room(self) -> None:
+        """Write the model file and shorten the journal now, while requests wait."""
+        while self.saving:
+            for call in self._inbox.take(1.0, calls_only=True).calls:
+                call()
+        try:
+            if self._ledger.unsaved and time.monotonic() >= self._retry_at:
+                self._save_here()
+            else:
+                self._chores = self._ledger.tidy()
+            for _ in self._chores:
+                pass
+        except (DecibanError, OSError, sqlite3.Error) as problem:
+            self._not_saved(problem)
+
+    def end(self) -> None:
+        """Write the model file, and tidy up behind it."""
+        try:
+            if self._ledger.unsaved or self._save_soon:
+                self._save_here()
+            for _ in self._chores:
+                pass
+        except (DecibanError, OSError, sqlite3.Error) as problem:
+            self.tell("snapshot", problem)
+
+    # The model file.
+
+    def _save(self, fitted: Fitted, numbers: Numbers) -> None:
+        """Write the model file, on a thread of its own."""
+        try:
+            data = packed(fitted)
+            self._inbox.call(partial(self._ledger.announce, data, numbers)).result()
+            self._replace(data)
+        except Exception as problem:
+            self._inbox.call(partial(self._not_saved, problem))
+        else:
+            self._inbox.call(partial(self._was_saved, numbers))
+
+    def _save_here(self) -> None:
+        """Write the model file on this thread."""
+        fitted, numbers = self._ledger.state.fitted, self._ledger.to_save()
+        data = packed(fitted)
+        self._ledger.announce(data, numbers)
+        self._replace(data)
+        self._was_saved(numbers)
+
+    def _replace(self, data: bytes) -> None:
+        self._ledger.file.replace(data, partial(self.tell, "waiting"))
+        self.problems.pop("waiting", None)
+
+    def _was_saved(self, numbers: Numbers) -> None:
+        self.saving, self._save_soon, self.busy = False, False, True
+        self.snapshots += 1
+        self.saved_at = self._changed_at = self._tidied_at = time.monotonic()
+        self._chores = self._ledger.settle(numbers)
+        self.problems.pop("snapshot", None)
+
+    def _not_saved(self, problem: Exception) -> None:
+        self.saving, self._save_soon = False, True
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+        self.tell("snapshot", problem)
+
+    # The tuning.
+
+    def _retune(self, fitted: Fitted, rows: Any, numbers: Numbers, labels: Any) -> None:
+        """Learn the tuning anew, on a thread of its own."""
+        try:
+            tuning = retuned(fitted, rows, numbers, labels)
+        except Exception as problem:
+            self._inbox.call(partial(self._not_tuned, problem))
+        else:
+            self._inbox.call(partial(self._was_tuned, tuning, fitted))
+
+    def _was_tuned(self, tuning: Tuning, fitted: Fitted) -> None:
+        self._tuning = False
+        try:
+            self._ledger.retune(tuning, fitted)
+        except (DecibanError, sqlite3.Error) as problem:
+            self._not_tuned(problem)
+            return
+        self._retune_at, self._save_soon, self.busy = self._ledger.settings.retune_every, True, True
+        self.problems.pop("tuning", None)
+        self._show()
+
+    def _not_tuned(self, problem: Exception) -> None:
+        self._tuning = False
+        self._retune_at = self._ledger.numbers.untuned + (self._ledger.settings.retune_every or 1)
+        self.tell("tuning", problem)
+
+    def tell(self, about: str, problem: Exception | str) -> None:
+        """Let the status, and the log, say what is wrong."""
+        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        text = f"{TOLD[about]}: {reason}"
+        if self.problems.get(about) != text:
+            log.warning("%s", text)
+        self.problems[about] = text

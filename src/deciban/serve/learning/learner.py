@@ -1,0 +1,218 @@
+"""Learning on line: one thread writes, everybody reads the state that it publishes."""
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from threading import Lock, Thread
+from typing import Any
+
+from deciban.serve.bodies.records import Record
+from deciban.serve.learning.housekeeping import Housekeeping
+from deciban.serve.learning.inbox import Inbox, Kept
+from deciban.serve.learning.ledger import Ledger
+from deciban.serve.learning.requests import (
+    Learned,
+    Request,
+    forgetting_ids,
+    forgetting_rows,
+    learning,
+    learning_later,
+    rows_to_keep,
+)
+from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.problems import Problem
+from deciban.serve.state import State
+
+log = logging.getLogger("deciban.serve")
+
+
+class Learner:
+    """A model that learns on line, durably.
+
+    Requests wait for one thread, which takes all that wait at once: they are written to the journal in one transaction,
+    the model is estimated once, published, and then they are answered. So what is answered is on the disk, and in the
+    model that is read next. The model file is written from time to time, by another thread.
+    """
+
+    def __init__(self, ledger: Ledger, publish: Callable[[State], None]) -> None:
+        self._ledger = ledger
+        self._publish = publish
+        self._inbox = Inbox(ledger.settings.most_waiting)
+        self._house = Housekeeping(ledger, self._inbox, self._show)
+        self._closing = Lock()
+        publish(ledger.state)
+        self._thread = Thread(target=self._run, name="deciban learns", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], settings: LearnSettings, publish: Callable[[State], None]) -> "Learner":
+        """A learner of the model in this file, and of what its journal has learned since.
+
+        publish: called with each new state, the first one included. A ModelFileError where another process learns with
+        this model, or where the journal belongs to another one.
+        """
+        return cls(Ledger.open(os.fspath(path), settings), publish)
+
+    def learn(
+        self, records: Sequence[Record], labels: Sequence[Any], ids: Any = None, weights: Any = None
+    ) -> "Future[Learned]":
+        """Learn rows: "learned", "already learned" or "relearned"."""
+        return self._put(learning(records, labels, ids, weights))
+
+    def learn_later(self, ids: Sequence[Any], labels: Sequence[Any]) -> "Future[Learned]":
+        """Learn rows that were kept by their ids."""
+        return self._put(learning_later(ids, labels))
+
+    def forget_ids(self, ids: Sequence[Any]) -> "Future[Learned]":
+        """Forget rows by their ids: "forgotten" or "not known"."""
+        return self._put(forgetting_ids(ids))
+
+    def forget_rows(self, records: Sequence[Record], labels: Sequence[Any], weights: Any = None) -> "Future[Learned]":
+        """Forget rows that were learned without ids."""
+        return self._put(forgetting_rows(records, labels, weights))
+
+    def keep(self, ids: Sequence[Any], records: Sequence[Record]) -> "Future[None]":
+        """Keep rows to be labelled later. They are kept soon; requests that come after this one find them."""
+        try:
+            return self._inbox.keep(rows_to_keep(self._ledger.state.fitted, ids, records))
+        except Problem as problem:
+            failed: Future[None] = Future()
+            failed.set_exception(problem)
+            return failed
+
+    def _put(self, request: Request) -> "Future[Learned]":
+        try:
+            self._inbox.put(request)
+        except Problem as problem:
+            request.answer.set_exception(problem)
+        return request.answer
+
+    def status(self) -> dict[str, Any]:
+        """Where learning stands, for people and metrics; ages in seconds, problems as text."""
+        ledger, numbers = self._ledger, self._ledger.numbers
+        return {
+            "sequence": numbers.sequence,
+            "unsaved": ledger.unsaved,
+            "waiting": self._inbox.waiting,
+            "journal_bytes": sum(_size(ledger.journal.path + end) for end in ("", "-wal")),
+            "model_bytes": ledger.file.size,
+            "rows_kept": numbers.kept,
+            "pending": numbers.pending,
+            "snapshots": self._house.snapshots,
+            "snapshot_age": time.monotonic() - self._house.saved_at,
+            "tunings": ledger.tunings,
+            "rows_since_retune": numbers.untuned,
+            "problems": list(self._house.problems.values()),
+        }
+
+    def close(self) -> None:
+        """Do what waits, write the model file, and close the journal. What comes later is refused."""
+        with self._closing:
+            self._inbox.close()
+            self._thread.join()
+
+    def __enter__(self) -> "Learner":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    # The thread that learns.
+
+    def _run(self) -> None:
+        try:
+            while not self._step():
+                pass
+            self._house.end()
+        except Exception:  # of our own making: what is acknowledged is in the journal
+            log.exception("learning has ended")
+            self._inbox.close()
+            while not (work := self._inbox.take(0.0)).ended or work.requests:
+                failed = Problem(503, "the service has stopped learning", "start it again")
+                _fail([request for request in work.requests if request.answer.set_running_or_notify_cancel()], failed)
+        finally:
+            self._ledger.journal.close()
+
+    def _step(self) -> bool:
+        """Do what waits, and a little of what is due besides; whether that was the last."""
+        work = self._inbox.take(self._house.patience())
+        for call in work.calls:
+            call()
+        requests = [request for request in work.requests if request.answer.set_running_or_notify_cancel()]
+        kept = [some for some in work.kept if some.answer.set_running_or_notify_cancel()]
+        if requests or kept:
+            self._answer(requests, kept)
+        self._house.step()
+        return work.ended and not self._house.saving
+
+    def _answer(self, requests: list[Request], kept: list[Kept], again: bool = True) -> None:
+        """Write down what was asked, show the model that it makes, and say what became of each request.
+
+        again: whether to try once more when the journal finds no room.
+        """
+        before = self._ledger.state
+        try:
+            rows = [row for some in kept for row in some.rows]
+            outcomes = self._ledger.write(requests, rows, self._full())
+        except sqlite3.Error as problem:
+            if len(requests) > 1:  # some of them may find room
+                for request in requests:
+                    self._answer([request], [])
+                self._answer([], kept)
+            elif again and "full" in str(problem) and self._ledger.can_be_shortened:
+                self._house.make_room()
+                self._answer(requests, kept, again=False)
+            else:
+                self._house.tell("journal", problem)
+                failed = Problem(503, "the journal cannot be written", "nothing was learned: send it again later")
+                _fail([*requests, *kept], failed)
+            return
+        except Exception as problem:
+            log.exception("learning failed")
+            _fail([*requests, *kept], problem)
+            return
+        self._house.problems.pop("journal", None)
+        if self._ledger.state is not before:
+            self._house.changed(before.sequence)
+            self._show()
+        for some in kept:
+            some.answer.set_result(None)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, Problem):
+                request.answer.set_exception(outcome)
+            else:
+                request.answer.set_result(Learned(outcome, self._ledger.state))
+
+    def _show(self) -> None:
+        try:
+            self._publish(self._ledger.state)
+        except Exception:  # of somebody else's making: what was learned is learned
+            log.exception("publishing a model failed")
+
+    def _full(self) -> Problem | None:
+        """Why nothing is learned any more, if that is so; before that, room is made."""
+        settings, ledger = self._ledger.settings, self._ledger
+        if ledger.file.size > settings.most_model_bytes:
+            cause = f"the model has reached its bound of {settings.most_model_bytes:,} bytes"
+            return Problem(507, cause, "forget rows, or raise the bound")
+        if ledger.full:
+            self._house.make_room()
+        if not ledger.full:
+            return None
+        cause = f"the journal has reached its bound of {settings.most_journal_bytes:,} bytes"
+        return Problem(507, cause, "see which problem keeps the model file from being written, or raise the bound")
+
+
+def _fail(waiting: Sequence[Request | Kept], problem: Exception) -> None:
+    for one in waiting:
+        one.answer.set_exception(problem)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

@@ -1,0 +1,258 @@
+"""A model, the journal of what it learns on line, and where learning stands. One thread at a time uses it."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+
+from deciban.errors import DecibanError
+from deciban.fitted import Fitted
+from deciban.parallel import one_blas_thread
+from deciban.serve.learning.book import Book
+from deciban.serve.learning.changes import applied, placed
+from deciban.serve.learning.class_labels import ClassLabels
+from deciban.serve.learning.compaction import (
+    DROPPED_AT_ONCE,
+    drop_oldest_pending,
+    drop_oldest_rows,
+    give_back,
+    shorten,
+    used_bytes,
+)
+from deciban.serve.learning.journal import Journal
+from deciban.serve.learning.model_on_disk import ModelOnDisk, digest, journal_of
+from deciban.serve.learning.numbers import Numbers
+from deciban.serve.learning.replay import replayed
+from deciban.serve.learning.requests import Request, known_columns
+from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.problems import Problem
+from deciban.serve.state import State
+from deciban.store import model_file
+from deciban.tune.tuning import Tuning
+
+# Shares of the bound of the journal: from which on it is shortened, to which, and from which on nothing is learned any
+# more. What lies above is for what comes meanwhile, and for forgetting.
+NEARLY_FULL, SHORTENED, FULL = 0.75, 0.5, 0.9
+
+# What became of a request: of each row, or why it failed.
+Outcome = list[str] | Problem
+
+
+@dataclass
+class Ledger:
+    """The model as it is, on the disk and in memory.
+
+    saved: where learning stood when the file was written. tunings: which of the tunings so far the model has. started:
+    when the seconds of service were last added up.
+    """
+
+    settings: LearnSettings
+    journal: Journal
+    file: ModelOnDisk
+    state: State
+    numbers: Numbers
+    labels: ClassLabels
+    saved: Numbers
+    tunings: int
+    started: float
+
+    @classmethod
+    def open(cls, path: str, settings: LearnSettings) -> "Ledger":
+        """The model of the file and all that was learned since; an error where these do not fit together."""
+        settings.check()
+        path = os.path.realpath(path)
+        file, fitted = ModelOnDisk.load(path)
+        counts = fitted.counts
+        first = ClassLabels.of(counts.classes, (), counts.declared, settings.new_classes)
+        weight = float(counts.class_weight.sum())
+        journal = Journal.open(journal_of(path), path, file.hash, weight, list(first.known))
+        try:
+            journal.limit(settings.most_journal_bytes)
+            saved = journal.snapshot(file.hash)
+            assert saved is not None, "the journal was opened for this file"
+            labels = ClassLabels.of(counts.classes, journal.classes(), counts.declared, settings.new_classes)
+            if counts.class_weight.any():
+                _ = fitted.model  # loads the BLAS libraries that are held to one thread from here on
+            with one_blas_thread():
+                fitted = replayed(journal, fitted, saved, labels)
+                _ = fitted.model
+            state, numbers = State(fitted, "", 0, time.time()), journal.numbers()
+            ledger = cls(settings, journal, file, state, numbers, labels, saved, saved.tunings, time.monotonic())
+            ledger._show(fitted)
+            return ledger
+        except BaseException:
+            journal.close()
+            raise
+
+    def _show(self, fitted: Fitted) -> None:
+        """Make this the model that is read. Its version tells the journal, the tuning and the last change."""
+        version = f"{self.journal.name}.{self.tunings}.{self.numbers.sequence}"
+        self.state = State(fitted, version, self.numbers.sequence, self.state.loaded)
+
+    @property
+    def unsaved(self) -> int:
+        """How many changes the model file does not have."""
+        return self.numbers.sequence - self.saved.sequence
+
+    def write(
+        self, requests: Sequence[Request], kept: Sequence[tuple[str, str]], full: Problem | None
+    ) -> list[Outcome]:
+        """What became of each request: all that succeeded are on the disk and in the state, the others left nothing.
+
+        kept: ids and records of rows that are to be labelled later. A sqlite3.Error where the disk does not take it.
+        """
+        if len(requests) > 1:
+            try:
+                return self._attempt(requests, kept, full, together=True)
+            except (Problem, DecibanError):
+                pass  # which one it is shows when each is done alone
+        return self._attempt(requests, kept, full, together=False)
+
+    def _attempt(
+        self, requests: Sequence[Request], kept: Sequence[tuple[str, str]], full: Problem | None, together: bool
+    ) -> list[Outcome]:
+        fitted, numbers, outcomes = self.state.fitted, self._now(), list[Outcome]()
+        start = copy(numbers)
+        book = Book(self.journal, self.settings, numbers, self.labels, known_columns(fitted), full)
+        with one_blas_thread(), self.journal.transaction():
+            for row_id, record in kept:
+                book.keep(row_id, record)
+            if together:
+                outcomes += [request.write(book) for request in requests]
+                fitted = self._after(fitted, book, start.decay)
+            else:
+                for request in requests:
+                    book, fitted, outcome = self._alone(request, book, fitted)
+                    outcomes.append(outcome)
+            if book.numbers != start:
+                self._enter(book)
+        self.numbers, self.labels = book.numbers, book.labels
+        if fitted is not self.state.fitted:
+            self._show(fitted)
+        return outcomes
+
+    def _alone(self, request: Request, book: Book, fitted: Fitted) -> tuple[Book, Fitted, Outcome]:
+        """The book and the model after a request that may fail, and what became of it."""
+        page = book.page()
+        try:
+            with self.journal.part():
+                outcome = request.write(page)
+                after = self._after(fitted, page, book.numbers.decay)
+            return page, after, outcome
+        except Problem as problem:
+            return book, fitted, problem
+        except DecibanError as problem:
+            return book, fitted, placed(problem, [])
+
+    def _after(self, fitted: Fitted, book: Book, before: float) -> Fitted:
+        """What is known after all that is in the book, with its model, so that no reader waits for it."""
+        if book.delta or book.numbers.decay != before:
+            fitted = applied(fitted, book.delta, before, book.numbers, book.labels)
+            _ = fitted.model
+        return fitted
+
+    def _enter(self, book: Book) -> None:
+        """Write down where learning stands after the book."""
+        if (surplus := book.numbers.pending - self.settings.most_pending) > 0:
+            book.numbers.pending -= drop_oldest_pending(self.journal, surplus)
+        self.journal.save(book.numbers)
+        if book.labels is not self.labels:
+            self.journal.save_classes(list(book.labels.known))
+
+    def _now(self) -> Numbers:
+        """Where learning stands, with the seconds of service up to now."""
+        now = time.monotonic()
+        self.numbers.clock += max(now - self.started, 0.0)
+        self.started = now
+        return copy(self.numbers)
+
+    # Snapshots: packed by any thread, announced by the one that has the journal, put in place by any thread.
+
+    def announce(self, data: bytes, numbers: Numbers) -> None:
+        """Commit that this content, which is to become the model file, has all changes up to here."""
+        self.journal.add_snapshot(digest(data), numbers)
+
+    def to_save(self) -> Numbers:
+        """Where learning stands in the state that is to be saved."""
+        return replace(self.numbers, tunings=self.tunings)
+
+    def settle(self, numbers: Numbers) -> Iterator[None]:
+        """The model file has all changes up to here: drop from the journal what is not needed any more, bit by bit."""
+        self.saved = numbers
+        yield from shorten(self.journal, self.file.hash, numbers.sequence)
+        yield from self.tidy()
+
+    def tidy(self) -> Iterator[None]:
+        """Drop the oldest rows beyond the bounds, and those that waited too long for a label, bit by bit."""
+        journal, settings = self.journal, self.settings
+        while self._drop_pending(DROPPED_AT_ONCE, self._now().clock - settings.pending_seconds):
+            yield
+        most = (SHORTENED if self.nearly_full else NEARLY_FULL) * settings.most_journal_bytes
+        while (surplus := self._surplus(most)) > 0:
+            if not self._drop_rows(surplus) and not (used_bytes(journal) > most and self._drop_pending(surplus)):
+                break
+            yield
+        yield from give_back(journal)
+
+    @property
+    def nearly_full(self) -> bool:
+        """Whether the journal comes near its bound."""
+        return used_bytes(self.journal) > NEARLY_FULL * self.settings.most_journal_bytes
+
+    @property
+    def can_be_shortened(self) -> bool:
+        """Whether the journal holds enough that shortening it makes room."""
+        return used_bytes(self.journal) > SHORTENED * self.settings.most_journal_bytes
+
+    @property
+    def full(self) -> bool:
+        """Whether the journal has reached its bound."""
+        return used_bytes(self.journal) > FULL * self.settings.most_journal_bytes
+
+    def _surplus(self, most: float) -> int:
+        """How many of the oldest rows to drop now, so that the journal has no more than so many bytes."""
+        surplus = self.numbers.kept - self.settings.most_kept_rows
+        if used_bytes(self.journal) > most:
+            surplus = max(surplus, self.numbers.kept // 4 + 1)
+        return min(surplus, DROPPED_AT_ONCE)
+
+    def _drop_rows(self, most: int) -> int:
+        numbers = self._now()
+        with self.journal.transaction():
+            dropped = drop_oldest_rows(self.journal, most, self.saved.sequence)
+            numbers.kept -= dropped
+            self.journal.save(numbers)
+        self.numbers = numbers
+        return dropped
+
+    def _drop_pending(self, most: int, before: float = float("inf")) -> int:
+        numbers = self._now()
+        if not numbers.pending:
+            return 0
+        with self.journal.transaction():
+            dropped = drop_oldest_pending(self.journal, most, before)
+            numbers.pending -= dropped
+            self.journal.save(numbers)
+        self.numbers = numbers
+        return dropped
+
+    def retune(self, tuning: Tuning, tuned: Fitted) -> None:
+        """Show the model with a tuning that was found for what was known as `tuned`."""
+        fitted, numbers = self.state.fitted, self._now()
+        if fitted.counts is not tuned.counts:
+            tuning = tuning.after(fitted.counts, tuned.classes)
+        fitted = replace(fitted, tuning=tuning)
+        with one_blas_thread():
+            _ = fitted.model
+        numbers.tunings += 1
+        numbers.untuned = 0
+        with self.journal.transaction():
+            self.journal.save(numbers)
+        self.numbers, self.tunings = numbers, numbers.tunings
+        self._show(fitted)
+
+
+def packed(fitted: Fitted) -> bytes:
+    """The content of the model file."""
+    return model_file.content(fitted)

@@ -1,0 +1,1 @@
+"""What the service tells Prometheus: requests, rows, strangers, priors, costs, learning."""

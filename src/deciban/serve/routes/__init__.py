@@ -1,0 +1,1 @@
+"""What is asked and answered: a function a route, and what makes their answers."""

@@ -1,0 +1,124 @@
+"""What is asked of rows: predict, explain, decide."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from deciban.serve.bodies.body import CSV, JSON, Body, read_body
+from deciban.serve.problems import Problem
+from deciban.serve.reader import Reader
+from deciban.serve.routes.exchange import answer, content_type, settled, wanted_type
+from deciban.serve.routes.results import (
+    decisions_as_json,
+    decisions_as_table,
+    predictions_as_json,
+    predictions_as_table,
+    reasons_as_json,
+    reasons_as_table,
+    table_as_bytes,
+)
+from deciban.serve.service import Service
+
+# Bodies of at most so many bytes, and at most so many cells, are worked on in the event loop: handing them to a thread
+# would take longer than the work.
+SMALL_BODY = 16 << 10
+FEW_CELLS = 2_048
+
+# What can be asked to speak, in explanations.
+SPEAKERS = ("column", "block")
+
+# From the rows of a request to its answer.
+Work = Callable[[Reader, Body, str], bytes]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request for rows: its bytes, what they are, and what the answer is to be."""
+
+    data: bytes
+    kind: str
+    wanted: str
+
+
+async def asked(request: Request) -> Asked:
+    """What is asked; a Problem where it is no form that is read."""
+    kind = content_type(request)
+    return Asked(await request.body(), kind, wanted_type(request, kind))
+
+
+async def answered(
+    service: Service, request: Request, allowed: tuple[str, ...], work: Work, slow: bool = False
+) -> tuple[Body, Response]:
+    """The answer of `work`, done here or, where it is much, in a thread."""
+    _, reader = service.model(request.path_params.get("name"))
+    given = await asked(request)
+    query = request.query_params
+
+    def read() -> Body:
+        return read_body(given.data, given.kind, query, reader.state.fitted, service.settings, allowed)
+
+    if slow or given.kind == CSV or len(given.data) > SMALL_BODY:
+        body, content = await service.in_thread(lambda: (found := read(), work(reader, found, given.wanted)))
+    else:
+        body = read()
+        if body.size * reader.state.fitted.schema.width > FEW_CELLS:
+            content = await service.in_thread(lambda: work(reader, body, given.wanted))
+        else:
+            content = work(reader, body, given.wanted)
+    return body, answer(content, given.wanted, reader.state.version)
+
+
+async def predict(service: Service, request: Request) -> Response:
+    """The most probable class of each row and the probability of each class."""
+    served, _ = service.model(request.path_params.get("name"))
+
+    def work(reader: Reader, body: Body, wanted: str) -> bytes:
+        table = body.table(reader.state.fitted.model.schema)
+        found = reader.predict(table, body.first_row)
+        service.metrics.observe_rows(served.name, reader.state, table, found.posterior, body.body_bytes)
+        if wanted == JSON:
+            return predictions_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema, table))
+        return table_as_bytes(predictions_as_table(reader, found, body.ids), wanted)
+
+    body, response = await answered(service, request, ("ids",), work)
+    if body.ids is not None and served.learner is not None:
+        await settled(served.learner.keep(body.ids, body.records()))
+    return response
+
+
+async def explain(service: Service, request: Request) -> Response:
+    """Why each row is classified as it is: what each column, or block, says."""
+    by = request.query_params.get("by", "column")
+    if by not in SPEAKERS:
+        raise Problem(422, f"found {by[:40]!r}", f"choose {' or '.join(SPEAKERS)}", "query.by")
+
+    def work(reader: Reader, body: Body, wanted: str) -> bytes:
+        table = body.table(reader.state.fitted.model.schema)
+        found = reader.explain(table, by, body.first_row)
+        if wanted == JSON:
+            return reasons_as_json(reader, found, body.ids, body.unknown(reader.state.fitted.schema, table))
+        return table_as_bytes(reasons_as_table(found, by, body.ids), wanted)
+
+    return (await answered(service, request, ("ids",), work, slow=True))[1]
+
+
+async def decide(service: Service, request: Request) -> Response:
+    """The decision of least risk for each row."""
+    served, _ = service.model(request.path_params.get("name"))
+
+    def work(reader: Reader, body: Body, wanted: str) -> bytes:
+        own = "costs" in body.options
+        reject = body.options.get("reject", None if own else service.settings.reject)
+        loss = reader.loss(body.options.get("costs"), reject, service.loss)
+        table = body.table(reader.state.fitted.model.schema)
+        found = reader.predict(table, body.first_row)
+        decided = reader.decide(found, loss, body.numbers)
+        service.metrics.observe_rows(served.name, reader.state, table, found.posterior, body.body_bytes)
+        service.metrics.observe_decisions(served.name, decided.risk)
+        if wanted == JSON:
+            return decisions_as_json(reader, decided, body.ids, body.unknown(reader.state.fitted.schema, table))
+        return table_as_bytes(decisions_as_table(decided, body.ids), wanted)
+
+    return (await answered(service, request, ("ids", "costs", "reject"), work))[1]
