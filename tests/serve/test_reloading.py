@@ -131,3 +131,42 @@ def test_no_answer_is_of_two_models(files: Path) -> None:
         ended.set()
         thread.join()
         service.close()
+
+
+def test_models_of_a_folder_learn_each_by_itself(files: Path) -> None:
+    row = {"outlook": "sunny", "play": "no"}
+    shutil.copy(files / "served.dcb", files / "second.dcb")
+    service = Service(ServeSettings(str(files), learn=True, check_every=0.0))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        names = [one["name"] for one in client.get("/models").json()["models"]]
+        before = {name: client.get(f"/models/{name}/model").json()["rows"] for name in names}
+        told = client.post(f"/models/{names[0]}/learn", json={"rows": [row], "ids": ["a"]}).json()
+        assert told["rows"] == [{"id": "a", "result": "learned"}]
+        after = {name: client.get(f"/models/{name}/model").json()["rows"] for name in names}
+        assert after == {**before, names[0]: before[names[0]] + 1}
+        (files / "new.dcb").write_bytes(b"no model either")
+        service.models.refresh()
+        told = {one["name"]: one["problem"] for one in client.get("/models").json()["models"]}
+        assert "new.dcb" in told["new"]
+        assert client.post(f"/models/{names[1]}/predict", json=[row]).status_code == 200
+        (files / "new.dcb").unlink()
+        service.models.refresh()
+        assert "new" not in {one["name"] for one in client.get("/models").json()["models"]}
+    finally:
+        service.close()
+
+
+def test_the_name_of_a_model_leads_to_its_page(files: Path) -> None:
+    service = Service(ServeSettings(str(files), check_every=0.0))
+    service.open()
+    try:
+        client = TestClient(create_app(service), follow_redirects=False)
+        name = client.get("/models").json()["models"][0]["name"]
+        answer = client.get(f"/models/{name}")
+        assert (answer.status_code, answer.headers["location"]) == (308, f"{name}/")
+        assert "text/html" in client.get(f"/models/{name}/").headers["content-type"]
+        assert {"columns", "classes", "scorer"} <= set(client.get(f"/models/{name}/model/form").json())
+    finally:
+        service.close()

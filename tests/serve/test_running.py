@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from tests.serve.conftest import mixed_table
@@ -184,7 +184,6 @@ def test_what_cannot_be_is_refused_with_its_exit_code(models: Path, tmp_path: Pa
             (2, "--token-file", (model, "--host", "0.0.0.0")),
             (2, "--learn", (model, "--new-classes")),
             (2, "--workers", (model, "--learn", "--workers", "2")),
-            (2, "one model file", (models, "--learn")),
             (2, "token", (model, "--token-file", tmp_path / "nothing")),
             (3, "maybe", (model, "--costs", tmp_path / "costs.csv", "--port", "0")),
             (4, "broken.dcb", (tmp_path / "broken.dcb", "--port", "0")),

@@ -1,17 +1,16 @@
 """How the parts of the service are put together: the application, the guard around it, the connections below it."""
 
-from collections.abc import Callable
 from typing import Any
 
+from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
+from deciban.serve.guard.guard import GuardSettings, guarded
+from deciban.serve.guard.tokens import Tokens
 from deciban.serve.service import Service
 from deciban.serve.settings import LOOPBACK_NAMES, ServeSettings
 
 
 def guard(app: Any, service: Service) -> Any:
     """The application behind the guard."""
-    from deciban.serve.guard.guard import GuardSettings, guarded
-    from deciban.serve.guard.tokens import Tokens
-
     settings = service.settings
     tokens = None if settings.token_file is None else Tokens.open(settings.token_file)
     chosen = GuardSettings(
@@ -22,15 +21,13 @@ def guard(app: Any, service: Service) -> Any:
         hosts=hosts_of(settings) if tokens is None else None,
         tokens=tokens,
     )
-    return guarded(app, chosen, service.metrics.observe_request)
+    return guarded(app, chosen, service.metrics.observe_request, service.metrics.observe_cut)
 
 
-def protocol(settings: ServeSettings, observe: Callable[[str], None] | None = None) -> Any:
-    """How connections are spoken with, for uvicorn. observe: is called with the reason when one is cut."""
-    from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
-
-    limits = ConnectionSettings(head_limit=settings.time_limit, most_connections=settings.most_connections)
-    return guarded_protocol(limits, observe)
+def protocol(settings: ServeSettings) -> Any:
+    """How connections are spoken with, for uvicorn."""
+    head_limit = min(settings.time_limit, ConnectionSettings.head_limit)
+    return guarded_protocol(ConnectionSettings(head_limit=head_limit, most_connections=settings.most_connections))
 
 
 def hosts_of(settings: ServeSettings) -> frozenset[str]:

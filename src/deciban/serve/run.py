@@ -89,15 +89,13 @@ def _prepare_process(settings: ServeSettings) -> None:
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
 
 
-def _config(
-    app: Any, settings: ServeSettings, observe: Callable[[str], None] | None = None, **more: Any
-) -> uvicorn.Config:
+def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
         loop="uvloop" if _has_uvloop() else "asyncio",
-        http=protocol(settings, observe),
+        http=protocol(settings),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -155,7 +153,7 @@ def _serve_here(
     app = guard(create_app(service), service)
     gc.collect()
     gc.freeze()  # the model stays: it need not be looked at again and again
-    DrainingServer(_config(app, settings, service.metrics.observe_cut), service, started).run([listening])
+    DrainingServer(_config(app, settings), service, started).run([listening])
 
 
 def _serve_by_workers(
