@@ -87,10 +87,10 @@ def kill_at(point: str, times: int) -> None:
 
     replace, settle, write = model_on_disk.ModelOnDisk.replace, ledger.Ledger.settle, ledger.Ledger.write
 
-    def replacing(self: Any, data: bytes, tell: Any) -> None:
+    def replacing(self: Any, data: bytes) -> None:
         if point == "announced":
             arrive()
-        replace(self, data, tell)
+        replace(self, data)
         if point == "replaced":
             arrive()
 

@@ -112,10 +112,10 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
 
     replace, settle = model_on_disk.ModelOnDisk.replace, ledger.Ledger.settle
 
-    def replacing(self: Any, data: bytes, tell: Any) -> None:
+    def replacing(self: Any, data: bytes) -> None:
         if step == "announced":
             copy()
-        replace(self, data, tell)
+        replace(self, data)
         if step == "replaced":
             copy()
 

@@ -12,7 +12,6 @@ from deciban.errors import UsageError
 from deciban.text_tables import counted
 
 if TYPE_CHECKING:
-    from deciban.serve.service import Service
     from deciban.serve.settings import ServeSettings
 
 INSTALL = 'pip install "deciban[serve]"'
@@ -53,9 +52,13 @@ Examples:
 @click.option("--new-classes", is_flag=True, help="With --learn: rows may have classes that are new to the model.")
 @click.option(
     "--decay",
-    type=click.FloatRange(0.0, 1.0, min_open=True),
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="SHARE",
-    help="With --learn: what is left of the weight of a row with each row that is learned after it, such as 0.9999.",
+    help="With --learn: after each 1,000 rows (--decay-every) all that was learned before weighs so many times as "
+    "much, such as 0.99.",
+)
+@click.option(
+    "--decay-every", type=click.IntRange(1), default=1_000, show_default=True, metavar="ROWS", help="With --decay."
 )
 @click.option(
     "--retune-every",
@@ -122,11 +125,10 @@ def _run(settings: "ServeSettings", as_json: bool) -> None:
             raise
         raise UsageError(f"deciban serve needs {name}, which is not installed; {INSTALL}") from None
 
-    def started(address: str, service: "Service") -> None:
-        names = [model.name for model in service.models]
+    def started(address: str, names: list[str]) -> None:
         if as_json:
             say_json({"address": address, "models": names})
-        elif service.models.is_folder:
+        elif os.path.isdir(settings.path):
             say(f"serving {counted(len(names), 'model')} at {address}")
         else:
             say(f"serving {os.path.basename(settings.path)} at {address}")

@@ -65,9 +65,14 @@ class ServedModel:
     def learn(self, settings: ServeSettings) -> None:
         """Answer by what is learned on line from now on; an error where that cannot be, and nothing has changed."""
         chosen = LearnSettings(
-            new_classes=settings.new_classes, decay=settings.decay, retune_every=settings.retune_every
+            new_classes=settings.new_classes,
+            decay=settings.decay,
+            decay_every=settings.decay_every,
+            retune_every=settings.retune_every,
         )
         self.learner = Learner.open(self.path, chosen, self.publish)
+        if self.state is not None:
+            warm_up(self.state)
         self.problem = ""
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -31,11 +32,12 @@ ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "
 # Connections that wait to be taken.
 BACKLOG = 2_048
 
-Started = Callable[[str, Service], None]
+# Is called with the address and the names of the models when requests are answered.
+Started = Callable[[str, list[str]], None]
 
 
 def serve(settings: ServeSettings, started: Started) -> None:
-    """Serve until a signal comes, and end in order. started: is called with the address when requests are answered.
+    """Serve until a signal comes, and end in order.
 
     An OSError where the address cannot be had, a ModelFileError where the model cannot be read.
     """
@@ -44,10 +46,13 @@ def serve(settings: ServeSettings, started: Started) -> None:
         _prepare_process(settings)
         service = Service(settings)
         service.open()
-        address = address_of(listening, settings.host)
-        run = _serve_by_workers if settings.workers > 1 else _serve_here
+        tell = partial(started, address_of(listening, settings.host), [model.name for model in service.models])
+        if settings.workers > 1:
+            service.close()  # it was opened to see that all can be read: each worker has its own
+            _serve_by_workers(settings, listening, tell)
+            return
         try:
-            run(settings, service, listening, lambda: started(address, service))
+            _serve_here(settings, service, listening, tell)
         finally:
             service.close()
     finally:
@@ -156,9 +161,7 @@ def _serve_here(
     DrainingServer(_config(app, settings), service, started).run([listening])
 
 
-def _serve_by_workers(
-    settings: ServeSettings, service: Service, listening: socket.socket, started: Callable[[], None]
-) -> None:
+def _serve_by_workers(settings: ServeSettings, listening: socket.socket, started: Callable[[], None]) -> None:
     """Other processes answer, each with a model of its own; one that dies is replaced."""
     os.environ[SETTINGS_VARIABLE] = json.dumps(settings.as_dict())
     ready = threading.Thread(target=_call_when_connected, args=(listening.getsockname(), started), daemon=True)

@@ -14,7 +14,7 @@ from deciban.serve.model_source import Models, ServedModel
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
 from deciban.serve.settings import ServeSettings
-from deciban.serve.state import State
+from deciban.store.model_file import load
 
 Result = TypeVar("Result")
 
@@ -32,23 +32,27 @@ class Service:
 
     def open(self) -> None:
         """Read the models, and watch their files; an error where one that is needed cannot be read."""
+        if self._has_costs and not self.models.is_folder:
+            self._check_costs()
         self.models.open()
-        served = self.models.get()
-        if served is not None and served.state is not None:
-            self._check_costs(served.state)
         self.models.watch()
 
-    def _check_costs(self, state: State) -> None:
+    @property
+    def _has_costs(self) -> bool:
+        return self.loss is not None or self.settings.reject is not None
+
+    def _check_costs(self) -> None:
         """A DataError where the costs of the command do not fit the model; of a folder each request tells."""
+        fitted = load(self.settings.path)  # before a journal is made beside it
         try:
-            loss_for(state.fitted, self.loss, self.settings.reject)
+            loss_for(fitted, self.loss, self.settings.reject)
         except LossError as error:
             where = "--reject" if self.settings.costs is None else self.settings.costs
             raise DataError(f"{where}: {error}") from None
 
     def loss_of(self, reader: Reader) -> Loss | None:
         """What decisions cost by default, for the classes of a model; None where nothing is said of these."""
-        if self.loss is None and self.settings.reject is None:
+        if not self._has_costs:
             return None
         try:
             return loss_for(reader.state.fitted, self.loss, self.settings.reject)

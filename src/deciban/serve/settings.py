@@ -32,6 +32,7 @@ class ServeSettings:
     learn: bool = False
     new_classes: bool = False
     decay: float | None = None
+    decay_every: int = 1_000
     retune_every: int | None = None
     costs: str | None = None
     reject: float | None = None

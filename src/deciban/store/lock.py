@@ -19,6 +19,25 @@ PAUSE = 0.05
 CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
+def owned(path: str | os.PathLike[str]) -> int | None:
+    """The model file, opened and locked until the descriptor is closed: meanwhile no other process changes it.
+
+    None where files cannot be locked; a BlockingIOError where another process is changing it.
+    """
+    name = os.fspath(path)
+    file = _opened(name)
+    try:
+        if _try_lock(file) and _still_has_name(file, name):
+            return file
+    except OSError as problem:
+        os.close(file)
+        if problem.errno not in CANNOT_LOCK:
+            raise
+        return None
+    os.close(file)
+    raise BlockingIOError(errno.EAGAIN, "another process is changing this model; start again when it has ended", name)
+
+
 @contextmanager
 def changing(path: str | os.PathLike[str], tell: Callable[[str], None]) -> Iterator[None]:
     """While it lasts, no other process that uses this function changes the model file.
@@ -38,7 +57,7 @@ def _locked(path: str, tell: Callable[[str], None]) -> int | None:
     end = time.monotonic() + LONGEST_WAIT
     waiting = False
     while True:
-        file = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
+        file = _opened(path)
         try:
             if _try_lock(file) and _still_has_name(file, path):
                 return file
@@ -53,13 +72,19 @@ def _locked(path: str, tell: Callable[[str], None]) -> int | None:
             raise
         os.close(file)
         if not waiting:
-            tell(f"{path}: another command is changing this model; waiting for it")
+            tell(f"{path}: another command, or a service that learns, has this model; waiting for it")
             waiting = True
         if time.monotonic() > end:
             raise TimeoutError(
-                f"{path}: another command has been changing this model for {LONGEST_WAIT:g} seconds; try again later"
+                f"{path}: another command, or a service that learns, has had this model for {LONGEST_WAIT:g} seconds; "
+                f"try again when it has ended"
             )
         time.sleep(PAUSE)
+
+
+def _opened(path: str) -> int:
+    """What is locked for a model file, opened."""
+    return os.open(_lock_file(path), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
 
 
 if sys.platform == "win32":  # where an open file cannot be replaced: another file is locked for it

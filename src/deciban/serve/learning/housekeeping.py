@@ -24,7 +24,6 @@ TOLD = {
     "snapshot": "the model file cannot be written",
     "journal": "the journal cannot be written",
     "tuning": "the model was not tuned anew",
-    "waiting": "the model file is busy",
 }
 
 log = logging.getLogger("deciban.serve")
@@ -126,7 +125,7 @@ class Housekeeping:
         try:
             data = packed(fitted)
             self._inbox.call(partial(self._ledger.announce, data, numbers)).result()
-            self._replace(data)
+            self._ledger.file.replace(data)
         except Exception as problem:
             self._inbox.call(partial(self._not_saved, problem))
         else:
@@ -137,12 +136,8 @@ class Housekeeping:
         fitted, numbers = self._ledger.state.fitted, self._ledger.to_save()
         data = packed(fitted)
         self._ledger.announce(data, numbers)
-        self._replace(data)
+        self._ledger.file.replace(data)
         self._was_saved(numbers)
-
-    def _replace(self, data: bytes) -> None:
-        self._ledger.file.replace(data, partial(self.tell, "waiting"))
-        self.problems.pop("waiting", None)
 
     def _was_saved(self, numbers: Numbers) -> None:
         self.saving, self._save_soon, self.busy = False, False, True

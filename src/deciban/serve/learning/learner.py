@@ -134,7 +134,7 @@ class Learner:
                 failed = Problem(503, "the service has stopped learning", "start it again")
                 _fail([request for request in work.requests if request.answer.set_running_or_notify_cancel()], failed)
         finally:
-            self._ledger.journal.close()
+            self._ledger.close()
 
     def _step(self) -> bool:
         """Do what waits, and a little of what is due besides; whether that was the last."""

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -64,10 +65,12 @@ class Ledger:
         path = os.path.realpath(path)
         file, fitted = ModelOnDisk.load(path)
         counts = fitted.counts
-        first = ClassLabels.of(counts.classes, (), counts.declared, settings.new_classes)
-        weight = float(counts.class_weight.sum())
-        journal = Journal.open(journal_of(path), path, file.hash, weight, list(first.known))
-        try:
+        with ExitStack() as undone:
+            undone.callback(file.close)
+            first = ClassLabels.of(counts.classes, (), counts.declared, settings.new_classes)
+            weight = float(counts.class_weight.sum())
+            journal = Journal.open(journal_of(path), path, file.hash, weight, list(first.known))
+            undone.callback(journal.close)
             journal.limit(settings.most_journal_bytes)
             saved = journal.snapshot(file.hash)
             assert saved is not None, "the journal was opened for this file"
@@ -80,10 +83,13 @@ class Ledger:
             state, numbers = State(fitted, "", 0, time.time()), journal.numbers()
             ledger = cls(settings, journal, file, state, numbers, labels, saved, saved.tunings, time.monotonic())
             ledger._show(fitted)
-            return ledger
-        except BaseException:
-            journal.close()
-            raise
+            undone.pop_all()
+        return ledger
+
+    def close(self) -> None:
+        """Let others have the model."""
+        self.journal.close()
+        self.file.close()
 
     def _show(self, fitted: Fitted) -> None:
         """Make this the model that is read. Its version tells the journal, the tuning and the last change."""

@@ -2,15 +2,15 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from deciban.errors import ModelFileError
+from deciban.errors import ModelFileError, naming_source
 from deciban.files.write import replacing
 from deciban.fitted import Fitted
 from deciban.store import model_file
-from deciban.store.lock import changing
+from deciban.store.lock import owned
 
 
 def digest(data: bytes) -> str:
@@ -25,17 +25,39 @@ def journal_of(path: str) -> str:
 
 @dataclass
 class ModelOnDisk:
-    """The file as it was read or written last. hash: of its content. size: in bytes."""
+    """The file as it was read or written last, which no command changes until it is closed.
+
+    hash: of its content. size: in bytes. lock: its descriptor, which holds the lock; None where files cannot be locked.
+    """
 
     path: str
     hash: str
     size: int
     seen: tuple[int, ...]
+    lock: int | None
 
     @classmethod
     def load(cls, path: str) -> tuple["ModelOnDisk", Fitted]:
-        seen, data = _status(path), Path(path).read_bytes()
-        return cls(path, digest(data), len(data), seen), model_file.from_content(data, path)
+        """The file, locked, and what is in it; a ModelFileError where another process is changing it."""
+        try:
+            lock = owned(path)
+        except BlockingIOError:
+            raise naming_source(
+                ModelFileError(f"{path}: another process learns with this model or changes it; stop that one first")
+            ) from None
+        try:
+            seen, data = _status(path), Path(path).read_bytes()
+            return cls(path, digest(data), len(data), seen, lock), model_file.from_content(data, path)
+        except BaseException:
+            if lock is not None:
+                os.close(lock)
+            raise
+
+    def close(self) -> None:
+        """Let others change the file."""
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
 
     @property
     def changed(self) -> bool:
@@ -46,20 +68,24 @@ class ModelOnDisk:
         except FileNotFoundError:
             return True
 
-    def replace(self, data: bytes, tell: Callable[[str], None]) -> None:
-        """Put a new content in the place of the old one; a ModelFileError where the file is not ours any more.
+    def replace(self, data: bytes) -> None:
+        """Put a new content in the place of the old one; a ModelFileError where the file is not ours any more."""
+        if self.changed:
+            raise ModelFileError(
+                f"{os.path.basename(self.path)} was changed while the service learned, and is left as it is; what "
+                f"was learned is in the journal: restore the file, or move the journal away and start anew"
+            )
+        with replacing(self.path) as file:
+            file.write(data)
+            lock = self._lock_on(file.fileno())
+        self.hash, self.size, self.seen = digest(data), len(data), _status(self.path)
+        if lock is not None:
+            self.close()
+            self.lock = lock
 
-        tell: called with a message while another command has the file.
-        """
-        with changing(self.path, tell):
-            if self.changed:
-                raise ModelFileError(
-                    f"{os.path.basename(self.path)} was changed while the service learned, and is left as it is; what "
-                    f"was learned is in the journal: restore the file, or move the journal away and start anew"
-                )
-            with replacing(self.path) as file:
-                file.write(data)
-            self.hash, self.size, self.seen = digest(data), len(data), _status(self.path)
+    def _lock_on(self, written: int) -> int | None:
+        """The lock on a file that is being written, which has it already, to be held when it has been written."""
+        return None if self.lock is None or sys.platform == "win32" else os.dup(written)
 
 
 def _status(path: str) -> tuple[int, ...]:

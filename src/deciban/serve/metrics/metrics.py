@@ -13,7 +13,14 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from deciban.arrays import Floats
@@ -26,6 +33,9 @@ from deciban.tables.table import Table
 
 # The bounds between which the times of requests are counted, in seconds.
 REQUEST_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+# when a figure was first there, beside each figure, is what nobody asks for
+disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
 
 
 class Metrics:

@@ -22,7 +22,7 @@ LONGEST_LABEL = 100
 LEARNER_GAUGES = (
     ("sequence", "sequence", "Number of the last change that was learned on line"),
     ("unsaved", "unsaved_changes", "Changes that are in the journal and not yet in the model file"),
-    ("waiting", "waiting_requests", "Requests to learn or forget that wait"),
+    ("waiting", "waiting_rows", "Rows that wait to be learned or forgotten"),
     ("journal_bytes", "journal_bytes", "Bytes of the journal on disk"),
     ("model_bytes", "model_bytes", "Bytes of the model file when it was last written"),
     ("rows_kept", "kept_rows", "Learned rows that are known by their ids"),

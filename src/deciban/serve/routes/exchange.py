@@ -25,8 +25,8 @@ def content_type(request: Request) -> str:
     kind, _, parameters = headers.get("content-type", "").partition(";")
     kind = kind.strip().lower()
     if kind not in CONTENT_TYPES:
-        found = f"found {kind[:60]!r}" if kind else "there is none"
-        raise Problem(415, f"the content type: {found}", f"send {', '.join(CONTENT_TYPES)}", "Content-Type")
+        found = f"found {kind[:60]!r}, which is not read" if kind else "there is none"
+        raise Problem(415, found, f"send {', '.join(CONTENT_TYPES)}", "Content-Type")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(415, "the body is compressed", "send it as it is", "Content-Encoding")
     for parameter in parameters.split(";"):
@@ -64,7 +64,7 @@ def answer(content: bytes, kind: str = JSON, version: str | None = None, status:
     headers = {} if version is None else {"Deciban-Model": version}
     shown = f"{CSV}; charset=utf-8" if kind == CSV else kind
     headers["content-type"] = shown
-    return Response(content, status, headers)
+    return Response(content + b"\n" if kind == JSON else content, status, headers)
 
 
 def json_answer(value: object, version: str | None = None, status: int = 200) -> Response:
@@ -77,7 +77,7 @@ def problem_response(problem: Problem) -> Response:
     headers = {"content-type": PROBLEM_JSON}
     if problem.status == 503:
         headers["retry-after"] = "1"
-    return Response(encode_json(problem.as_dict()), problem.status, headers)
+    return Response(encode_json(problem.as_dict()) + b"\n", problem.status, headers)
 
 
 async def settled(future: "Future[Result]") -> Result:

@@ -1,6 +1,7 @@
 """What is asked of rows: predict, explain, decide."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -9,7 +10,7 @@ from starlette.responses import Response
 from deciban.serve.bodies.body import CSV, JSON, Body, read_body
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
-from deciban.serve.routes.exchange import answer, content_type, settled, wanted_type
+from deciban.serve.routes.exchange import answer, content_type, wanted_type
 from deciban.serve.routes.results import (
     decisions_as_json,
     decisions_as_table,
@@ -84,8 +85,14 @@ async def predict(service: Service, request: Request) -> Response:
 
     body, response = await answered(service, request, ("ids",), work)
     if body.ids is not None and served.learner is not None:
-        await settled(served.learner.keep(body.ids, body.records()))
+        _keep(served.learner.keep(body.ids, body.records()))
     return response
+
+
+def _keep(kept: "Future[None]") -> None:
+    """Rows are to be kept for their labels: soon, and nobody waits for it. A Problem where they cannot be."""
+    if kept.done() and isinstance(problem := kept.exception(), Problem) and problem.status == 422:
+        raise problem
 
 
 async def explain(service: Service, request: Request) -> Response:
