@@ -498,11 +498,12 @@ def test_figures_of_several_workers_are_summed() -> None:
 
 
 def test_the_thread_ends(clf: BayesClassifier, state: State) -> None:
+    before = set(threading.enumerate())  # other tests may have services in this process
     made = Metrics()
     predicted(made, clf, state, rows_of(np.random.default_rng(18), 5).drop(columns="label"))
-    assert any(thread.name == "deciban-watch" for thread in threading.enumerate())
+    assert [thread.name for thread in set(threading.enumerate()) - before] == ["deciban-watch"]
     made.close()
-    assert not any(thread.name == "deciban-watch" for thread in threading.enumerate())
+    assert not set(threading.enumerate()) - before
 
 
 def test_handing_rows_over_takes_microseconds(metrics: Metrics, clf: BayesClassifier, state: State) -> None:

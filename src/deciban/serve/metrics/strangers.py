@@ -130,13 +130,16 @@ def without_cells(table: Table, lacking: Flags) -> Table:
         return Matrix(np.where(lacking, np.nan, table.array))
     if not isinstance(table, Frame):
         return table
-    arrow = table.table
-    for column in columns.tolist():
-        cells, gone = arrow.column(column), lacking[:, column]
-        blank = pa.nulls(len(cells), cells.type)
-        kept = blank if gone.all() else pc.if_else(pa.array(gone), blank, cells.combine_chunks())
-        arrow = arrow.set_column(column, arrow.schema.names[column], kept)
-    return Frame(arrow, table.named)
+    pairs = zip(table.table.columns, lacking.T, strict=True)
+    return Frame(pa.table([_without(*pair) for pair in pairs], names=table.table.column_names), table.named)
+
+
+def _without(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Array:
+    """The cells of a column without some of them."""
+    if not gone.any():
+        return cells
+    blank = pa.nulls(len(cells), cells.type)
+    return blank if gone.all() else pc.if_else(pa.array(gone), blank, cells.combine_chunks())
 
 
 def _drawn_rows(fitted: Fitted) -> Table | None:
