@@ -12,10 +12,12 @@ from starlette.testclient import TestClient
 
 from deciban import BayesClassifier
 from deciban.datasets import weather
+from deciban.serve import model_source
 from deciban.serve.app import create_app
 from deciban.serve.model_source import version_of
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
+from deciban.serve.state import State
 
 
 @pytest.fixture
@@ -188,7 +190,9 @@ def test_what_is_wrong_with_a_journal_is_told_without_folders(files: Path, tmp_p
         problems = {one["model"]: one["problem"] for one in told.json()["problems"]}
         assert str(tmp_path) not in told.text
         assert str(files) not in told.text
-        assert problems["damaged"].startswith("damaged.dcb.journal: the journal is damaged (it is no database); restore")
+        assert problems["damaged"].startswith(
+            "damaged.dcb.journal: the journal is damaged (it is no database); restore"
+        )
         assert problems["folder"].startswith("folder.dcb.journal: the journal cannot be opened (")
         assert problems["folder"].endswith("give the service a folder it may write to")
         assert set(problems) == {"damaged", "folder"}
@@ -207,7 +211,6 @@ def test_a_fault_in_reading_one_model_does_not_end_the_watch(files: Path, monkey
     monkeypatch.setattr(model_source, "loaded_state", loading)
     service = Service(ServeSettings(str(files / "served.dcb"), check_every=0.01))
     service.open()
-    service.models.watch()
     try:
         client = TestClient(create_app(service))
         failing.append(True)
@@ -224,6 +227,8 @@ def test_a_fault_in_reading_one_model_does_not_end_the_watch(files: Path, monkey
 
 
 def test_a_model_that_was_never_tuned_is_never_stale(files: Path) -> None:
+    classifier = BayesClassifier(tune="weights").fit(weather().slice(0, 4), "play")
+    classifier.save(files / "served.dcb")
     service = Service(ServeSettings(str(files / "served.dcb"), learn=True))
     service.open()
     try:
