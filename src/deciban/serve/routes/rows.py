@@ -24,8 +24,8 @@ from deciban.serve.service import Service
 
 # Bodies of at most so many bytes, and at most so many cells, are worked on in the event loop: handing them to a thread
 # would take longer than the work.
-SMALL_BODY = 16 << 10
-FEW_CELLS = 2_048
+SMALL_BODY = 512 << 10
+FEW_CELLS = 1 << 15
 
 # What can be asked to speak, in explanations.
 SPEAKERS = ("column", "block")
