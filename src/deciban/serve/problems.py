@@ -1,5 +1,6 @@
 """What a client is told when a request cannot be answered: its status, the place, the cause and the remedy."""
 
+import os
 from http import HTTPStatus
 from typing import Any
 
@@ -8,15 +9,17 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
     """A request that cannot be answered.
 
     status: of the answer. cause: what is wrong. place: where it is in the request, such as ``rows[3].age``; empty where
-    it has none. remedy: what to do about it.
+    it has none. remedy: what to do about it. undone: whether nothing was done, so that who is told 503 may just send it
+    again.
     """
 
-    def __init__(self, status: int, cause: str, remedy: str, place: str = "") -> None:
+    def __init__(self, status: int, cause: str, remedy: str, place: str = "", undone: bool = True) -> None:
         super().__init__(cause)
         self.status = status
         self.cause = cause
         self.remedy = remedy
         self.place = place
+        self.undone = undone
 
     def as_dict(self) -> dict[str, Any]:
         """The problem as RFC 9457 writes it, with place, cause and remedy apart.
@@ -34,3 +37,15 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
             "cause": self.cause,
             "remedy": self.remedy,
         }
+
+
+def without_folders(text: str, path: str) -> str:
+    """A message about a file and what lies beside it, with their names alone: where they are is not for clients.
+
+    >>> without_folders("/srv/models/a.dcb.journal: the journal is damaged", "/srv/models/a.dcb")
+    'a.dcb.journal: the journal is damaged'
+    """
+    folders = {os.path.dirname(name) for name in (path, os.path.abspath(path), os.path.realpath(path))}
+    for folder in sorted(folders - {"", os.sep}, key=len, reverse=True):
+        text = text.replace(folder + os.sep, "")
+    return text

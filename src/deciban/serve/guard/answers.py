@@ -38,6 +38,6 @@ def problem_answer(problem: Problem, *more: tuple[bytes, bytes]) -> tuple[Header
     """The headers and the body that tell a problem (RFC 9457). more: headers that go with it."""
     body = json.dumps(problem.as_dict()).encode("ascii")
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body)), *more]
-    if problem.status == 503 and all(name != b"retry-after" for name, _ in more):
+    if problem.status == 503 and problem.undone and all(name != b"retry-after" for name, _ in more):
         headers.append((b"retry-after", RETRY_AFTER))
     return secured(headers), body

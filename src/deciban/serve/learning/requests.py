@@ -98,12 +98,17 @@ def known_columns(fitted: Fitted) -> Callable[[Record, int], None]:
 
 
 def rows_to_keep(fitted: Fitted, ids: Any, records: Any) -> list[tuple[str, str]]:
-    """Ids and records, as JSON and without the columns that the model does not know."""
+    """Ids and records, as JSON and without the columns that the model does not know.
+
+    A record that has none of its columns is left out: learned, it would be a row of which everything is missing.
+    """
     known = frozenset(fitted.counts.schema.names or ())
     rows = []
     for place, (name, record) in enumerate(zip(_known_ids(ids), _list("rows", records, len(ids)), strict=True)):
         if known and isinstance(record, dict):
             record = {column: cell for column, cell in record.items() if column in known}
+            if not record:
+                continue
         elif known or not isinstance(record, list):
             found = JSON_KINDS.get(type(record), "null")
             raise Problem(422, f"found {found} as a row", "send rows as the model has them", f"rows[{place}]")
