@@ -14,8 +14,9 @@ from starlette.testclient import TestClient
 
 from deciban import BayesClassifier
 from deciban.datasets import weather
+from deciban.schema.schema import Schema
 from deciban.serve.app import create_app
-from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON, read_body
+from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON, Body, read_body
 from deciban.serve.bodies.options import checked_options
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
@@ -158,6 +159,12 @@ def test_learning_by_json_is_strict_too(learner: TestClient) -> None:
         assert (told["status"], told["place"]) == (422, f"rows[1].{name}"), told
 
 
+def test_csv_of_a_model_without_names(opened: Opened) -> None:
+    client = opened("matrix.dcb")
+    status, told = send(client, "/predict", "a,b,c\n0.5,,1\n")
+    assert (status, told["rows"]) == (200, client.post("/predict", json=[[0.5, None, 1]]).json()["rows"]), told
+
+
 def test_labels_are_sent_once(learner: TestClient) -> None:
     told = learner.post("/learn", json={"rows": [{"age": 1, "kind": "low"}], "labels": ["low"]}).json()
     assert (told["place"], told["remedy"]) == ("rows[0].kind", "send labels once")
@@ -197,12 +204,11 @@ def test_bounds_hold_before_anything_is_read(models: Path) -> None:
 
 def test_what_takes_long_is_made_once(models: Path, opened: Opened) -> None:
     reader = opened("weather.dcb").app.state.service.model(None)[1]  # type: ignore[attr-defined]
-    fresh, made, threads = Reader(reader.state), [], set()
+    fresh, made = Reader(reader.state), list[int]()
 
     async def ask() -> list[bytes]:
         async def make() -> bytes:
             made.append(1)
-            threads.add(threading.get_ident())
             await asyncio.sleep(0.01)
             return b"report"
 
@@ -216,3 +222,18 @@ def test_a_model_that_cannot_be_read_is_told(opened: Opened, tmp_path: Path) -> 
     (tmp_path / "broken.dcb").write_bytes(b"no model")
     found = opened(tmp_path).post("/models/broken/predict", json=[{}])
     assert (found.status_code, found.json()["cause"]) == (503, "the model file cannot be used")
+
+
+def test_large_bodies_leave_the_event_loop_alone(learner: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, made = Body.records, []
+
+    def watched(self: Body, schema: Schema) -> list[object]:
+        made.append(threading.current_thread().name)
+        return here(self, schema)
+
+    monkeypatch.setattr(Body, "records", watched)
+    rows = [{"city": "Bern", "note": "please call back"}] * 500
+    assert learner.post("/predict", json={"rows": rows, "ids": list(range(500))}).status_code == 200
+    assert learner.post("/learn", json={"rows": rows, "labels": ["low"] * 500}).status_code == 200
+    assert len(made) == 2
+    assert all(name.startswith("deciban-work") for name in made)

@@ -1,4 +1,4 @@
-"""Cells of Arrow columns that nothing else can hold: dates after the year 9999, unknown zones, dictionaries with null."""
+"""Cells of Arrow columns that nothing else can hold: dates after the year 9999, unknown zones, null in dictionaries."""
 
 import re
 from zoneinfo import ZoneInfo
@@ -10,11 +10,11 @@ from deciban.serve.bodies.cell_kinds import place_of
 from deciban.serve.problems import Problem
 
 # The seconds of the years 1 to 9999, and those that a duration may have; a zone moves a time by a day at most.
-FIRST_SECOND, LAST_SECOND, DAY = -62_135_596_800, 253_402_300_799, 86_400
+FIRST_SECOND, LAST_SECOND, DAY_SECONDS = -62_135_596_800, 253_402_300_799, 86_400
 LONGEST_DURATION = 9_000_000_000_000
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-LARGEST_INTEGER = (1 << 63) - 1
+MOST_TICKS = (1 << 63) - 1
 
 # A zone that is a distance from universal time.
 DISTANCE = re.compile(r"[+-](0\d|1\d|2[0-3]):?[0-5]\d")
@@ -55,16 +55,16 @@ def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
     """The least and the largest number that a cell may have inside, and what is said of others."""
     far = "found a date outside of the years 1 to 9999"
     if pa.types.is_date32(kind):
-        return FIRST_SECOND // DAY, LAST_SECOND // DAY, far
+        return FIRST_SECOND // DAY_SECONDS, LAST_SECOND // DAY_SECONDS, far
     if pa.types.is_date64(kind):
         return FIRST_SECOND * 1_000, LAST_SECOND * 1_000, far
     if pa.types.is_timestamp(kind):
-        unit, margin = UNITS[kind.unit], 0 if kind.tz is None else DAY
+        unit, margin = UNITS[kind.unit], 0 if kind.tz is None else DAY_SECONDS
         first, last = (FIRST_SECOND + margin) * unit, (LAST_SECOND + 1 - margin) * unit - 1
-        end = LARGEST_INTEGER - margin * unit
+        end = MOST_TICKS - margin * unit
         return max(first, -end), min(last, end), far
     if pa.types.is_duration(kind):
-        most = min(LONGEST_DURATION * UNITS[kind.unit], LARGEST_INTEGER)
+        most = min(LONGEST_DURATION * UNITS[kind.unit], MOST_TICKS)
         return -most, most, f"found a duration of more than {LONGEST_DURATION:,} seconds"
     return None
 

@@ -15,17 +15,17 @@ JSON_KINDS = {bool: "true or false", int: "number", float: "number", str: "text"
 
 # The types of cells that a column takes, by what it was learned as, and what messages call these. A column of which
 # nothing was learned, or durations, take whatever is of one kind.
-NUMBERS, TEXTS, FLAGS = frozenset((int, float)), frozenset((str,)), frozenset((bool,))
+JSON_NUMBERS, JSON_TEXTS, JSON_FLAGS = frozenset((int, float)), frozenset((str,)), frozenset((bool,))
 TAKEN: dict[str, tuple[frozenset[type], str]] = {
-    "DOUBLE": (NUMBERS, "a number"),
-    "BOOLEAN": (FLAGS, "true or false"),
-    "VARCHAR": (TEXTS, "text"),
-    "TIMESTAMP": (TEXTS, "text with a date"),
-    "TIME": (TEXTS, "text with a time"),
+    "DOUBLE": (JSON_NUMBERS, "a number"),
+    "BOOLEAN": (JSON_FLAGS, "true or false"),
+    "VARCHAR": (JSON_TEXTS, "text"),
+    "TIMESTAMP": (JSON_TEXTS, "text with a date"),
+    "TIME": (JSON_TEXTS, "text with a time"),
 }
 
 # What to do about a cell of another kind.
-REMEDIES = {
+CELL_REMEDIES = {
     "DOUBLE": "send a number, or null",
     "BOOLEAN": "send true, false or null",
     "VARCHAR": "send text, or null",
@@ -33,7 +33,7 @@ REMEDIES = {
     "TIME": "send text such as 12:30:00, or null",
 }
 
-MISSING = type(None)
+JSON_NULL = type(None)
 
 # A date and time with its distance from universal time.
 ZONED = PATTERNS["TIMESTAMPTZ"]
@@ -53,16 +53,16 @@ def refuse_other_kinds(name: str, cells: Sequence[Any], learned: str, named: boo
     if kind not in TAKEN:
         return
     taken, expected = TAKEN[kind]
-    others = set(kinds) - taken - {MISSING}
+    others = set(kinds) - taken - {JSON_NULL}
     if not others and (kind not in ("TIMESTAMP", "TIME") or not any(cell is not None and not cell for cell in cells)):
         return
     for row, cell in enumerate(cells):
         if cell is None or (type(cell) in taken and (cell or kind not in ("TIMESTAMP", "TIME"))):
             continue
-        if kind == "BOOLEAN" and type(cell) in NUMBERS and cell in (0, 1):
+        if kind == "BOOLEAN" and type(cell) in JSON_NUMBERS and cell in (0, 1):
             continue
         found = JSON_KINDS.get(type(cell), "null") if cell != "" else "empty text"
-        raise Problem(422, f"found {found}, expected {expected}", REMEDIES[kind], place_of(row, name, named))
+        raise Problem(422, f"found {found}, expected {expected}", CELL_REMEDIES[kind], place_of(row, name, named))
 
 
 def refuse_other_columns(table: pa.Table, types: dict[str, str], first_row: int = 0) -> None:

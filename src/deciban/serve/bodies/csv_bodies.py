@@ -84,7 +84,8 @@ def _read(body: bytes, fitted: Fitted, types: Mapping[str, str], target: str | N
     found = open_csv(CALLED, [path], [form], called, MISSING_WORDS, CellHabits())
     source = open_rows(found, types, fitted.origin.habit)
     assert isinstance(source, Source), "a file is one"
-    source = source.as_text([name for name in source.names if name not in types])
+    if fitted.schema.names is not None:  # else names mean nothing, and columns are what they look like
+        source = source.as_text([name for name in source.names if name not in types])
     if target is not None and target in source.names:
         source = source.with_label_as_written(target)
     with source.naming():

@@ -12,7 +12,7 @@ import pyarrow as pa
 from deciban.arrays import Floats
 from deciban.errors import BadCell, DecibanError
 from deciban.schema.schema import NO_TYPE, Schema
-from deciban.serve.bodies.cell_kinds import JSON_KINDS, REMEDIES, place_of, refuse_other_kinds, without_zones
+from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, JSON_KINDS, place_of, refuse_other_kinds, without_zones
 from deciban.serve.problems import Problem
 from deciban.tables.cell_numbers import as_numbers, is_text
 from deciban.tables.learned_types import as_learned, fits
@@ -215,7 +215,7 @@ def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool, strict:
     try:
         found = as_learned(pa.chunked_array([array]), kind, learned)
     except BadCell as bad:
-        if (remedy := REMEDIES.get(kind_of(learned))) is None:
+        if (remedy := CELL_REMEDIES.get(kind_of(learned))) is None:
             raise bad.as_error(name) from None
         raise Problem(422, bad.problem, remedy, place_of(bad.row or 0, name, named)) from None
     return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()

@@ -21,10 +21,10 @@ LONE_SURROGATE = re.compile(
 )
 
 # What the body of a request may have inside of each other: rows are flat, and no column that is ignored needs more.
-MOST_LEVELS = 8
+MOST_NESTED = 8
 ALL_ALIKE = bytes.maketrans(b"{}", b"[]")
 ALL_BUT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
-TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 # Where msgspec is in a body with rows, by its path.
 IN_ROWS = re.compile(r"(?:\[\.\.\.\])?\[(\d+)\](?:\[\.\.\.\]|(\[\d+\]))$")
@@ -44,20 +44,20 @@ def decoded_json(body: bytes) -> Any:
         raise _malformed(body, str(error)) from None
     except (ValueError, OverflowError):
         raise Problem(422, "a number cannot be read", "send numbers of usual size", "the body") from None
-    if _is_deep(body) and _is_deep(TEXT.sub(b"", body)):  # brackets inside of texts are none
+    if _is_deep(body) and _is_deep(JSON_TEXT.sub(b"", body)):  # brackets inside of texts are none
         raise _too_deep()
     return found
 
 
 def _too_deep() -> Problem:
-    cause = f"lists and objects are nested too deeply, in more than {MOST_LEVELS} levels"
+    cause = f"lists and objects are nested too deeply, in more than {MOST_NESTED} levels"
     return Problem(422, cause, "send rows as a list of objects with plain values", "the body")
 
 
 def _is_deep(body: bytes) -> bool:
     """Whether the brackets of a body have more levels than they may."""
     left = body.translate(ALL_ALIKE, ALL_BUT_BRACKETS)
-    for _ in range(MOST_LEVELS):
+    for _ in range(MOST_NESTED):
         if not left:
             return False
         left = left.replace(b"[]", b"")  # the innermost level

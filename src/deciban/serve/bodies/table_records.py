@@ -23,7 +23,7 @@ WRITTEN: dict[type, Callable[[Any], Any]] = {
 
 
 # Types that count nanoseconds, of which Python has no cells, and those that count microseconds.
-MICROSECONDS = {"timestamp[ns": pa.timestamp, "time64[ns": pa.time64, "duration[ns": pa.duration}
+COARSER_TYPES = {"timestamp[ns": pa.timestamp, "time64[ns": pa.time64, "duration[ns": pa.duration}
 
 
 def records_of_table(table: pa.Table) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def cells_of_column(column: pa.ChunkedArray, place: str) -> list[Any]:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
-    if (coarse := MICROSECONDS.get(str(column.type).partition(",")[0].rstrip("]"))) is not None:
+    if (coarse := COARSER_TYPES.get(str(column.type).partition(",")[0].rstrip("]"))) is not None:
         column = column.cast(pa.timestamp("us", column.type.tz) if coarse is pa.timestamp else coarse("us"), safe=False)
     cells = decoded_cells(column.combine_chunks()) if is_text(plain_type(column.type)) else column.to_pylist()
     found = [WRITTEN[type(cell)](cell) if type(cell) in WRITTEN else cell for cell in cells]
