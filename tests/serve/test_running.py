@@ -51,7 +51,7 @@ def refused(*arguments: str | Path) -> tuple[int, str]:
 
 def children_of(process: int) -> set[int]:
     """The processes that another one has started to answer requests."""
-    found = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process)], capture_output=True, text=True)
+    found = subprocess.run(["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process)], capture_output=True, text=True)
     return {int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line}
 
 
@@ -134,6 +134,7 @@ def test_a_worker_starts_also_while_the_model_cannot_be_read(models: Path, tmp_p
     path.write_bytes(good)
     with serving(path, "--workers", "2") as (process, address):
         path.write_bytes(b"no model")
+        until(lambda: len(children_of(process.pid)) == 2)
         before = children_of(process.pid)
         for child in before:
             os.kill(child, signal.SIGKILL)

@@ -22,7 +22,7 @@ const signatureOf = ({ classes, columns }) =>
 function status(model) {
   const learns = model.learning ? ", and learns" : "";
   const rows = Number(model.rows).toLocaleString("en");
-  return `It knows ${rows} rows of ${model.classes.length} classes${learns}. Version ${model.version}.`;
+  return `It knows ${rows} ${rows === "1" ? "row" : "rows"} of ${model.classes.length} classes${learns}. Version ${model.version}.`;
 }
 
 // Ask for a token until the service takes one.
