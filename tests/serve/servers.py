@@ -13,7 +13,7 @@ import uvicorn
 from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
 
 # Seconds after which a test gives up.
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Running:

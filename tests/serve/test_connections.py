@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from deciban.serve.guard.connections import ConnectionSettings, GuardedProtocol
 from deciban.serve.guard.guard import GuardSettings, guarded
-from tests.serve.servers import Running, read_all, running, seconds_until_closed, statuses
+from tests.serve.servers import PATIENCE, Running, read_all, running, seconds_until_closed, statuses
 
 SETTINGS = ConnectionSettings(
     head_limit=0.3, send_limit=0.4, most_head_bytes=4096, most_headers=20, most_url_bytes=1000, most_connections=200
@@ -64,6 +64,14 @@ def post(body: bytes, *headers: bytes, path: bytes = b"/echo") -> bytes:
     return b"\r\n".join([*lines, b"", body])
 
 
+def endless() -> Iterator[None]:
+    """Turns of a client that goes on until it is cut off."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        yield
+    raise AssertionError("the client was not cut off")
+
+
 def problem(answer: bytes) -> dict[str, object]:
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
@@ -77,17 +85,17 @@ def problem(answer: bytes) -> dict[str, object]:
 
 def test_a_silent_client_is_cut_off(server: Running) -> None:
     with server.connect() as client:
-        assert 0.2 < seconds_until_closed(client) < 3
+        assert seconds_until_closed(client) > 0.2
 
 
 def test_a_head_that_comes_byte_by_byte_is_cut_off(server: Running) -> None:
     with server.connect() as client:
-        start = time.monotonic()
+        before = server.cut.count("head")
         with contextlib.suppress(ConnectionError):
-            for byte in GET:
+            for byte in HEAD + b"X: " + b"x" * 3000:
                 client.sendall(bytes([byte]))
                 time.sleep(0.05)
-        assert 0.2 < time.monotonic() - start < 2  # GET has 37 bytes, which would take nearly two seconds
+        assert server.cut.count("head") == before + 1
         assert read_all(client) == b""
 
 
@@ -95,12 +103,10 @@ def test_line_breaks_before_a_request_do_not_keep_a_connection(server: Running) 
     with server.connect() as client:
         client.sendall(GET)
         assert b" 200 " in client.recv(4096)
-        start = time.monotonic()
-        with contextlib.suppress(ConnectionError):
-            while time.monotonic() - start < 5:
+        with pytest.raises(ConnectionError):
+            for _ in endless():
                 client.sendall(b"\r\n")
                 time.sleep(0.05)
-        assert time.monotonic() - start < 3
 
 
 def test_a_second_request_that_begins_slowly_is_cut_off(server: Running) -> None:
@@ -108,23 +114,23 @@ def test_a_second_request_that_begins_slowly_is_cut_off(server: Running) -> None
         client.sendall(GET)
         assert b" 200 " in client.recv(4096)
         client.sendall(b"GET /ec")
-        assert 0.2 < seconds_until_closed(client) < 3
+        assert seconds_until_closed(client) > 0.2
 
 
 def test_a_connection_without_requests_is_closed(server: Running) -> None:
     with server.connect() as client:
         client.sendall(GET)
         assert b" 200 " in client.recv(4096)
-        assert 0.2 < seconds_until_closed(client) < 3
+        assert seconds_until_closed(client) > 0.2
 
 
 @pytest.mark.parametrize("last", [b"Content-Length: 1000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n400\r\n"])
 def test_a_slow_body_is_answered_408_and_closed(server: Running, last: bytes) -> None:
     with server.connect() as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\n" + last)
-        start, answer = time.monotonic(), b""
+        answer = b""
         client.settimeout(0.05)
-        while time.monotonic() - start < 5:
+        for _ in endless():
             try:
                 client.sendall(b"x")
                 part = client.recv(4096)
@@ -135,7 +141,6 @@ def test_a_slow_body_is_answered_408_and_closed(server: Running, last: bytes) ->
                 continue
             except ConnectionError:
                 break
-        assert time.monotonic() - start < 3
         assert statuses(answer) == [408]
         assert problem(answer)["status"] == 408
 
@@ -144,12 +149,10 @@ def test_a_body_that_goes_on_after_the_answer_does_not_keep_a_connection(server:
     """A 404 is told when the body is there, a request refused by its head before."""
     with server.connect() as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")  # without Host: refused
-        start = time.monotonic()
-        with contextlib.suppress(ConnectionError):
-            while time.monotonic() - start < 5:
+        with pytest.raises(ConnectionError):
+            for _ in endless():
                 client.sendall(b"x")
                 time.sleep(0.05)
-        assert time.monotonic() - start < 3
         assert statuses(read_all(client)) in ([400], [])
 
 
@@ -178,9 +181,8 @@ def test_a_client_that_asks_and_asks_and_does_not_read_is_cut_off(server: Runnin
     with server.connect() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(2)
-        start = time.monotonic()
-        with contextlib.suppress(ConnectionError, TimeoutError):
-            while time.monotonic() - start < 8:
+        with pytest.raises((ConnectionError, TimeoutError)):
+            for _ in endless():
                 client.sendall(GET * 4)
         server.wait_for(lambda: server.connections == 0)
 
@@ -205,9 +207,7 @@ def test_others_are_answered_while_fifty_are_slow(server: Running) -> None:
         for place, client in enumerate(slow):
             client.sendall(begun[place % len(begun)])
         for _ in range(20):
-            start = time.monotonic()
-            assert statuses(server.ask(HEAD + b"Connection: close\r\n\r\n", quiet=5.0)) == [200]
-            assert time.monotonic() - start < 5
+            assert statuses(server.ask(HEAD + b"Connection: close\r\n\r\n", quiet=PATIENCE)) == [200]
         server.wait_for(lambda: server.connections == 0)
 
 
@@ -229,10 +229,10 @@ def test_more_connections_than_allowed_are_closed_at_once() -> None:
             clients = [stack.enter_context(server.connect()) for _ in range(3)]
             server.wait_for(lambda: server.connections == 3)
             with server.connect() as late:
-                assert seconds_until_closed(late) < 2
+                seconds_until_closed(late)
+                assert server.cut == ["connections"]
             clients[0].sendall(GET)
             assert b" 200 " in clients[0].recv(4096)
-        assert server.cut == ["connections"]
 
 
 # bodies
@@ -266,11 +266,9 @@ def test_a_body_in_chunks_is_refused_when_it_gets_too_large(server: Running) -> 
 def test_an_endless_body_is_cut_off(server: Running) -> None:
     with server.connect() as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
-        start = time.monotonic()
-        with contextlib.suppress(ConnectionError, TimeoutError):
-            while time.monotonic() - start < 5:
+        with pytest.raises(ConnectionError):
+            for _ in endless():
                 client.sendall(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
-        assert time.monotonic() - start < 3
 
 
 def test_a_client_that_waits_for_100_continue_is_told_to_go_on(server: Running) -> None:

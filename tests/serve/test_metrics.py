@@ -412,6 +412,31 @@ def test_costs_are_added_up(metrics: Metrics) -> None:
     assert found["decisions_expected_cost", "mail"] == pytest.approx(-0.5)
 
 
+def test_no_decision_is_lost_however_many_come(metrics: Metrics) -> None:
+    for _ in range(watch.MOST_WAITING_TABLES + 100):
+        metrics.observe_decisions("mail", np.array([0.5]))
+    assert figures(metrics)["decisions_total", "mail"] == watch.MOST_WAITING_TABLES + 100
+
+
+def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes are sorted: `aa`, which is learned later, would push `d` out of the first three."""
+    monkeypatch.setattr("deciban.serve.metrics.model_metrics.MOST_LABELS", 3)
+    monkeypatch.setattr(watched_model, "RENEW_SECONDS", 0.0)
+    told = []
+    for classes in ("bcd", ["aa", "b", "c", "d"], "cd"):
+        clf = BayesClassifier(tune=None).fit(pd.DataFrame({"x": np.arange(4.0 * len(classes))}), [*classes] * 4)
+        state = State(clf._fitted(), "v", 0, time.time())
+        rows = len(classes)
+        table = table_of_records(state.fitted.model.schema, [{}] * rows)
+        metrics.observe_rows("m", state, table, np.eye(rows))
+        metrics.settle()
+        found = figures(metrics, Model("m", state))
+        for name in ("prior_learned_ratio", "prior_estimated_ratio"):
+            told.append({key[2] for key in found if key[0] == name})
+    assert told == [{"b", "c", "d"}] * 2 + [{"b", "c", "d", "other"}] * 2 + [{"c", "d"}] * 2
+    assert found["rows_by_class_total", "m", "other"] == 1
+
+
 # requests, models, learners
 
 

@@ -100,6 +100,55 @@ def test_models_of_a_folder_come_and_go(files: Path) -> None:
         service.close()
 
 
+@pytest.mark.parametrize("way", ["moved", "unmounted"])
+def test_a_folder_that_is_gone_leaves_its_models(files: Path, way: str) -> None:
+    folder, away = files / "models", files / "away"
+    folder.mkdir()
+    shutil.copy(files / "served.dcb", folder)
+    service = Service(ServeSettings(str(folder), check_every=0.0))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        folder.rename(away)
+        if way == "unmounted":
+            folder.mkdir()  # what is seen where a file system was
+        service.models.refresh()
+        told = client.get("/health/ready")
+        assert (told.status_code, len(told.json()["problems"])) == (200, 1)
+        assert "folder" in told.json()["problems"][0]["problem"]
+        assert client.post("/models/served/predict", json=[{}]).status_code == 200
+        shutil.rmtree(folder, ignore_errors=True)
+        away.rename(folder)
+        service.models.refresh()
+        assert client.get("/health/ready").json() == {"ready": True, "problems": []}
+        (folder / "served.dcb").unlink()  # somebody has removed the last model
+        service.models.refresh()
+        assert client.get("/health/ready").status_code == 503
+        (folder / "broken.dcb").write_bytes(b"no model")
+        service.models.refresh()
+        told = client.get("/health/ready")
+        assert (told.status_code, told.json()["problems"][0]["model"]) == (503, "broken")
+    finally:
+        service.close()
+
+
+def test_what_is_wrong_with_a_file_is_logged_when_it_begins_and_when_it_ends(
+    files: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "deciban.serve")
+    good = (files / "served.dcb").read_bytes()
+    service = Service(ServeSettings(str(files), check_every=0.0))
+    service.open()
+    try:
+        for content in (good[:100], good[:100], good, good):
+            (files / "served.dcb").write_bytes(content)
+            service.models.refresh()
+        assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+        assert all("served" in record.getMessage() for record in caplog.records)
+    finally:
+        service.close()
+
+
 def test_no_answer_is_of_two_models(files: Path) -> None:
     """While a model is replaced again and again, each answer has the numbers of the version that it names."""
     contents = [(files / name).read_bytes() for name in ("served.dcb", "other.bin")]

@@ -9,14 +9,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 import pytest
 
 from tests.serve.conftest import mixed_table
+from tests.serve.processes import PATIENCE
+from tests.serve.servers import read_all
 
 BLOCKED = "import sys; sys.modules['msgspec'] = None; from deciban.command import main; main()"
 
@@ -25,15 +28,17 @@ BLOCKED = "import sys; sys.modules['msgspec'] = None; from deciban.command impor
 def serving(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A service that answers, and its address; it is ended if the test has not."""
     command = [sys.executable, "-m", "deciban", "serve", *map(str, arguments), "--port", "0", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
         assert line, process.communicate()[1]
         yield process, json.loads(line)["address"]
     finally:
-        if process.poll() is None:
-            process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its workers too
         process.communicate()
 
 
@@ -42,6 +47,29 @@ def refused(*arguments: str | Path) -> tuple[int, str]:
     command = [sys.executable, "-m", "deciban", "serve", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stderr
+
+
+def children_of(process: int) -> set[int]:
+    """The processes that another one has started to answer requests."""
+    found = subprocess.run(["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process)], capture_output=True, text=True)
+    return {int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line}
+
+
+def status_of(address: str) -> int:
+    """The status of an answer; 0 for none."""
+    try:
+        return httpx.get(address, timeout=5).status_code
+    except httpx.HTTPError:
+        return 0
+
+
+def until(true: Callable[[], bool], then: Callable[[], Any] = lambda: None) -> Any:
+    """Wait until something is true, and then do something."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.05)
+    return then()
 
 
 def test_it_answers_and_ends_in_order_at_a_signal(models: Path) -> None:
@@ -54,22 +82,25 @@ def test_it_answers_and_ends_in_order_at_a_signal(models: Path) -> None:
             assert client.get("/").status_code == 200
             assert client.post("/predict", json=[{}], headers={"host": "evil.example"}).status_code == 421
         process.send_signal(signal.SIGTERM)
-        out, error = process.communicate(timeout=20)
+        out, error = process.communicate(timeout=PATIENCE)
         assert (process.returncode, out, error) == (0, "", "")
 
 
 def test_requests_under_way_are_answered_when_it_ends(models: Path) -> None:
-    rows = [{"age": 40.0 + k % 7, "note": "please call back"} for k in range(60_000)]
+    body = json.dumps([{"age": 40.0 + k % 7, "note": "please call back"} for k in range(2000)]).encode()
+    head = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     with serving(models / "mixed.dcb") as (process, address):
-        found: list[httpx.Response] = []
-        ask = threading.Thread(target=lambda: found.append(httpx.post(f"{address}/predict", json=rows, timeout=60)))
-        ask.start()
-        time.sleep(0.4)
-        process.send_signal(signal.SIGINT)
-        ask.join()
-        assert found[0].status_code == 200
-        assert len(found[0].json()["rows"]) == len(rows)
-        process.communicate(timeout=20)
+        place = ("127.0.0.1", int(address.rpartition(":")[2]))
+        with socket.create_connection(place, timeout=PATIENCE) as client:
+            client.sendall(f"POST /predict HTTP/1.1\r\n{head}Expect: 100-continue\r\n\r\n".encode())
+            assert client.recv(4096).startswith(b"HTTP/1.1 100 ")  # it is under way
+            process.send_signal(signal.SIGINT)
+            until(lambda: status_of(f"{address}/health/ready") in (0, 503))  # the service ends
+            client.sendall(body)
+            answer = read_all(client)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["rows"]) == 2000
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
 
 
@@ -94,6 +125,33 @@ def test_workers_answer(models: Path) -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
         assert process.returncode == 0
+
+
+def test_a_worker_starts_also_while_the_model_cannot_be_read(models: Path, tmp_path: Path) -> None:
+    """It refuses requests, says why, and answers when the file is good again; nobody is started again and again."""
+    path = tmp_path / "weather.dcb"
+    good = (models / "weather.dcb").read_bytes()
+    path.write_bytes(good)
+    with serving(path, "--workers", "2") as (process, address):
+        path.write_bytes(b"no model")
+        until(lambda: len(children_of(process.pid)) == 2)
+        before = children_of(process.pid)
+        for child in before:
+            os.kill(child, signal.SIGKILL)
+        told = until(lambda: status_of(f"{address}/health/ready") == 503, lambda: httpx.get(f"{address}/health/ready"))
+        assert "weather.dcb" in told.json()["problems"][0]["problem"]
+        assert httpx.post(f"{address}/predict", json=[{}]).status_code == 503
+        until(lambda: len(children_of(process.pid)) == len(before))
+        after = children_of(process.pid)
+        assert not after & before
+        path.write_bytes(good)
+        until(lambda: all(status_of(f"{address}/health/ready") == 200 for _ in range(8)))
+        assert httpx.post(f"{address}/predict", json=[{}]).status_code == 200
+        assert children_of(process.pid) == after
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=PATIENCE)
+        assert "Traceback" not in error
+        assert 2 <= error.count("weather.dcb: ") <= 4, error
 
 
 def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> None:

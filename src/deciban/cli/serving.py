@@ -141,11 +141,12 @@ def _run(settings: "ServeSettings", as_json: bool) -> None:
             raise
         raise UsageError(f"deciban serve needs {name}, which is not installed; {INSTALL}") from None
 
-    def started(address: str, names: list[str]) -> None:
+    def started(address: str, names: list[str], wrong: list[str]) -> None:
         if as_json:
-            say_json({"address": address, "models": names})
+            say_json({"address": address, "models": names, "not_read": wrong})
         elif os.path.isdir(settings.path):
-            say(f"serving {counted(len(names), 'model')} at {address}")
+            without = f" ({len(wrong)} cannot be read: {', '.join(wrong)})" if wrong else ""
+            say(f"serving {counted(len(names), 'model')}{without} at {address}")
         else:
             say(f"serving {os.path.basename(settings.path)} at {address}")
         flush()

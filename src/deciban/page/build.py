@@ -15,6 +15,7 @@ from deciban.report.form_data import form_data
 from deciban.report.html import Html, note, paragraph, tag
 from deciban.report.page import UNIT, common_css, page_head, report_sections
 from deciban.report.what_if import data_script, form_modules
+from deciban.text_tables import counted
 from deciban.version import __version__
 from deciban.web.assemble import assembled
 from deciban.web.policy import content_policy
@@ -64,7 +65,7 @@ def folder_html(title: str) -> tuple[str, str]:
 def _lead(figures: ReportFigures) -> str:
     model = figures.data["model"]
     target = f"It predicts {model['target']}: a" if model["target"] else "A"
-    return f"{target} model of {model['rows']:,} rows, {len(model['classes'])} classes and {model['columns']} columns."
+    return f"{target} model of {model['rows']:,} rows, {counted(len(model['classes']), 'class')} and {counted(model['columns'], 'column')}."
 
 
 def _embedded(figures: ReportFigures) -> tuple[list[Html], Html]:
@@ -82,14 +83,12 @@ def _embedded(figures: ReportFigures) -> tuple[list[Html], Html]:
 def _page(title: str, lead: Html, data: Sequence[Html], problem: Html, sections: Html) -> tuple[str, str]:
     """The page with what it says of its model, the model as data or why it is not there, and the report's sections."""
     modules = [one for one in files("deciban.page").iterdir() if one.name.endswith(".js") and one.name != "folder.js"]
-    names = {one.name for one in modules}
-    playground = "playground.js" in names
-    start = f"$main.start({{ mountPlayground: {'$playground.mountPlayground' if playground else 'null'} }});"
+    start = "$main.start({ mountPlayground: $playground.mountPlayground });"
     ordered = sorted(modules, key=lambda one: one.name)  # the same page on every machine
     script = f"{scorer_source()}\n{assembled([*form_modules(), *ordered], start)}"
     panels = [
         ("try", "Try it", problem, "try"),
-        *([("playground", "Playground", Html(), "playground")] if playground else []),
+        ("playground", "Playground", Html(), "playground"),
         ("model", "Model", sections, "report"),
     ]
     bar = tag("div", (_tab(name, told) for name, told, _, _ in panels), class_="tabs", id="tabs", role="tablist",
@@ -125,9 +124,8 @@ def _modules(names: Sequence[str]) -> list[Traversable]:
 
 
 def _styles() -> list[Traversable]:
-    """The styles of the page, those of the playground where it is there."""
-    styles = [files("deciban.page") / name for name in ("page.css", "playground.css")]
-    return [one for one in styles if one.is_file()]
+    """The styles of the page and of the playground."""
+    return [files("deciban.page") / name for name in ("page.css", "playground.css")]
 
 
 def _tab(name: str, told: str) -> Html:

@@ -120,6 +120,7 @@ export function colourKey(pairs) {
 export function numberField({ label, limits, step, read, write, show = String, hidden = false }) {
   const input = element("input", { type: "number", min: limits[0], max: limits[1], step, inputmode: "decimal" });
   const name = element("span", hidden ? { class: "spoken" } : {}, label);
+  const allowed = element("span", { class: "allowed", role: "status" });
   const refresh = () => {
     if (document.activeElement !== input) input.value = show(read());
   };
@@ -127,13 +128,15 @@ export function numberField({ label, limits, step, read, write, show = String, h
     const value = input.value.trim() === "" ? NaN : Number(input.value);
     const fits = Number.isFinite(value) && value >= limits[0] && value <= limits[1];
     input.setAttribute("aria-invalid", String(!fits));
+    allowed.textContent = fits ? "" : `from ${limits[0]} to ${limits[1]}`;
     if (fits) write(value);
   });
   input.addEventListener("blur", () => {
     input.removeAttribute("aria-invalid");
+    allowed.textContent = "";
     refresh();
   });
-  return { node: element("label", { class: "field" }, name, input), input, refresh };
+  return { node: element("label", { class: "field" }, name, input, allowed), input, refresh };
 }
 
 // A slider with its number beside it; show and parse turn the value into what stands in the number's field.

@@ -5,18 +5,24 @@ import { ask, keepToken } from "./client.js";
 
 const byId = (id) => document.getElementById(id);
 
-// Show the models, or ask for a token.
-export async function showModels() {
+// A model with what is wrong with it; one that cannot answer has no page.
+function lineOf({ name, model, problem }) {
+  const link = model === null ? element("strong", {}, name) : element("a", { href: `models/${encodeURIComponent(name)}/` }, name);
+  const before = model === null ? "cannot answer: " : "an older model goes on: ";
+  return problem ? element("li", {}, link, " ", element("span", { class: "wrong" }, before + problem)) : element("li", {}, link);
+}
+
+// wasTold: somebody has entered a token. Show the models, or ask for a token.
+export async function showModels(wasTold = false) {
   try {
     const { models } = await ask("models");
-    const names = models.map((one) => (typeof one === "string" ? one : one.name));
-    byId("models").replaceChildren(...names.map((name) =>
-      element("li", {}, element("a", { href: `models/${encodeURIComponent(name)}/` }, name))));
-    byId("service-problem").textContent = names.length ? "" : "There is no model in the folder.";
+    byId("models").replaceChildren(...models.map(lineOf));
+    byId("service-problem").textContent = models.length ? "" : "There is no model in the folder.";
     byId("token-form").hidden = true;
   } catch (error) {
-    byId("service-problem").textContent = error.message;
-    byId("token-form").hidden = error.status !== 401 && error.status !== 403;
+    const refused = error.status === 401 || error.status === 403;
+    byId("service-problem").textContent = refused && !wasTold ? "" : refused ? "The service does not take this token." : error.message;
+    byId("token-form").hidden = !refused;
   }
 }
 
@@ -25,7 +31,7 @@ export function startFolder() {
   byId("token-form").addEventListener("submit", (event) => {
     event.preventDefault();
     keepToken(byId("token").value);
-    showModels();
+    showModels(true);
   });
   showModels();
 }

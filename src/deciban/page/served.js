@@ -22,7 +22,7 @@ const signatureOf = ({ classes, columns }) =>
 function status(model) {
   const learns = model.learning ? ", and learns" : "";
   const rows = Number(model.rows).toLocaleString("en");
-  return `It knows ${rows} rows of ${model.classes.length} classes${learns}. Version ${model.version}.`;
+  return `It knows ${rows} ${rows === "1" ? "row" : "rows"} of ${model.classes.length} classes${learns}. Version ${model.version}.`;
 }
 
 // Ask for a token until the service takes one.
@@ -40,7 +40,7 @@ function tokenForm(retry) {
 
 // Load the model, and look whether it has changed while the page is seen. Returned: what to do when "Model" is shown.
 export function followService(place, tab, { changed, restored }) {
-  let [version, form, panel, signature, timer, isLooking] = [null, null, null, null, null, false];
+  let [version, form, panel, signature, timer, isLooking, wasTold] = [null, null, null, null, null, false, false];
   const report = modelReport(byId("report"));
   const said = (text, isProblem = false) => {
     const [one, other] = isProblem ? ["service-problem", "service-said"] : ["service-said", "service-problem"];
@@ -78,8 +78,9 @@ export function followService(place, tab, { changed, restored }) {
       said(status(model));
       if (tab() === "model") await report(version);
     } catch (error) {
-      said(error.message, true);
-      if (error.status === 401) needToken();
+      const refused = error.status === 401;
+      said(refused ? (wasTold ? "The service does not take this token." : "") : error.message, true);
+      if (refused) needToken();
       wait = 2 * EVERY;
     } finally {
       isLooking = false;
@@ -91,6 +92,7 @@ export function followService(place, tab, { changed, restored }) {
     if (byId("token")) return;
     byId("service").append(tokenForm(() => {
       byId("token").closest("form").remove();
+      wasTold = true;
       look();
     }));
     byId("token").focus();

@@ -33,8 +33,9 @@ export function showShares(list, parts, terms, chart) {
   const shown = columns.slice(0, MOST_COLUMNS);
   list.replaceChildren(...shown.map((term) => barOf(term, size(term.value) / total, chart)));
   if (!columns.length) list.append(element("li", { class: "nothing" }, "No column says anything yet."));
-  if (columns.length > shown.length) {
-    list.append(element("li", { class: "nothing" }, `${columns.length - shown.length} columns say less.`));
+  const more = columns.length - shown.length;
+  if (more > 0) {
+    list.append(element("li", { class: "nothing" }, more === 1 ? "1 column says less." : `${more} columns say less.`));
   }
   parts.replaceChildren(partsOf(shown));
 }

@@ -141,7 +141,12 @@ export function mountTryIt(root, form, source, changed) {
     const terms = other === undefined ? null : answer.terms(best, other);
     if (!terms) return;
     const said = `for ${name} against ${form.classes[other]}`;
-    at.against.textContent = `${said}, in decibans: +10 makes the odds ten times as high`;
+    at.against.replaceChildren(`${said}, in decibans: +10 makes the odds ten times as high. `,
+      ...[["for", form.chart.for], ["against", form.chart.against]].flatMap(([word, colour]) => {
+        const patch = element("span", { class: "patch" });
+        patch.style.background = colour;
+        return [patch, `${word} ${name} `];
+      }));
     const chart = chartFor(at.evidence, form.chart, terms);
     const told = rolledUp(terms, form.terms);
     at.evidence.replaceChildren(waterfall(told, `evidence ${said}, in decibans`, chart));
@@ -160,6 +165,10 @@ export function mountTryIt(root, form, source, changed) {
       return true;
     } catch (error) {
       at.lossProblem.textContent = error.message;
+      at.verdict.replaceChildren();
+      at.risks.replaceChildren();
+      delete at.decided.dataset.decision;
+      at.decided.textContent = "No decision: what mistakes cost cannot be read.";
       return false;
     }
   }

@@ -58,13 +58,17 @@ def report_figures(
     training: Examples | None = None,
     loss: Any = None,
     examples: int = 3,
+    keeps_no_rows: str = "",
 ) -> ReportFigures:
-    """The figures of a model: on rows that were held out, or on its training rows, each left out; else from counts."""
+    """The figures of a model: on rows that were held out, or on its training rows, each left out; else from counts.
+
+    keeps_no_rows: what to tell where there are no rows, and none can be given.
+    """
     costs = None if loss is None else loss_for(fitted, loss)
     judged = _judged(fitted, held_out, training, costs)
     columns = column_figures(fitted, judged.importance, OPEN_COLUMNS, MOST_COLUMNS_SHOWN)
     shown = [] if judged.rows is None or not examples else explained_rows(fitted, *judged.rows, examples)
-    data = {
+    data: dict[str, Any] = {
         "title": title,
         "deciban": __version__,
         "model": _model(fitted),
@@ -76,6 +80,9 @@ def report_figures(
         "rows": shown,
         "rows_learned": held_out is not None and judged.learned is held_out,
     }
+    for part in ("quality", "diagnosis"):
+        if keeps_no_rows and "cannot_know" in data[part]:
+            data[part]["cannot_know"] = keeps_no_rows
     return ReportFigures(fitted, costs, data, columns)
 
 

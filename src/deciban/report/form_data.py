@@ -10,7 +10,7 @@ from deciban.report.figures import OPEN_COLUMNS, ReportFigures
 from deciban.report.rows import MOST_TERMS_TOLD
 from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
 from deciban.tables.text_types import kind_of
-from deciban.text_tables import class_name
+from deciban.text_tables import as_written, class_name
 
 # Cells of typical rows, one for each class, that are kept.
 MOST_TYPICAL_CELLS = 5_000
@@ -83,7 +83,11 @@ def _range(one: ColumnFigures, kind: str | None) -> dict[str, Any]:
     places = one.values.positions
     if kind is not None:
         return {"ends": [one.values.names[0], one.values.names[-1]]}
-    return {"ends": [f"{places[0]:.4g}", f"{places[-1]:.4g}"], "low": float(places[0]), "high": float(places[-1])}
+    return {
+        "ends": [as_written(float(f"{end:.3g}")) for end in (places[0], places[-1])],
+        "low": float(places[0]),
+        "high": float(places[-1]),
+    }
 
 
 def _typical_rows(figures: ReportFigures, names: list[str]) -> list[dict[str, Any]]:

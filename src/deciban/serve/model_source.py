@@ -32,6 +32,8 @@ log = logging.getLogger("deciban.serve")
 # What tells that a file has changed: its number on the disk, its size and its time.
 Stamp = tuple[int, int, int]
 
+log = logging.getLogger("deciban.serve")
+
 
 class ServedModel:
     """A model and what it answers by now. Readers take `reader` once for a request.
@@ -42,10 +44,23 @@ class ServedModel:
     def __init__(self, name: str, path: str) -> None:
         self.name = name
         self.path = path
-        self.problem = ""
         self.learner: Learner | None = None
+        self._problem = ""
         self._reader: Reader | None = None
         self._stamp: Stamp | None = None
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the file; it is logged when it begins and when it ends."""
+        return self._problem
+
+    @problem.setter
+    def problem(self, problem: str) -> None:
+        if problem and problem != self._problem:
+            log.warning("model %s: %s", self.name, problem)
+        elif self._problem and not problem:
+            log.info("model %s: the file is read again, nothing is wrong with it any more", self.name)
+        self._problem = problem
 
     @property
     def reader(self) -> Reader | None:
@@ -110,11 +125,16 @@ class ServedModel:
 
 
 class Models:
-    """All models that are served, by name: one, or those of a folder, in which they come and go."""
+    """All models that are served, by name: one, or those of a folder, in which they come and go.
+
+    problem: what is wrong with the folder; the models that were in it go on.
+    """
 
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
-        self.is_folder = os.path.isdir(settings.path)
+        self.is_folder = os.path.isdir(settings.path) if settings.folder is None else settings.folder
+        self.problem = ""
+        self._folder: tuple[int, int] | None = None
         self._models: dict[str, ServedModel] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -135,16 +155,18 @@ class Models:
 
     @property
     def ready(self) -> bool:
-        """Whether the model can answer; a folder always can, and says of each model whether it does."""
-        return self.is_folder or any(model.reader is not None for model in self)
+        """Whether a model can answer."""
+        return any(model.reader is not None for model in self)
 
-    def open(self) -> None:
-        """Read all models; an error where the only one cannot be read."""
+    def open(self, *, patient: bool = False) -> None:
+        """Read all models; an error where the only one cannot be read, unless there is time until it can."""
         if self.is_folder:
             self.refresh()
             return
         model = ServedModel(self._only, self.settings.path)
-        if self.settings.learn:
+        if patient:
+            model.refresh()
+        elif self.settings.learn:
             model.learn(self.settings)
         else:
             model.load()
@@ -153,7 +175,9 @@ class Models:
     def refresh(self) -> None:
         """Look at all files once."""
         if self.is_folder:
-            there = model_files(self.settings.path)
+            there = self._files_there()
+            if there is None:
+                return
             for name in [name for name in self._models if name not in there]:
                 self._models.pop(name).close()
             for name, path in there.items():
@@ -164,6 +188,26 @@ class Models:
                 model.refresh()
             elif model.learner is None:
                 self._try_to_learn(model)
+
+    def _files_there(self) -> dict[str, str] | None:
+        """The model files of the folder; None where it is gone, which is told in `problem`."""
+        problem, found = "", None
+        try:
+            status = os.stat(self.settings.path)
+            found = model_files(self.settings.path)
+            place = status.st_dev, status.st_ino
+            if not found and self._models and place != self._folder:
+                problem = "another folder is there now, without models; the models that were there go on"
+            else:
+                self._folder = place
+        except OSError as error:
+            problem = f"the folder of the models cannot be read: {error.strerror or 'unknown error'}"
+        if problem and problem != self.problem:
+            log.warning(problem)
+        elif self.problem and not problem:
+            log.info("the folder of the models is there again")
+        self.problem = problem
+        return None if problem else found
 
     def _try_to_learn(self, model: ServedModel) -> None:
         """Let a model of a folder learn on line; what goes wrong is told in its `problem`, and tried again."""
@@ -231,13 +275,8 @@ def name_of(path: str) -> str:
 
 
 def model_files(folder: str) -> dict[str, str]:
-    """The model files in a folder by their names; hidden ones are left out."""
-    try:
-        found = sorted(
-            entry.name for entry in os.scandir(folder) if entry.name.endswith(MODEL_ENDING) and entry.is_file()
-        )
-    except OSError:
-        return {}
+    """The model files in a folder by their names; hidden ones are left out. An OSError where it cannot be read."""
+    found = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(MODEL_ENDING) and entry.is_file())
     return {name_of(name): os.path.join(folder, name) for name in found if not name.startswith(".")}
 
 

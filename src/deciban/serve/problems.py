@@ -1,8 +1,14 @@
 """What a client is told when a request cannot be answered: its status, the place, the cause and the remedy."""
 
+import json
 import os
 from http import HTTPStatus
 from typing import Any
+
+PROBLEM_JSON = "application/problem+json"
+
+# Seconds after which a client that was told 503 may try again.
+RETRY_AFTER = "1"
 
 
 class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem details)
@@ -37,6 +43,31 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
             "cause": self.cause,
             "remedy": self.remedy,
         }
+
+    def as_bytes(self) -> bytes:
+        """The body of the answer that tells the problem."""
+        told = json.dumps(self.as_dict(), separators=(",", ":"), ensure_ascii=False)
+        return told.encode(errors="backslashreplace") + b"\n"  # half a character as JSON writes it
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of this answer, in small letters."""
+        told = {"content-type": PROBLEM_JSON}
+        again = self.status == HTTPStatus.SERVICE_UNAVAILABLE and self.undone
+        return {**told, "retry-after": RETRY_AFTER} if again else told
+
+
+def usual_problem(status: int) -> Problem:
+    """What is told where nothing but the status is known."""
+    match status:
+        case 404:
+            return Problem(404, "there is nothing at this address", "see /openapi.json for what there is", "path")
+        case 405:
+            return Problem(405, "this address has no such method", "see the header Allow, or /openapi.json", "method")
+        case 500:
+            return Problem(500, "the service has a fault", "tell whoever runs it, who finds more in its log")
+        case _:
+            return Problem(status, "the request cannot be answered", "see /openapi.json for what can be asked")
 
 
 def without_folders(text: str, path: str) -> str:

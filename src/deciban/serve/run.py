@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,8 +33,11 @@ ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "
 # Connections that wait to be taken.
 BACKLOG = 2_048
 
-# Is called with the address and the names of the models when requests are answered.
-Started = Callable[[str, list[str]], None]
+# Seconds for which a worker may be silent, as it is while it starts on a busy machine, before another takes its place.
+STARTING_SECONDS = 30
+
+# Is called with the address, the names of the models, and of those that cannot be read, when requests are answered.
+Started = Callable[[str, list[str], list[str]], None]
 
 
 def serve(settings: ServeSettings, started: Started) -> None:
@@ -46,10 +50,12 @@ def serve(settings: ServeSettings, started: Started) -> None:
         _prepare_process(settings)
         service = Service(settings)
         service.open()
-        tell = partial(started, address_of(listening, settings.host), [model.name for model in service.models])
+        names = [model.name for model in service.models]
+        wrong = [model.name for model in service.models if model.reader is None]
+        tell = partial(started, address_of(listening, settings.host), names, wrong)
         if settings.workers > 1:
             service.close()  # it was opened to see that all can be read: each worker has its own
-            _serve_by_workers(settings, listening, tell)
+            _serve_by_workers(replace(settings, folder=service.models.is_folder), listening, tell)
             return
         try:
             _serve_here(settings, service, listening, tell)
@@ -166,17 +172,22 @@ def _serve_by_workers(settings: ServeSettings, listening: socket.socket, started
     os.environ[SETTINGS_VARIABLE] = json.dumps(settings.as_dict())
     ready = threading.Thread(target=_call_when_connected, args=(listening.getsockname(), started), daemon=True)
     config = _config("deciban.serve.run:worker_app", settings, factory=True, workers=settings.workers)
+    config.timeout_worker_healthcheck = STARTING_SECONDS
     supervisor = Multiprocess(config, [listening])
     ready.start()
     supervisor.run()
 
 
 def worker_app() -> Any:
-    """The application of a worker, which has its settings from the environment."""
+    """The application of a worker, which has its settings from the environment.
+
+    It starts also while the model cannot be read, and then refuses requests: one that ended would be started again and
+    again, and nobody would answer.
+    """
     settings = ServeSettings.from_dict(json.loads(os.environ[SETTINGS_VARIABLE]))
     _prepare_process(settings)
     service = Service(settings)
-    service.open()
+    service.open(patient=True)
     gc.collect()
     gc.freeze()
     return guard(create_app(service), service)

@@ -30,11 +30,14 @@ class Service:
         self.draining = False
         self._threads = ThreadPoolExecutor(max(2, CORES), thread_name_prefix="deciban-work")
 
-    def open(self) -> None:
-        """Read the models, and watch their files; an error where one that is needed cannot be read."""
-        if self._has_costs and not self.models.is_folder:
+    def open(self, *, patient: bool = False) -> None:
+        """Read the models, and watch their files; an error where one that is needed cannot be read.
+
+        patient: it is no error, requests are refused until the file can be read.
+        """
+        if self._has_costs and not self.models.is_folder and not patient:
             self._check_costs()
-        self.models.open()
+        self.models.open(patient=patient)
         self.models.watch()
 
     @property
@@ -70,6 +73,8 @@ class Service:
         served = self.models.get(name)
         if served is None:
             raise Problem(404, "there is no such model", "see /models for those that there are", "path")
+        if served.reader is None and served.problem:
+            raise Problem(503, "the model file cannot be used", "ask whoever runs it; /health/ready says what is wrong")
         if served.reader is None:
             raise Problem(503, "the model cannot be read yet", "try again later; /health/ready says what is wrong")
         return served, served.reader
@@ -80,9 +85,12 @@ class Service:
 
     def ready(self) -> dict[str, Any]:
         """Whether requests can be answered, and what is wrong though they can."""
-        problems = [{"model": model.name, "problem": model.problem} for model in self.models if model.problem]
+        problems = [{"problem": self.models.problem}] if self.models.problem else []
+        problems += [{"model": model.name, "problem": model.problem} for model in self.models if model.problem]
         for model in self.models:
             if model.learner is not None:
                 told = model.learner.status().get("problems", ())
                 problems += [{"model": model.name, "problem": str(problem)} for problem in told]
+        if not len(self.models):
+            problems += [{"problem": "there is no model in the folder"}]
         return {"ready": self.models.ready and not self.draining, "problems": problems}

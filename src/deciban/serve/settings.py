@@ -22,7 +22,8 @@ class ServeSettings:
     seconds within which it is answered; idle_limit: seconds after which a connection without requests is closed;
     drain_limit: seconds that requests under way have when the service ends. most_connections: that are open at a time;
     most_waiting: requests that are worked on at a time. check_every: seconds between two looks at the file. access_log:
-    whether each request is told on standard error.
+    whether each request is told on standard error. folder: whether the path is that of a folder, for a worker that
+    starts while it is gone; None: it is looked at.
     """
 
     path: str
@@ -51,6 +52,7 @@ class ServeSettings:
     most_waiting: int = 256
     check_every: float = 1.0
     access_log: bool = False
+    folder: bool | None = None
 
     @property
     def on_loopback(self) -> bool:

@@ -94,8 +94,9 @@ export function rowForm(columns, { shown, more, open, prefix }) {
     inputs.set(column.name, input);
     (k < open ? shown : rest).append(field);
   });
-  if (rest.children.length) more.append(element("summary", {}, `${rest.children.length} more columns`), rest);
-  more.hidden = rest.children.length === 0;
+  const folded = rest.children.length;
+  if (folded) more.append(element("summary", {}, folded === 1 ? "1 more column" : `${folded} more columns`), rest);
+  more.hidden = folded === 0;
   return {
     // What is entered; an Error where it cannot be read.
     row() {

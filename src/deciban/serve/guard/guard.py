@@ -15,7 +15,7 @@ from deciban.serve.guard.access import Access, Request
 from deciban.serve.guard.answers import Headers, problem_answer, secured
 from deciban.serve.guard.deadlines import Deadlines
 from deciban.serve.guard.tokens import Tokens
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, usual_problem
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -188,7 +188,7 @@ class _Guard:
         return self._settings
 
 
-FAULT = Problem(500, "the service has a fault", "tell whoever runs it, who finds more in its log")
+FAULT = usual_problem(500)
 
 
 class _Body:
@@ -277,7 +277,7 @@ class _Answer:
             headers = secured(message.get("headers", ()))
             if message["status"] >= 400 and not _is_told(headers):
                 telling = [header for header in headers if header[0] in TELLING_HEADERS]
-                self.untold = (_usual_problem(message["status"]), *telling)
+                self.untold = (usual_problem(message["status"]), *telling)
                 return
             self.status = message["status"]
             if self.closes:
@@ -311,15 +311,3 @@ class _Answer:
 def _is_told(headers: Headers) -> bool:
     """Whether an error has a body for programs; what frameworks say by themselves is plain text."""
     return any(name == b"content-type" and value.startswith(b"application/") for name, value in headers)
-
-
-def _usual_problem(status: int) -> Problem:
-    match status:
-        case 404:
-            return Problem(404, "there is nothing at this address", "see /openapi.json for what there is")
-        case 405:
-            return Problem(405, "this address has no such method", "see the header Allow, or /openapi.json")
-        case 500:
-            return FAULT
-        case _:
-            return Problem(status, "the request cannot be answered", "see /openapi.json for what can be asked")

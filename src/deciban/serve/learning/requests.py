@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from deciban.fitted import Fitted
-from deciban.serve.bodies.records import JSON_KINDS, Record
+from deciban.serve.bodies.cell_kinds import JSON_KINDS
+from deciban.serve.bodies.records import Record
 from deciban.serve.learning.book import Book, record_as_json
 from deciban.serve.problems import Problem
 from deciban.serve.state import State

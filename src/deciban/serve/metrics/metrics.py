@@ -5,14 +5,15 @@ whichever worker answers tells the figures of all: counters and histograms are s
 the worker that estimated last, from the rows that it has seen itself; what is told of models and of learning is what
 the worker that answers knows.
 
-No request makes a new label: routes, columns, classes and models are known beforehand, and columns and classes beyond
-`MOST_LABELS` of a model are counted as "other".
+No request makes a new label without bound: routes, columns and models are known beforehand, and columns and classes
+beyond the first `MOST_LABELS` of a model are counted as "other" (`ClassLabels`).
 """
 
 import os
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -24,7 +25,7 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from deciban.arrays import Floats
-from deciban.serve.metrics.model_metrics import OfModels, Served, labels_of
+from deciban.serve.metrics.model_metrics import ClassLabels, OfModels, Served, labels_of
 from deciban.serve.metrics.watch import Watch
 from deciban.serve.metrics.watched_model import EstimatedNow, Seen
 from deciban.serve.metrics.worker_metrics import FOLDER_VARIABLE
@@ -48,6 +49,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._children: dict[tuple[Any, ...], Any] = {}
         self._watch = Watch(self)
+        self._classes = ClassLabels()
+        self._priors_told: dict[str, set[str]] = {}
         self._requests = Histogram(
             "deciban_request_duration_seconds",
             "How long requests took, from when their head was there until their answer was handed over",
@@ -73,8 +76,8 @@ class Metrics:
         )
         self._strange = self._counter(
             "rows_strange",
-            "Strangers: rows less probable than all but 1 in 1,000 that the model itself would produce; "
-            "compare with deciban_rows_judged_total",
+            "Strangers: rows less probable than all but 1 in 1,000 drawn from the model; real rows have more of them, "
+            "so compare their share of deciban_rows_judged_total with what it was before",
             of_model,
         )
         self._prior = self._gauge(
@@ -127,7 +130,9 @@ class Metrics:
 
     def observe_decisions(self, name: str, risks: Floats) -> None:
         """Decisions were made. risks: the expected cost of each."""
-        self._watch.add_decisions(name, risks)
+        known = risks[np.isfinite(risks)]
+        self._child(self._decisions, name).inc(known.size)
+        self._child(self._cost, name).inc(float(known.sum()))
 
     # what the watch tells
 
@@ -135,7 +140,7 @@ class Metrics:
         """Rows were looked at."""
         self._child(self._watched, model).inc(seen.rows)
         classes = seen.state.fitted.classes.tolist()
-        known = dict(zip(classes, labels_of(classes), strict=True))
+        known = dict(zip(classes, self._classes.of(model, classes), strict=True))
         for label, rows in seen.by_class.items():
             self._child(self._by_class, model, known.get(label, "other")).inc(rows)
         columns = labels_of(seen.state.fitted.schema.column_names)
@@ -149,16 +154,17 @@ class Metrics:
     def prior_estimated(self, model: str, found: EstimatedNow) -> None:
         """The last rows show this prior."""
         shares: dict[str, float] = {}
-        for label, share in zip(labels_of(found.classes.tolist()), found.shares.tolist(), strict=True):
+        classes = self._classes.of(model, found.classes.tolist())
+        for label, share in zip(classes, found.shares.tolist(), strict=True):
             shares[label] = shares.get(label, 0.0) + share
+        for label in self._priors_told.get(model, set()) - shares.keys():
+            self._child(self._prior, model, label).set(0.0)  # the class is gone; what workers share is not removed
+            del self._children[self._prior, (model, label)]
+            self._prior.remove(model, label)
+        self._priors_told[model] = set(shares)
         for label, share in shares.items():
             self._child(self._prior, model, label).set(share)
         self._child(self._prior_rows, model).set(found.rows)
-
-    def decisions_seen(self, model: str, decisions: int, cost: float) -> None:
-        """Decisions were made, at this expected cost in all."""
-        self._child(self._decisions, model).inc(decisions)
-        self._child(self._cost, model).inc(cost)
 
     # what Prometheus asks
 
@@ -169,7 +175,7 @@ class Metrics:
             MultiProcessCollector(asked)  # type: ignore[no-untyped-call]  # it has no types
         else:
             asked.register(self._registry)  # a registry has `collect`, which is all that is asked of a collector
-        asked.register(OfModels(models))
+        asked.register(OfModels(models, self._classes))
         return generate_latest(asked)
 
     def settle(self) -> None:

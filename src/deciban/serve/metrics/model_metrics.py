@@ -1,7 +1,8 @@
 """Figures of models and of learning as they are when they are asked for: ages, priors, journals, problems."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from prometheus_client.registry import Collector
 from deciban.serve.state import State
 from deciban.text_tables import class_name, shortened
 
-# Columns, and classes, of a model that are told one by one; the rest together, as "other".
+# Columns, and classes, of a model that are told one by one, the first; the rest together, as "other".
 MOST_LABELS, REST_OF_LABELS = 200, "other"
 
 # Characters of the name of a column or class.
@@ -61,7 +62,7 @@ class Served(Protocol):
 
 
 def labels_of(names: Iterable[object]) -> list[str]:
-    """The label of each column or class, by its place.
+    """The label of each column, by its place.
 
     >>> labels_of(["age", 3, "x" * 200])[:2], len(labels_of(["x" * 200])[0]), labels_of(map(str, range(500)))[499]
     (['age', '3'], 100, 'other')
@@ -72,11 +73,30 @@ def labels_of(names: Iterable[object]) -> list[str]:
     ]
 
 
+class ClassLabels:
+    """The labels of the classes of models: those of the first classes that were seen, which stay what they are when
+    others come or go, so that no time series changes its meaning."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[object, str]] = {}
+        self._lock = Lock()
+
+    def of(self, model: str, classes: Sequence[object]) -> list[str]:
+        """The label of each class of a model, by its place."""
+        with self._lock:
+            seen = self._seen.setdefault(model, {})
+            for name in classes[: None if len(seen) < MOST_LABELS else 0]:
+                if name not in seen and len(seen) < MOST_LABELS:
+                    seen[name] = shortened(class_name(name), LONGEST_LABEL)
+            return [seen.get(name, REST_OF_LABELS) for name in classes]
+
+
 class OfModels(Collector):
     """The figures of models, read from them when they are collected."""
 
-    def __init__(self, models: Iterable[Served]) -> None:
+    def __init__(self, models: Iterable[Served], classes: ClassLabels) -> None:
         self._models = list(models)
+        self._classes = classes
 
     def collect(self) -> Iterator[Metric]:
         yield from self._of_files()
@@ -103,7 +123,7 @@ class OfModels(Collector):
             age.add_metric([model.name], max(0.0, time.time() - state.loaded))
             rows.add_metric([model.name], float(state.fitted.counts.class_weight.sum()))
             shares: dict[str, float] = {}
-            labels = labels_of(state.fitted.classes.tolist())
+            labels = self._classes.of(model.name, state.fitted.classes.tolist())
             for label, share in zip(labels, np.exp(state.fitted.log_prior).tolist(), strict=True):
                 shares[label] = shares.get(label, 0.0) + share
             for label, share in shares.items():

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-
 from deciban.arrays import Floats
 from deciban.serve.metrics.watched_model import EstimatedNow, Seen, WaitingRows, WatchedModel
 from deciban.serve.state import State
@@ -40,9 +38,6 @@ class Reports(Protocol):
     def prior_estimated(self, model: str, found: EstimatedNow) -> None:
         """The last rows show this prior."""
 
-    def decisions_seen(self, model: str, decisions: int, cost: float) -> None:
-        """Decisions were made, at this expected cost in all."""
-
 
 class Watch:
     """Looks at rows behind the back of those who wait for answers. `close` ends its thread."""
@@ -50,7 +45,6 @@ class Watch:
     def __init__(self, reports: Reports) -> None:
         self._reports = reports
         self._rows: deque[WaitingRows] = deque()
-        self._risks: deque[tuple[str, Floats]] = deque(maxlen=MOST_WAITING_TABLES)
         self._waiting_bytes = 0
         self._models: dict[str, WatchedModel] = {}
         self._thread: threading.Thread | None = None
@@ -70,12 +64,6 @@ class Watch:
         # its size takes longer than all else here. Not exact where threads meet; each round begins anew.
         self._waiting_bytes += body_bytes + 8 * (posterior.size + len(posterior) * state.fitted.counts.schema.width)
         self._rows.append(WaitingRows(model, state, table, posterior))
-        if self._thread is None:
-            self._start()
-
-    def add_decisions(self, model: str, risks: Floats) -> None:
-        """Have the expected costs of decisions added up."""
-        self._risks.append((model, risks))
         if self._thread is None:
             self._start()
 
@@ -112,11 +100,6 @@ class Watch:
             self._waiting_bytes = 0
             for name in dict.fromkeys(one.model for one in rows):
                 _despite_faults(self._look, name, [one for one in rows if one.model == name])
-            risks = [self._risks.popleft() for _ in range(len(self._risks))]
-            for name in dict.fromkeys(name for name, _ in risks):
-                known = np.concatenate([part for model, part in risks if model == name])
-                known = known[np.isfinite(known)]
-                self._reports.decisions_seen(name, known.size, float(known.sum()))
 
     def _look(self, name: str, rows: list[WaitingRows]) -> None:
         if name not in self._models:

@@ -102,7 +102,7 @@ COMMON_SCHEMAS: Json = {
             "ready": {"type": "boolean"},
             "problems": {
                 "type": "array",
-                "items": _object({"model": {"type": "string"}, "problem": {"type": "string"}}),
+                "items": _object({"model": {"type": "string"}, "problem": {"type": "string"}}, ("model",)),
             },
         }
     ),

@@ -13,6 +13,12 @@ from deciban.report.form_data import form_data
 from deciban.report.page import report_sections
 from deciban.serve.reader import Reader
 
+# What is told in place of figures that need rows.
+KEEPS_NO_ROWS = (
+    "The service keeps no rows to judge the model by: deciban evaluate MODEL ROWS tells how good its predictions are, and "
+    "deciban report MODEL ROWS has all figures."
+)
+
 
 @lru_cache(maxsize=256)
 def model_page(name: str) -> tuple[str, str]:
@@ -44,4 +50,4 @@ def form_of(reader: Reader, title: str, loss: Loss | None) -> dict[str, Any]:
 
 
 def _figures(reader: Reader, title: str, loss: Loss | None) -> ReportFigures:
-    return report_figures(reader.state.fitted, title, loss=loss)
+    return report_figures(reader.state.fitted, title, loss=loss, keeps_no_rows=KEEPS_NO_ROWS)
