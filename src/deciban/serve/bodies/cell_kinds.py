@@ -7,11 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban.serve.json_values import JSON_KINDS
 from deciban.serve.problems import Problem
 from deciban.tables.text_types import PATTERNS, kind_of
-
-# What cells of JSON are called, by their types.
-JSON_KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
 
 # The types of cells that a column takes, by what it was learned as, and what messages call these. A column of which
 # nothing was learned, or durations, take whatever is of one kind.

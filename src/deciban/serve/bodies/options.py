@@ -4,9 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from deciban.serve.bodies.cell_kinds import JSON_KINDS
 from deciban.serve.bodies.sizes import refuse_rows
-from deciban.serve.learning.requests import LONGEST_ID
+from deciban.serve.json_values import JSON_KINDS, row_id, row_weight
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
 from deciban.tables.arrow import repeated
@@ -49,10 +48,7 @@ def _checked_ids(ids: list[Any]) -> list[str]:
     for place, one in enumerate(ids):
         if type(one) is float and one.is_integer() and abs(one) < 2.0**53:
             one = int(one)  # a CSV file knows no other numbers
-        if type(one) not in (str, int) or not 0 < len(text := str(one)) <= LONGEST_ID:
-            remedy = f"send text of at most {LONGEST_ID} characters, or a whole number"
-            raise Problem(422, "this is no id", remedy, f"ids[{place}]")
-        found.append(text)
+        found.append(row_id(one, f"ids[{place}]"))
     if (twice := repeated(found)) is not None:
         place = len(found) - 1 - found[::-1].index(twice)
         raise Problem(422, f"the id {twice!r} is there twice", "send each row once", f"ids[{place}]")
@@ -60,11 +56,7 @@ def _checked_ids(ids: list[Any]) -> list[str]:
 
 
 def _checked_weights(weights: Any) -> list[float]:
-    for place, one in enumerate(a_list(weights, "weights")):
-        if type(one) not in (int, float) or not 0.0 <= one <= 1e15:
-            remedy = "send how often the row counts: a number from 0 to 1e15"
-            raise Problem(422, "this is no weight", remedy, f"weights[{place}]")
-    return [float(one) for one in weights]
+    return [row_weight(one, f"weights[{place}]") for place, one in enumerate(a_list(weights, "weights"))]
 
 
 def _check_labels(labels: Any) -> None:

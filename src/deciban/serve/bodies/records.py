@@ -1,7 +1,7 @@
 """Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -12,15 +12,13 @@ import pyarrow as pa
 from deciban.arrays import Floats
 from deciban.errors import BadCell, DecibanError
 from deciban.schema.schema import NO_TYPE, Schema
-from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, JSON_KINDS, place_of, refuse_other_kinds, without_zones
+from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds, without_zones
+from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.problems import Problem
 from deciban.tables.cell_numbers import as_numbers, is_text
 from deciban.tables.learned_types import as_learned, fits
 from deciban.tables.table import Frame
 from deciban.tables.text_types import kind_of
-
-# A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
-Record = Mapping[str, Any] | Sequence[Any]
 
 # The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
 Cells = tuple[Any, ...] | Any

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from deciban.serve.bodies.records import Record
+from deciban.serve.json_values import Record
 from deciban.serve.learning.changes import Delta, Row
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.journal import Journal, KeptRow, as_json, pending_bytes

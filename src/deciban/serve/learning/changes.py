@@ -13,8 +13,8 @@ from deciban.counts import Counts
 from deciban.errors import DecibanError
 from deciban.fitted import Fitted
 from deciban.plan import count_examples
-from deciban.serve.bodies.cell_kinds import JSON_KINDS
-from deciban.serve.bodies.records import CELL, Record, cause_and_remedy, table_of_records
+from deciban.serve.bodies.records import CELL, cause_and_remedy, table_of_records
+from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.problems import Problem

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.serve.bodies.cell_kinds import JSON_KINDS
+from deciban.serve.json_values import JSON_KINDS
 from deciban.serve.problems import Problem
 from deciban.tables.labels import LabelArray
 from deciban.text_tables import listed

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any
 
-from deciban.serve.bodies.records import Record
+from deciban.serve.json_values import Record
 from deciban.serve.learning.housekeeping import Housekeeping
 from deciban.serve.learning.inbox import Inbox, PendingRows
 from deciban.serve.learning.ledger import Ledger

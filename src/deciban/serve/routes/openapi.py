@@ -5,7 +5,7 @@ from typing import Any
 from deciban.plain_json import plain_json
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
 from deciban.serve.bodies.records import MATRIX_TYPE
-from deciban.serve.learning.requests import LONGEST_ID
+from deciban.serve.json_values import LONGEST_ID
 from deciban.serve.problems import PROBLEM_JSON
 from deciban.serve.reader import Reader
 from deciban.serve.routes.describe import kinds_and_levels
