@@ -485,13 +485,15 @@ def test_a_row_forgotten_and_learned_in_one_batch_is_replayed_as_it_was(
         learner.forget_rows([row], ["no"]).result(10)
         learner.forget_ids(["a"]).result(10)
         learner.learn([row], ["no"]).result(10)
+        left = [(copied(model, tmp_path / "first"), service.counts)]
         learner._inbox.call(go.wait)
         answers = [learner.forget_rows([row] * 2, ["no"] * 2), learner.learn([row], ["no"])]
         go.set()
         assert [answer.result(10).results for answer in answers] == [["forgotten"] * 2, ["learned"]]
-        killed, before = copied(model, tmp_path / "copy"), service.counts
-    with Open(killed) as service:
-        assert same(service.counts, before)
+        left.append((copied(model, tmp_path / "second"), service.counts))
+    for killed, before in left:
+        with Open(killed) as service:
+            assert same(service.counts, before)
 
 
 def test_a_chore_that_fails_costs_only_the_chore(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,3 +582,16 @@ def test_closing_waits_for_the_model_file_without_spinning(model: Path, monkeypa
         )
     assert len(taken) < 20
     assert model_file.load(model).counts.rows == 9
+
+
+def test_a_model_file_that_may_not_be_written_is_told_with_a_remedy(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(path: str) -> int:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(model_on_disk, "owned", refusing)
+    with pytest.raises(
+        ModelFileError, match=r"model\.dcb: the service may not write to it \(Permission denied\); let it"
+    ):
+        Open(model)

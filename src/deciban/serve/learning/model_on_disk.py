@@ -45,6 +45,9 @@ class ModelOnDisk:
             raise naming_source(
                 ModelFileError(f"{path}: another process learns with this model or changes it; stop that one first")
             ) from None
+        except PermissionError as problem:
+            cause, remedy = f"the service may not write to it ({problem.strerror})", "let it, or serve without --learn"
+            raise naming_source(ModelFileError(f"{path}: {cause}; {remedy}")) from None
         try:
             seen, data = _status(path), Path(path).read_bytes()
             return cls(path, digest(data), len(data), seen, lock), model_file.from_content(data, path)
