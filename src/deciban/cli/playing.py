@@ -32,7 +32,10 @@ def playground(model: str | None, title: str | None, output: str, as_json: bool)
     told = title or (Path(model).stem if model is not None else "deciban: a playground")
     page, _ = page_html(fitted, service=False, title=told)
     if 'id="model-json"' not in page:
-        complain("note", f"{model}: this model cannot be in a page, which says why; deciban serve {model} has a page to try it")
+        complain(
+            "note",
+            f"{model}: this model cannot be in a page, which says why; deciban serve {model} has a page to try it",
+        )
     with replacing(os.fspath(output)) as file:
         file.write(page.encode())
     size = Path(output).stat().st_size

@@ -83,7 +83,11 @@ def _range(one: ColumnFigures, kind: str | None) -> dict[str, Any]:
     places = one.values.positions
     if kind is not None:
         return {"ends": [one.values.names[0], one.values.names[-1]]}
-    return {"ends": [as_written(float(f"{end:.3g}")) for end in (places[0], places[-1])], "low": float(places[0]), "high": float(places[-1])}
+    return {
+        "ends": [as_written(float(f"{end:.3g}")) for end in (places[0], places[-1])],
+        "low": float(places[0]),
+        "high": float(places[-1]),
+    }
 
 
 def _typical_rows(figures: ReportFigures, names: list[str]) -> list[dict[str, Any]]:
