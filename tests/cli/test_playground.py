@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Deciban
 
 
@@ -37,3 +39,11 @@ def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str)
         assert (answer.code, answer.err.count("\n")) == (code, 1)
         assert text in answer.err
         assert not Path("page.html").exists()
+
+
+def test_a_model_too_large_for_a_page_is_told_of(deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deciban.page.build.MOST_OF_A_MODEL", 10)
+    answer = deciban("playground", model, "-o", "page.html")
+    assert answer.code == 0
+    assert "cannot be in a page" in answer.err
+    assert "too much for a page" in Path("page.html").read_text(encoding="utf-8")

@@ -35,8 +35,11 @@ class Served:
 
 
 @contextmanager
-def serving(clf: BayesClassifier, folder: Path, name: str | None = None, **options: Any) -> Iterator[Served]:
-    """The model at an address of its own; with a name, as the one model of a folder. options: of the settings."""
+def serving(
+    clf: BayesClassifier, folder: Path, name: str | None = None, shown: bool = True, **options: Any
+) -> Iterator[Served]:
+    """The model at an address of its own; with a name, as the one model of a folder. shown: answer by it, and not by
+    that of the weather, which is in the file. options: of the settings."""
     path = folder / f"{name or 'model'}.dcb"
     BayesClassifier(tune=None).fit(weather(), "play").save(path)  # some models cannot be saved
     settings = ServeSettings(str(path if name is None else folder), check_every=0.0, **options)
@@ -44,7 +47,7 @@ def serving(clf: BayesClassifier, folder: Path, name: str | None = None, **optio
     service.open()
     listening = socket.create_server(("127.0.0.1", 0))
     served = Served(service, f"http://127.0.0.1:{listening.getsockname()[1]}/")
-    if not settings.learn:
+    if shown and not settings.learn:
         served.show(clf)
     app = guard(create_app(service), service)
 

@@ -64,6 +64,9 @@ def test_a_loss_that_cannot_be_is_told(page: tuple[BayesClassifier, Path], label
         it.page.get_by_label(label, exact=True).fill(entered)
         assert told in it.page.locator("#loss-problem").text_content()
         assert it.page.locator("#problem").text_content() == ""
+        assert it.page.locator("#decided").text_content().startswith("No decision")
+        assert it.page.locator("#verdict").text_content() == ""
+        assert it.page.locator("#risks li").count() == 0
 
 
 def test_two_decisions_of_one_name_and_none_at_all_are_told(page: tuple[BayesClassifier, Path]) -> None:

@@ -175,6 +175,16 @@ def test_typed_priors_losses_and_a_third_class(played: Opened) -> None:
 
 
 @needs_browser
+def test_a_number_out_of_range_is_told_the_range(played: Opened) -> None:
+    field = played.page.locator("[data-scene=line] input[type=number]").first
+    low, high = field.get_attribute("min"), field.get_attribute("max")
+    field.fill("1e9")
+    told = field.locator("xpath=following-sibling::*[@role='status']")
+    assert told.text_content() == f"from {low} to {high}"
+    field.blur()
+    assert told.text_content() == ""
+
+
 def test_points_are_added_dragged_and_removed(played: Opened) -> None:
     plane = scene(played, "plane")
     settled(played)

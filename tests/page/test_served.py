@@ -86,12 +86,15 @@ def test_it_asks_for_a_token_and_keeps_it_while_the_tab_is_open(tmp_path: Path) 
     tokens.write_text(f"read {TOKEN}\n")
     tokens.chmod(0o600)
     with serving(clf, tmp_path, token_file=str(tokens)) as served, opened(served.url) as it:
-        it.page.get_by_label("This service asks for a token").fill("wrong")
+        token = it.page.get_by_label("This service asks for a token")
+        token.wait_for()
+        assert it.page.locator("#service-problem").text_content() == ""  # nothing was typed yet
+        token.fill("wrong")
         it.page.keyboard.press("Enter")
         it.page.wait_for_function(
             "() => document.querySelector('#token') && document.querySelector('#token').value === ''"
         )
-        assert "the token is missing or wrong" in it.page.locator("#service-problem").text_content()
+        assert "does not take this token" in it.page.locator("#service-problem").text_content()
         it.page.get_by_label("This service asks for a token").fill(TOKEN)
         it.page.get_by_role("button", name="Go on").click()
         enter_row(it)
@@ -134,6 +137,24 @@ def test_a_folder_of_models_links_to_the_page_of_each(tmp_path: Path) -> None:
         assert it.posterior() == pytest.approx(posterior_of(clf, ROW), abs=1e-9)
         assert it.page.url.startswith(f"{served.url}models/a%20%26%20b/")
         check_own_server(it, served)
+
+
+def test_a_folder_marks_what_cannot_answer(tmp_path: Path) -> None:
+    (tmp_path / "bad.dcb").write_bytes(b"no model")
+    with serving(learned(), tmp_path, "good", shown=False) as served, opened(served.url) as it:
+        it.page.get_by_role("link", name="good").wait_for()
+        assert it.page.get_by_role("link").count() == 1
+        assert "bad cannot answer" in it.page.locator("#models").text_content()
+
+
+def test_a_service_says_that_it_keeps_no_rows(tmp_path: Path) -> None:
+    with serving(learned(), tmp_path) as served, opened(served.url) as it:
+        tab(it, "Model")
+        it.page.wait_for_selector("#report section")
+        told = it.page.locator("#report").text_content()
+        assert "deciban evaluate" in told
+        assert "were given" not in told
+        assert "none are given" not in told
 
 
 def test_a_service_that_does_not_answer_is_told_and_what_is_there_goes_on(tmp_path: Path) -> None:

@@ -34,8 +34,12 @@ def test_nothing_in_a_page_is_inline_but_what_its_policy_knows() -> None:
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
 def test_it_fits_the_screen_and_is_quiet(page: Path, width: int, dark: bool) -> None:
     with opened(page, width, dark) as it:
-        for name in ("Try it", "Model"):
+        for name in ("Try it", "Playground", "Model"):
             tab(it, name)
+            assert it.page.evaluate("document.documentElement.scrollWidth") <= width
+        tab(it, "Playground")
+        for scene in it.page.locator(".scene-tabs [role=tab]").all():
+            scene.click()
             assert it.page.evaluate("document.documentElement.scrollWidth") <= width
         background = it.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert background == ("rgb(22, 24, 26)" if dark else "rgb(255, 255, 255)")
@@ -75,8 +79,9 @@ def test_axe_finds_no_fault(page: Path, dark: bool) -> None:
         it.page.get_by_role("button", name="Pin this row").click()
         it.enter("age", "66")
         assert faults(it) == []
-        tab(it, "Model")
-        assert faults(it) == []
+        for name in ("Playground", "Model"):
+            tab(it, name)
+            assert faults(it) == []
 
 
 def test_a_link_to_the_playground_holds_what_is_set_there(page: Path) -> None:

@@ -72,6 +72,12 @@ def endless() -> Iterator[None]:
     raise AssertionError("the client was not cut off")
 
 
+def keep_sending(client: socket.socket, part: bytes, pause: float = 0.0) -> None:
+    for _ in endless():
+        client.sendall(part)
+        time.sleep(pause)
+
+
 def problem(answer: bytes) -> dict[str, object]:
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
@@ -104,9 +110,7 @@ def test_line_breaks_before_a_request_do_not_keep_a_connection(server: Running) 
         client.sendall(GET)
         assert b" 200 " in client.recv(4096)
         with pytest.raises(ConnectionError):
-            for _ in endless():
-                client.sendall(b"\r\n")
-                time.sleep(0.05)
+            keep_sending(client, b"\r\n", 0.05)
 
 
 def test_a_second_request_that_begins_slowly_is_cut_off(server: Running) -> None:
@@ -150,9 +154,7 @@ def test_a_body_that_goes_on_after_the_answer_does_not_keep_a_connection(server:
     with server.connect() as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")  # without Host: refused
         with pytest.raises(ConnectionError):
-            for _ in endless():
-                client.sendall(b"x")
-                time.sleep(0.05)
+            keep_sending(client, b"x", 0.05)
         assert statuses(read_all(client)) in ([400], [])
 
 
@@ -182,8 +184,7 @@ def test_a_client_that_asks_and_asks_and_does_not_read_is_cut_off(server: Runnin
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(2)
         with pytest.raises((ConnectionError, TimeoutError)):
-            for _ in endless():
-                client.sendall(GET * 4)
+            keep_sending(client, GET * 4)
         server.wait_for(lambda: server.connections == 0)
 
 
@@ -224,15 +225,15 @@ def test_no_timer_outlives_its_connection(server: Running) -> None:
 
 
 def test_more_connections_than_allowed_are_closed_at_once() -> None:
-    with running(guarded(application(), GUARD), ConnectionSettings(most_connections=3)) as server:
-        with contextlib.ExitStack() as stack:
-            clients = [stack.enter_context(server.connect()) for _ in range(3)]
-            server.wait_for(lambda: server.connections == 3)
-            with server.connect() as late:
-                seconds_until_closed(late)
-                assert server.cut == ["connections"]
-            clients[0].sendall(GET)
-            assert b" 200 " in clients[0].recv(4096)
+    settings = ConnectionSettings(most_connections=3)
+    with running(guarded(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(server.connect()) for _ in range(3)]
+        server.wait_for(lambda: server.connections == 3)
+        with server.connect() as late:
+            seconds_until_closed(late)
+            assert server.cut == ["connections"]
+        clients[0].sendall(GET)
+        assert b" 200 " in clients[0].recv(4096)
 
 
 # bodies
@@ -267,8 +268,7 @@ def test_an_endless_body_is_cut_off(server: Running) -> None:
     with server.connect() as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         with pytest.raises(ConnectionError):
-            for _ in endless():
-                client.sendall(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
+            keep_sending(client, b"2710\r\n" + b"x" * 10_000 + b"\r\n")
 
 
 def test_a_client_that_waits_for_100_continue_is_told_to_go_on(server: Running) -> None:

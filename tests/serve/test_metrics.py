@@ -431,8 +431,8 @@ def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monke
         metrics.observe_rows("m", state, table, np.eye(rows))
         metrics.settle()
         found = figures(metrics, Model("m", state))
-        for name in ("prior_learned_ratio", "prior_estimated_ratio"):
-            told.append({key[2] for key in found if key[0] == name})
+        names = ("prior_learned_ratio", "prior_estimated_ratio")
+        told += [{key[2] for key in found if key[0] == name} for name in names]
     assert told == [{"b", "c", "d"}] * 2 + [{"b", "c", "d", "other"}] * 2 + [{"c", "d"}] * 2
     assert found["rows_by_class_total", "m", "other"] == 1
 

@@ -65,7 +65,8 @@ def folder_html(title: str) -> tuple[str, str]:
 def _lead(figures: ReportFigures) -> str:
     model = figures.data["model"]
     target = f"It predicts {model['target']}: a" if model["target"] else "A"
-    return f"{target} model of {model['rows']:,} rows, {counted(len(model['classes']), 'class')} and {counted(model['columns'], 'column')}."
+    sizes = f"{counted(len(model['classes']), 'class')} and {counted(model['columns'], 'column')}"
+    return f"{target} model of {counted(model['rows'], 'row')}, {sizes}."
 
 
 def _embedded(figures: ReportFigures) -> tuple[list[Html], Html]:

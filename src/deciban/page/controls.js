@@ -24,11 +24,12 @@ export function tellNumbers(node, numbers) {
   }
 }
 
-// The part of a page that a scene lives in, with its heading and first words.
-export function sceneFrame(name, title, ...words) {
+// The part of a page that a scene lives in, put into a node, with its heading and first words.
+export function sceneFrame(root, name, title, ...words) {
   const section = element("section", { class: "scene", "data-scene": name, "aria-labelledby": `scene-${name}` });
   section.append(element("h2", { id: `scene-${name}` }, title));
   for (const text of words) section.append(element("p", { class: "lead" }, text));
+  root.append(section);
   return section;
 }
 

@@ -35,12 +35,12 @@ const PULL_TIME = 420;
 
 export function mountBalanceScene(root) {
   const scene = sceneFrame(
+    root,
     "balance",
     "Evidence has a weight",
     "Odds multiply, their logarithms add: so evidence can be weighed. A deciban is ten times the log10 of a ratio of " +
       "likelihoods. Drag pieces to a pan, or click them; the beam shows where the belief leans.",
   );
-  root.append(scene);
   let pieces = BALANCE_EXAMPLES["A diagnosis"]();
   let tilt = tiltOf(signedSum(pieces));
   let pulling = 0;

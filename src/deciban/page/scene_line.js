@@ -31,13 +31,13 @@ import { drawCosts, drawDensities, lineScale } from "./scene_line_picture.js";
 const EDGE_STEP = 0.01;
 export function mountLineScene(root) {
   const scene = sceneFrame(
+    root,
     "line",
     "Two classes and a boundary",
     "A letter is either a or b, and all that is known of it is x, the number of its black pixels. Each curve is how " +
       "often a class gives an x, times its prior. Decide for the higher curve: where the curves cross, the decision " +
       "changes, and what lies under the lower one is the error nobody can avoid. Drag the peaks, the flanks and the boundary.",
   );
-  root.append(scene);
   let now = { ...structuredClone(LINE_EXAMPLES.Letters), loss: zeroOneLoss(2), hand: null };
   let found = lineResults(now);
   let handles = { classes: [], edges: [] };

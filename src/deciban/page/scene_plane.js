@@ -33,13 +33,13 @@ import { classColoursOf, drawPlaneLines, paintRegions, PLANE_EXTENT, POINT_MARKS
 const POINT_STEP = 0.05;
 export function mountPlaneScene(root) {
   const scene = sceneFrame(
+    root,
     "plane",
     "Two columns, three ways to draw a line",
     "Each class gets a Gaussian, fitted to its points. What the three methods take its covariance for is all that sets " +
       "them apart. Click to add points of the chosen class, drag them, and watch the boundaries; points on the wrong " +
       "side have a ring.",
   );
-  root.append(scene);
   let points = examplePoints("Like spreads");
   let tool = 0;
   let current = 0;

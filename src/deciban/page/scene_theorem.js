@@ -58,12 +58,12 @@ function signedDecibans(probability) {
 
 export function mountTheoremScene(root) {
   const scene = sceneFrame(
+    root,
     "theorem",
     "A positive test: how worried should one be?",
     "Each dot is one of a thousand people. Colour tells who is ill; a full dot has the result that was seen. " +
       "The answer is the share of the ill among the full dots, and not the sensitivity of the test.",
   );
-  root.append(scene);
   let now = structuredClone(THEOREM_EXAMPLES["A diagnosis"]);
   let belief = null;
   const spoken = spokenStatus();

@@ -68,12 +68,12 @@ function posteriorBar(label, probability) {
 
 export function mountWeatherScene(root) {
   const scene = sceneFrame(
+    root,
     "weather",
     "Counting: is it a day for tennis?",
     "Fourteen days are all that was learned. For the day you choose, multiply the prior of each class by the share of each value " +
       "among the days of that class, and divide by the sum: that is the whole of naive Bayes.",
   );
-  root.append(scene);
   let now = { chosen: { ...Object.values(WEATHER_EXAMPLES)[0] }, alpha: 0 };
   const spoken = spokenStatus();
   const selects = Object.fromEntries(

@@ -15,8 +15,8 @@ from deciban.serve.reader import Reader
 
 # What is told in place of figures that need rows.
 KEEPS_NO_ROWS = (
-    "The service keeps no rows to judge the model by: deciban evaluate MODEL ROWS tells how good its predictions are, and "
-    "deciban report MODEL ROWS has all figures."
+    "The service keeps no rows to judge the model by: deciban evaluate MODEL ROWS tells how good its predictions are, "
+    "and deciban report MODEL ROWS has all figures."
 )
 
 
