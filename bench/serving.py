@@ -43,7 +43,7 @@ Found = dict[str, Any]
 # What wrk sends again and again, and what it prints at the end.
 SCRIPT = """
 wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Content-Type"] = "{kind}"
 local file = io.open("{body}", "rb")
 wrk.body = file:read("*all")
 file:close()
@@ -61,6 +61,7 @@ end
 def train(folder: Path) -> None:
     """The same rows learned by both, from numbers and texts, and from numbers alone."""
     import duckdb
+    import pyarrow as pa
     from sklearn.compose import make_column_transformer
     from sklearn.naive_bayes import GaussianNB
     from sklearn.pipeline import make_pipeline
@@ -83,6 +84,8 @@ def train(folder: Path) -> None:
         for size in (1, 1000):
             body = [{column: row[column] for column in columns} for row in rows[:size]]
             (folder / f"{name}-{size}.json").write_text(json.dumps({"rows": body}))
+        with pa.ipc.new_stream(folder / f"{name}-1000.arrow", table.select(columns).schema) as stream:
+            stream.write_table(table.select(columns).slice(0, 1000))
         (folder / f"{name}-labelled.json").write_text(json.dumps(rows))
 
 
@@ -129,7 +132,8 @@ def peer(port: int, workers: int) -> list[str]:
 def load(folder: Path, port: int, body: Path, seconds: float) -> Found:
     """What wrk has found of a server that runs."""
     script = folder / "post.lua"
-    script.write_text(SCRIPT.format(body=body))
+    kind = "application/vnd.apache.arrow.stream" if body.suffix == ".arrow" else "application/json"
+    script.write_text(SCRIPT.format(body=body, kind=kind))
     url = f"http://127.0.0.1:{port}/predict"
     command = [
         "wrk",
@@ -156,7 +160,7 @@ def measure(folder: Path, who: str, table: str, workers: int, size: int, seconds
     model = folder / f"{'tuned' if who == 'deciban, tuned' else table}.dcb"
     command = peer(port, workers) if who == "FastAPI" else deciban(model, port, *options)
     with serving(command, port, PEER_MODEL=str(folder / f"{table}.pickle"), OMP_NUM_THREADS="1"):
-        body = folder / f"{table}-{size}.json"
+        body = folder / f"{table}-{size}.{'arrow' if who == 'deciban, Arrow' else 'json'}"
         load(folder, port, body, 1)
         found = load(folder, port, body, seconds)
     print(f"  {who}, {table}, {workers} worker(s), {size} row(s): {found}", file=sys.stderr, flush=True)
@@ -174,7 +178,8 @@ def predicting_page(folder: Path, options: Namespace) -> list[str]:
             for size in (1, 1000):
                 best: dict[str, Found] = {}
                 for _ in range(TURNS):
-                    for who in ("deciban", *(["deciban, tuned"] if table == "mixed" else []), "FastAPI"):
+                    tuned = ["deciban, tuned"] if table == "mixed" else []
+                    for who in ("deciban", *(["deciban, Arrow"] if size > 1 else []), *tuned, "FastAPI"):
                         one = measure(folder, who, table, workers, size, options.seconds)
                         best[who] = max(best.get(who, one), one, key=lambda found: found["rate"])
                 for who, one in best.items():
@@ -272,8 +277,8 @@ def opening() -> list[str]:
         f"Written by `python bench/serving.py --write`: requests over loopback by wrk, {CONNECTIONS} connections,",
         "all in one run; the load shares the cores with the service. Models learned the same 50,000 rows of three",
         "classes; both give the class and all probabilities. scikit-learn's pipeline encodes texts one-hot for",
-        "GaussianNB; deciban is plain Bayes (`tune=None`)",
-        "unless it says tuned.",
+        "GaussianNB; deciban is plain Bayes (`tune=None`) unless it says tuned. Requests are JSON, as are answers,",
+        "unless it says Arrow, which FastAPI does not have.",
         "",
         f"- machine: {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         f"- versions: {', '.join(f'{name} {version(name)}' for name in packages)}",

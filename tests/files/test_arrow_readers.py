@@ -25,7 +25,7 @@ from deciban.files.csv_files import CsvScan
 from deciban.files.duckdb import column_types, translated_errors
 from deciban.files.scan import Scan
 
-OFTEN = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FAIR = 0.3  # of all examples have to reach the comparison that a test is for
 
 

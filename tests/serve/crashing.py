@@ -150,7 +150,7 @@ class Expected:
             known = found.journal.connection.execute("SELECT id, record, label FROM rows WHERE id IS NOT NULL")
             rows = {name: (json.loads(record), json.loads(label)) for name, record, label in known}
         finally:
-            found.journal.close()
+            found.close()
         levels = set(counts.statistics[0].levels[0].to_pylist())
         for asked in unanswered:
             trial = Expected()
@@ -198,7 +198,9 @@ class Crashes:
         self._process.stdin.flush()
         process = int(self._process.stdout.readline())
         if point is None:
+            end = time.monotonic() + 60
             while not log.exists() or b"ready" not in log.read_bytes():
+                assert time.monotonic() < end, "the process does not begin to learn"
                 time.sleep(0.002)
             time.sleep(self.choice.random() * longest)
             os.kill(process, signal.SIGKILL)
@@ -254,4 +256,4 @@ def load_kernels() -> None:
         found.write([learning(ROWS[:2], ["yes", "no"], ["a", "b"])], [], None)
         found.write([forgetting_ids(["a"])], [], None)
         found.announce(packed(found.state.fitted), found.to_save())
-        found.journal.close()
+        found.close()

@@ -1,6 +1,7 @@
 """A small model that learns on line, and what its counts should be."""
 
 import shutil
+import time
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -57,6 +58,8 @@ class Open:
     def __init__(self, path: Path, **settings: Any) -> None:
         self.states: list[State] = []
         self.learner = Learner.open(path, LearnSettings(**settings), self.states.append)
+        while self.learner._house.busy:  # with what a killed process may have left: copies of files are whole after it
+            time.sleep(0.001)
 
     @property
     def counts(self) -> Counts:

@@ -319,6 +319,17 @@ def test_an_answer_that_takes_too_long_is_given_up() -> None:
     assert answer.headers["retry-after"]
 
 
+@pytest.mark.parametrize("path", ["/learn", "/models/a/forget"])
+def test_what_may_still_be_learned_is_not_said_to_be_undone(path: str) -> None:
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(5)
+
+    answer = run(ask(guarded(slow, GuardSettings(answer_limit=0.1)), path))
+    assert answer.status == 503
+    assert answer.problem()["remedy"] == "it may still be learned; send it again with the same ids"
+    assert "retry-after" not in answer.headers
+
+
 def test_an_error_of_time_within_the_application_is_a_fault() -> None:
     async def late(scope: Any, receive: Any, send: Any) -> None:
         raise TimeoutError("of something else")

@@ -17,7 +17,7 @@ import pytest
 
 from deciban import learn
 from deciban.errors import ModelFileError
-from deciban.serve.learning import housekeeping, ledger, model_on_disk
+from deciban.serve.learning import housekeeping, ledger, model_on_disk, replay
 from deciban.serve.learning.learner import Learner
 from deciban.serve.learning.settings import LearnSettings
 from deciban.store import model_file
@@ -55,12 +55,12 @@ def test_what_was_acknowledged_is_replayed_after_a_kill(model: Path, tmp_path: P
         assert service.learner.learn([ROWS[2]], [PLAY[2]], ["c"]).result(10).results == ["already learned"]
 
 
-def test_the_journal_is_as_private_as_the_model(model: Path) -> None:
-    model.chmod(0o600)
+def test_the_journal_is_private_whoever_may_read_the_model(model: Path) -> None:
+    model.chmod(0o644)
     with Open(model) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
         modes = {path.name: path.stat().st_mode & 0o777 for path in model.parent.iterdir()}
-        assert modes == {"model.dcb": 0o600, "model.dcb.journal": 0o600, "model.dcb.journal-wal": 0o600}
+        assert modes == {"model.dcb": 0o644, "model.dcb.journal": 0o600, "model.dcb.journal-wal": 0o600}
 
 
 def test_decay_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
             yield
 
     monkeypatch.setattr(model_on_disk.ModelOnDisk, "replace", replacing)
-    monkeypatch.setattr(ledger.Ledger, "settle", settling)
     with Open(model, snapshot_every=3) as service:
+        monkeypatch.setattr(ledger.Ledger, "settle", settling)
         service.learner.learn(ROWS[:4], PLAY[:4], ["a", None, "b", "c"]).result(10)
         service.learner.forget_ids(["b"]).result(10)
         wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._house.busy)
@@ -153,11 +153,13 @@ def test_a_second_learner_is_refused_also_in_another_process(model: Path) -> Non
     with Open(model) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
         for name in (model, link):
-            with pytest.raises(ModelFileError, match="another process learns on line with this model; stop that one"):
+            with pytest.raises(
+                ModelFileError, match="another process learns with this model or changes it; stop that one"
+            ):
                 Open(name)
         other = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=False)
         assert other.returncode == 1
-        assert "another process learns on line" in other.stderr
+        assert "another process learns with this model" in other.stderr
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
     with Open(model) as service:
         assert service.counts.rows == 10
@@ -414,3 +416,167 @@ def test_a_learner_that_cannot_be_opened_leaves_the_journal_to_others(model: Pat
     model.write_bytes(good)
     with Open(model) as service:
         assert service.counts.rows == 9
+
+
+def until_quiet(service: Open) -> None:
+    wait_for(lambda: not service.learner._house.busy and not service.learner._house.saving)
+
+
+def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
+    bound = 1 << 19
+    with Open(model, most_journal_bytes=bound) as service:
+        learned = [{"sky": "sun", "wind": "w" * 1_000}] * 150
+        service.learner.learn(learned, ["no"] * 150, [f"l{k}" for k in range(150)]).result(10)
+        service.learner._inbox.call(service.learner._house._save_here).result(10)
+        until_quiet(service)
+        kept = service.learner.status()["rows_kept"]
+        for start in range(0, 200, 10):
+            rows = [{"sky": "x" * 2_000}] * 10
+            service.learner.keep([f"p{k}" for k in range(start, start + 10)], rows).result(10)
+            service.learner._inbox.call(service.learner._house.make_room).result(10)
+        ledger = service.learner._ledger
+        assert 0 < ledger.numbers.pending_bytes <= bound // 8
+        found = ledger.journal.connection.execute("SELECT sum(length(id) + length(record)) FROM pending").fetchone()
+        assert ledger.numbers.pending_bytes == found[0]
+        assert service.learner.status()["rows_kept"] == kept == 150
+
+
+def test_pending_rows_go_before_rows_with_ids(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Open(model, most_journal_bytes=1 << 19) as service:
+        service.learner.learn([{"wind": "w" * 1_000}] * 180, ["no"] * 180, [f"l{k}" for k in range(180)]).result(10)
+        service.learner._inbox.call(service.learner._house._save_here).result(10)
+        service.learner.keep([f"p{k}" for k in range(30)], [{"sky": "x" * 1_900}] * 30).result(10)
+        until_quiet(service)
+        monkeypatch.setattr(
+            ledger, "NEARLY_FULL", ledger.used_bytes(service.learner._ledger.journal) / (1 << 19) - 0.02
+        )
+        service.learner._inbox.call(lambda: list(service.learner._ledger.tidy())).result(10)
+        assert service.learner.status()["pending"] < 30
+        assert service.learner.status()["rows_kept"] == 180
+
+
+def test_what_a_killed_process_did_not_shorten_is_shortened_at_the_next_start(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the rename and the shortening: the file has all changes, so nothing else would begin it."""
+    bound = 1 << 18
+    with Open(model, most_journal_bytes=1 << 20) as service:
+        service.learner.learn([{"wind": "w" * 1_000}] * 250, ["no"] * 250).result(10)
+        monkeypatch.setattr(ledger.Ledger, "settle", lambda self, numbers: iter(()))
+        service.learner._inbox.call(service.learner._house._save_here).result(10)
+        killed = copied(model, tmp_path / "copy")
+        monkeypatch.undo()
+    with Open(killed, most_journal_bytes=bound) as service:
+        assert service.learner.status()["unsaved"] == 0
+        assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
+
+
+@pytest.mark.parametrize("cut", [2, 5_000])
+def test_a_row_forgotten_and_learned_in_one_batch_is_replayed_as_it_was(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    """The row of an id is forgotten without its id; what is forgotten by the id later is not there, and nothing else
+    goes in its place, whatever comes in between and however it is cut when it is replayed."""
+    monkeypatch.setattr(replay, "REPLAYED", cut)
+    row = {"sky": "hail"}
+    with Open(model) as service:
+        learner, go = service.learner, Event()
+        learner.learn([row], ["no"], ["a"]).result(10)
+        learner.forget_rows([row], ["no"]).result(10)
+        learner.forget_ids(["a"]).result(10)
+        learner.learn([row], ["no"]).result(10)
+        learner._inbox.call(go.wait)
+        answers = [learner.forget_rows([row] * 2, ["no"] * 2), learner.learn([row], ["no"])]
+        go.set()
+        assert [answer.result(10).results for answer in answers] == [["forgotten"] * 2, ["learned"]]
+        killed, before = copied(model, tmp_path / "copy"), service.counts
+    with Open(killed) as service:
+        assert same(service.counts, before)
+
+
+def test_a_chore_that_fails_costs_only_the_chore(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "RETRY_SECONDS", 0.05)
+
+    def failing(*given: Any, **more: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    with Open(model, snapshot_every=1) as service:
+        with monkeypatch.context() as patch:
+            patch.setattr(housekeeping, "Thread", failing)
+            service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+            wait_for(lambda: service.learner.status()["problems"])
+            assert service.learner.status()["problems"] == ["the model file cannot be written: can't start new thread"]
+            patch.setattr(ledger.Ledger, "tidy", failing)
+            patch.setattr(housekeeping, "TIDY_SECONDS", 0.0)
+            service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+            wait_for(lambda: len(service.learner.status()["problems"]) == 2)
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+        wait_for(lambda: service.learner.status()["unsaved"] == 0 and not service.learner.status()["problems"])
+
+
+def test_learning_that_ends_says_so_and_lets_nobody_wait(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Open(model) as service:
+        learner, go = service.learner, Event()
+        learner._inbox.call(go.wait)
+        monkeypatch.setattr(learner, "_step", lambda: 1 / 0)
+        answers = [learner.learn(ROWS[:1], PLAY[:1]), learner.keep(["a"], [ROWS[0]])]
+        call = learner._inbox.call(lambda: 7)
+        go.set()
+        # the step that is under way takes all of this, so what comes next is what nobody would answer
+        for answer in answers:
+            answer.exception(10)
+        call.exception(10)
+        learner._thread.join(10)
+        assert not learner._thread.is_alive()
+        assert learner.status()["problems"] == [
+            "the service has stopped learning: ZeroDivisionError; see its log, and start it again"
+        ]
+        assert problem_of(learner.learn(ROWS[:1], PLAY[:1])).cause == "the service has stopped learning"
+        assert problem_of(learner.keep(["a"], [ROWS[0]])).status == 503
+        assert isinstance(learner._inbox.call(lambda: 7).exception(10), RuntimeError)
+        assert learner.status()["pending_lost"] >= 1
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE state SET numbers = '{'", "DELETE FROM state", "UPDATE state SET classes = 3"]
+)
+def test_a_journal_without_its_figures_is_damaged(model: Path, damage: str) -> None:
+    with Open(model) as service:
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+    with sqlite3.connect(f"{model}.journal") as connection:
+        connection.execute(damage)
+    connection.close()
+    with pytest.raises(ModelFileError, match=r"model\.dcb\.journal: the journal is damaged .*; restore it"):
+        Open(model)
+
+
+def test_a_model_file_that_cannot_be_written_leaves_no_file_open(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, fitted = model_on_disk.ModelOnDisk.load(str(model))
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda number: os.write(-1, b""))
+        for _ in range(5):
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                file.replace(model_file.content(fitted))
+    assert len(os.listdir("/proc/self/fd")) == before
+    file.close()
+
+
+def test_closing_waits_for_the_model_file_without_spinning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, begun, taken = model_on_disk.replacing, Event(), []
+
+    def slow(path: Any) -> Any:
+        begun.set()
+        time.sleep(0.3)
+        return write(path)
+
+    monkeypatch.setattr(model_on_disk, "replacing", slow)
+    with Open(model, snapshot_every=1) as service:
+        service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
+        assert begun.wait(10)
+        take = service.learner._inbox.take
+        monkeypatch.setattr(
+            service.learner._inbox, "take", lambda *given, **more: taken.append(1) or take(*given, **more)
+        )
+    assert len(taken) < 20
+    assert model_file.load(model).counts.rows == 9

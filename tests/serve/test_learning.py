@@ -13,6 +13,7 @@ from deciban import learn
 from deciban.errors import UsageError
 from deciban.fitted import Settings
 from deciban.serve.learning import housekeeping
+from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.problems import Problem
 from deciban.store import model_file
@@ -393,3 +394,53 @@ def test_too_few_rows_to_tune_on_are_told(model: Path) -> None:
 def test_settings_that_cannot_be_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(settings))):
         LearnSettings(**settings).check()
+
+
+def test_the_first_cells_of_an_id_are_those_that_wait_and_rows_of_no_column_do_not(model: Path) -> None:
+    with Open(model) as service:
+        learner = service.learner
+        learner.keep(["a"], [ROWS[0]]).result(10)
+        learner.keep(["a", "b", "c"], [ROWS[1], {"skies": "sun"}, {}]).result(10)
+        assert learner.status()["pending"] == 1
+        assert learner.learn_later(["a"], ["no"]).result(10).results == ["learned"]
+        assert problem_of(learner.learn_later(["b"], ["no"])).status == 422
+        learner.keep(["a"], [ROWS[1]]).result(10)
+        assert learner.status()["pending"] == 0, "it is learned already"
+        assert same(service.counts, counts_of(some(0, label="no")))
+
+
+def test_rows_that_wait_to_be_kept_are_bounded_in_bytes_and_lost_ones_are_counted(model: Path) -> None:
+    with Open(model, most_waiting_bytes=1_000) as service:
+        go = Event()
+        service.learner._inbox.call(go.wait)
+        first = service.learner.keep(["a"], [{"sky": "x" * 900}])
+        problem = problem_of(service.learner.keep(["b", "c"], [{"sky": "x" * 100}] * 2))
+        go.set()
+        first.result(10)
+        assert (problem.status, "bytes are waiting" in problem.cause) == (503, True)
+        assert (service.learner.status()["pending"], service.learner.status()["pending_lost"]) == (1, 2)
+
+
+def test_a_fault_of_one_request_does_not_fail_the_others(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Open(model) as service:
+        learner, go, read = service.learner, Event(), ClassLabels.read
+
+        def reading(self: ClassLabels, label: Any, place: str) -> Any:
+            return 1 // 0 if label == "fault" else read(self, label, place)
+
+        monkeypatch.setattr(ClassLabels, "read", reading)
+        learner._inbox.call(go.wait)
+        answers = [learner.learn([ROWS[0]], [label]) for label in ("no", "fault", "yes")]
+        go.set()
+        assert [answers[k].result(10).results for k in (0, 2)] == [["learned"]] * 2
+        assert isinstance(answers[1].exception(10), ZeroDivisionError)
+        assert same(service.counts, counts_of([*some(0, label="no"), *some(0, label="yes")]))
+
+
+def test_new_classes_are_bounded(model: Path) -> None:
+    with Open(model, new_classes=True, most_classes=3) as service:
+        assert problem_of(service.learner.learn(ROWS[:2], ["b", "c"])).place == "labels[1]"
+        service.learner.learn(ROWS[:1], ["b"]).result(10)
+        problem = problem_of(service.learner.learn(ROWS[:1], ["c"]))
+        assert (problem.status, "3 classes already" in problem.cause) == (422, True)
+        assert service.learner.learn(ROWS[:2], ["b", "no"]).result(10).results == ["learned"] * 2

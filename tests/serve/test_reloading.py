@@ -12,10 +12,12 @@ from starlette.testclient import TestClient
 
 from deciban import BayesClassifier
 from deciban.datasets import weather
+from deciban.serve import model_source
 from deciban.serve.app import create_app
 from deciban.serve.model_source import version_of
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
+from deciban.serve.state import State
 
 
 @pytest.fixture
@@ -217,5 +219,72 @@ def test_the_name_of_a_model_leads_to_its_page(files: Path) -> None:
         assert (answer.status_code, answer.headers["location"]) == (308, f"{name}/")
         assert "text/html" in client.get(f"/models/{name}/").headers["content-type"]
         assert {"columns", "classes", "scorer"} <= set(client.get(f"/models/{name}/model/form").json())
+    finally:
+        service.close()
+
+
+def test_what_is_wrong_with_a_journal_is_told_without_folders(files: Path, tmp_path: Path) -> None:
+    """Of a link neither its own folder is told nor that of the file it leads to; and one fault ends no other model."""
+    folder = tmp_path / "links"
+    folder.mkdir()
+    for name in ("damaged", "folder", "good"):
+        shutil.copy(files / "served.dcb", files / f"{name}.dcb")
+        (folder / f"{name}.dcb").symlink_to(files / f"{name}.dcb")
+    (files / "damaged.dcb.journal").write_bytes(b"something else" * 100)
+    (files / "folder.dcb.journal").mkdir()
+    service = Service(ServeSettings(str(folder), learn=True, check_every=0.0))
+    service.open()
+    try:
+        told = TestClient(create_app(service)).get("/health/ready")
+        problems = {one["model"]: one["problem"] for one in told.json()["problems"]}
+        assert str(tmp_path) not in told.text
+        assert str(files) not in told.text
+        assert problems["damaged"].startswith(
+            "damaged.dcb.journal: the journal is damaged (it is no database); restore"
+        )
+        assert problems["folder"].startswith("folder.dcb.journal: the journal cannot be opened (")
+        assert problems["folder"].endswith("give the service a folder it may write to")
+        assert set(problems) == {"damaged", "folder"}
+    finally:
+        service.close()
+
+
+def test_a_fault_in_reading_one_model_does_not_end_the_watch(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, failing = model_source.loaded_state, []
+
+    def loading(path: str) -> State:
+        if failing:
+            raise ZeroDivisionError(path)
+        return load(path)
+
+    monkeypatch.setattr(model_source, "loaded_state", loading)
+    service = Service(ServeSettings(str(files / "served.dcb"), check_every=0.01))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        failing.append(True)
+        other = (files / "other.bin").read_bytes()
+        (files / "served.dcb").write_bytes(other)
+        wait_until(lambda: bool(client.get("/health/ready").json()["problems"]))
+        assert str(files) not in client.get("/health/ready").text
+        failing.clear()
+        os.utime(files / "served.dcb", (1, 1))
+        wait_until(lambda: version(client) == version_of(other))
+        assert not client.get("/health/ready").json()["problems"]
+    finally:
+        service.close()
+
+
+def test_a_model_that_was_never_tuned_is_never_stale(files: Path) -> None:
+    classifier = BayesClassifier(tune="weights").fit(weather().slice(0, 4), "play")
+    classifier.save(files / "served.dcb")
+    service = Service(ServeSettings(str(files / "served.dcb"), learn=True))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        client.post("/learn", json={"rows": [{"outlook": "sunny", "play": "no"}]})
+        tuning = client.get("/model").json()["tuning"]
+        assert (tuning["tuned"], tuning["stale"]) == (False, False)
+        assert "out of date" not in client.get("/model/report").text
     finally:
         service.close()

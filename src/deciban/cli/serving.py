@@ -66,6 +66,22 @@ Examples:
     metavar="ROWS",
     help="With --learn: learn the weights anew after so many rows.",
 )
+@click.option(
+    "--most-journal-bytes",
+    type=click.IntRange(1 << 18),
+    default=1 << 30,
+    show_default=True,
+    metavar="BYTES",
+    help="With --learn: of what is kept beside the model file.",
+)
+@click.option(
+    "--most-model-bytes",
+    type=click.IntRange(1),
+    default=1 << 30,
+    show_default=True,
+    metavar="BYTES",
+    help="With --learn: of the model file, beyond which nothing is learned.",
+)
 @click.option("--costs", metavar="FILE", shell_complete=files, help="What decisions cost; see deciban decide.")
 @click.option("--reject", type=click.FloatRange(0.0), metavar="COST", help="What it costs to leave a row undecided.")
 @click.option(

@@ -174,7 +174,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
         ],
         "columns": counts.schema.width,
         "tuning": "plain Bayes: the evidence of every block has weight 1" if tuning is None else tuning.summary,
-        "stale": tuning is not None and tuning.stale,
+        "stale": fitted.is_tuned and tuning is not None and tuning.stale,
     }
 
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, usual_problem
 from deciban.serve.routes import learning, model, rows
 from deciban.serve.routes.exchange import problem_response
 from deciban.serve.service import Service
@@ -41,11 +41,6 @@ SERVICE_ROUTES: dict[str, Endpoint] = {
     "/openapi.json": model.openapi,
 }
 
-USUAL = {
-    404: Problem(404, "there is nothing at this address", "see /openapi.json for what there is", "path"),
-    405: Problem(405, "this address has no such method", "see the header Allow, or /openapi.json", "method"),
-}
-
 log = logging.getLogger("deciban.serve")
 
 
@@ -72,15 +67,14 @@ def _route(service: Service, path: str, endpoint: Endpoint, method: str) -> Rout
             return problem_response(problem)
         except Exception:
             log.exception("a fault while answering %s", path)
-            return problem_response(Problem(500, "the service has a fault", "tell whoever runs it; its log has more"))
+            return problem_response(usual_problem(500))
 
     return Route(path, answered, methods=[method])
 
 
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "no other is given to it"
-    usual = Problem(error.status_code, "the request cannot be answered", "see /openapi.json for what can be asked")
-    response = problem_response(USUAL.get(error.status_code, usual))
+    response = problem_response(usual_problem(error.status_code))
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
     return response

@@ -15,6 +15,7 @@ from deciban.scoring import score_table
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.learning.learner import Learner
 from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.problems import without_folders
 from deciban.serve.reader import Reader
 from deciban.serve.settings import ServeSettings
 from deciban.serve.state import State
@@ -25,6 +26,8 @@ MODEL_ENDING = ".dcb"
 
 # Digits of a version: the start of the SHA-256 of the file.
 VERSION_DIGITS = 16
+
+log = logging.getLogger("deciban.serve")
 
 # What tells that a file has changed: its number on the disk, its size and its time.
 Stamp = tuple[int, int, int]
@@ -85,6 +88,8 @@ class ServedModel:
             decay=settings.decay,
             decay_every=settings.decay_every,
             retune_every=settings.retune_every,
+            most_journal_bytes=settings.most_journal_bytes,
+            most_model_bytes=settings.most_model_bytes,
         )
         self.learner = Learner.open(self.path, chosen, self.publish)
         if self.state is not None:
@@ -101,12 +106,13 @@ class ServedModel:
         try:
             stamp = stamp_of(self.path)
         except OSError as error:
-            return self._complain(None, f"the model file cannot be read: {error.strerror or 'unknown error'}")
+            return self._complain(None, described(error, self.path))
         if stamp == self._stamp:
             return False
         try:
             state = loaded_state(self.path)
-        except (DecibanError, OSError, MemoryError) as error:
+        except Exception as error:
+            _log_fault(error, self.name)
             return self._complain(stamp, described(error, self.path))
         self.publish(state)
         self._stamp, self.problem = stamp, ""
@@ -207,8 +213,10 @@ class Models:
         """Let a model of a folder learn on line; what goes wrong is told in its `problem`, and tried again."""
         try:
             model.learn(self.settings)
-        except (DecibanError, OSError, MemoryError) as error:
-            model.problem = described(error, model.path)
+        except Exception as error:
+            if model.problem != (problem := described(error, model.path)):
+                _log_fault(error, model.name)
+            model.problem = problem
 
     def watch(self) -> None:
         """Look at the files again and again, in a thread of its own, until `close`."""
@@ -219,7 +227,10 @@ class Models:
 
     def _watch(self) -> None:
         while not self._ended.wait(self.settings.check_every):
-            self.refresh()
+            try:
+                self.refresh()
+            except Exception:  # of our own making: the next look may go well
+                log.exception("looking at the model files failed")
 
     def close(self) -> None:
         """End the thread and the learners; what was learned is written."""
@@ -270,10 +281,18 @@ def model_files(folder: str) -> dict[str, str]:
 
 
 def described(error: BaseException, path: str) -> str:
-    """An error for those who ask whether all is well: without the path of the file."""
+    """An error for those who ask whether all is well: without the folder of the file."""
     if isinstance(error, OSError):
         return f"the model file cannot be read: {error.strerror or 'unknown error'}"
     if isinstance(error, MemoryError):
         return "the model file is too large for the memory; the one before goes on"
-    text = str(error).replace(path, os.path.basename(path))
+    if not isinstance(error, DecibanError):
+        return "the model cannot be used: the service has a fault, of which its log has more"
+    text = without_folders(str(error), path)
     return text if isinstance(error, ModelFileError) else f"the model cannot be used: {text}"
+
+
+def _log_fault(error: Exception, name: str) -> None:
+    """Log an error that nobody has foreseen."""
+    if not isinstance(error, DecibanError | OSError | MemoryError):
+        log.error("the model %s cannot be used", name, exc_info=error)

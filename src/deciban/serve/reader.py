@@ -1,6 +1,7 @@
 """What a model says of rows: predictions, explanations and decisions of one state, from tables to plain values."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,7 @@ from deciban.serve.bodies.records import cause_and_remedy, problem_of
 from deciban.serve.problems import Problem
 from deciban.serve.state import State
 from deciban.tables.table import Frame
-from deciban.text_tables import class_name
+from deciban.text_tables import class_name, listed
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,23 @@ class Reader:
 
     state: State
     _kept: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    _under_way: dict[str, "asyncio.Future[bytes]"] = field(default_factory=dict, compare=False, repr=False)
 
-    def kept(self, what: str) -> bytes | None:
-        """What was made of the model before, if it was."""
-        return self._kept.get(what)
+    async def once(self, what: str, make: Callable[[], Awaitable[bytes]]) -> bytes:
+        """What `make` makes of the model, made once and kept as long as it is served; who asks meanwhile waits."""
+        if what in self._kept:
+            return self._kept[what]
 
-    def keep(self, what: str, content: bytes) -> None:
-        """Keep what was made of the model as long as it is served."""
-        self._kept[what] = content
+        async def made() -> bytes:
+            try:
+                self._kept[what] = await make()
+                return self._kept[what]
+            finally:
+                del self._under_way[what]
+
+        if what not in self._under_way:
+            self._under_way[what] = asyncio.ensure_future(made())
+        return await asyncio.shield(self._under_way[what])  # others wait for it where this client has gone
 
     @cached_property
     def labels(self) -> list[Any]:
@@ -86,7 +96,16 @@ class Reader:
         try:
             return loss_for(self.state.fitted, default if costs is None else _table_of_costs(costs), reject)
         except DecibanError as error:
-            raise Problem(422, *cause_and_remedy(str(error)), "costs") from None
+            remedy = f"send {{decision: {{class: cost}}}} with a finite cost for each class: {listed(self.names, 6)}"
+            raise Problem(422, cause_and_remedy(str(error))[0], remedy, self._place_in_costs(costs)) from None
+
+    def _place_in_costs(self, costs: Any) -> str:
+        """Where costs first name something that is no class."""
+        for decision, row in (costs or {}).items():
+            for truth in row:
+                if truth not in self.names:
+                    return f"costs.{decision[:80]}.{truth[:80]}"
+        return "costs"
 
     def decide(self, predicted: Predicted, loss: Loss, column: Callable[[str], Floats]) -> Decisions:
         """The decisions of least risk; `column` finds the columns that costs name."""

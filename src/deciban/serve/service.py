@@ -73,6 +73,8 @@ class Service:
         served = self.models.get(name)
         if served is None:
             raise Problem(404, "there is no such model", "see /models for those that there are", "path")
+        if served.reader is None and served.problem:
+            raise Problem(503, "the model file cannot be used", "ask whoever runs it; /health/ready says what is wrong")
         if served.reader is None:
             raise Problem(503, "the model cannot be read yet", "try again later; /health/ready says what is wrong")
         return served, served.reader

@@ -16,13 +16,14 @@ class ServeSettings:
     can reach it. allow_hosts: names, besides those of this machine, that requests may have in their Host header.
     learn: whether rows can be learned and forgotten; new_classes: whether they may have classes that are new; decay:
     how many times as much all that was learned weighs after each thousand more rows; retune_every: rows after which
-    the weights are learned anew. costs: the file with what decisions cost; reject: what it costs to leave a row
-    undecided. workers: processes. most_body_bytes, most_rows, most_columns: of a request. time_limit: seconds within
-    which a request must have come in; answer_limit: seconds within which it is answered; idle_limit: seconds after
-    which a connection without requests is closed; drain_limit: seconds that requests under way have when the service
-    ends. most_connections: that are open at a time; most_waiting: requests that are worked on at a time. check_every:
-    seconds between two looks at the file. access_log: whether each request is told on standard error. folder: whether
-    the path is that of a folder, for a worker that starts while it is gone; None: it is looked at.
+    the weights are learned anew; most_journal_bytes, most_model_bytes: what a model that learns may grow to. costs: the
+    file with what decisions cost; reject: what it costs to leave a row undecided. workers: processes. most_body_bytes,
+    most_rows, most_columns: of a request. time_limit: seconds within which a request must have come in; answer_limit:
+    seconds within which it is answered; idle_limit: seconds after which a connection without requests is closed;
+    drain_limit: seconds that requests under way have when the service ends. most_connections: that are open at a time;
+    most_waiting: requests that are worked on at a time. check_every: seconds between two looks at the file. access_log:
+    whether each request is told on standard error. folder: whether the path is that of a folder, for a worker that
+    starts while it is gone; None: it is looked at.
     """
 
     path: str
@@ -35,6 +36,8 @@ class ServeSettings:
     decay: float | None = None
     decay_every: int = 1_000
     retune_every: int | None = None
+    most_journal_bytes: int = 1 << 30
+    most_model_bytes: int = 1 << 30
     costs: str | None = None
     reject: float | None = None
     workers: int = 1

@@ -4,10 +4,12 @@ import struct
 
 import pyarrow as pa
 
-from deciban.fitted import Fitted
+from deciban.serve.bodies.arrow_cells import refuse_wrong_cells
+from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem
+from deciban.serve.settings import ServeSettings
 from deciban.tables.arrow import repeated
-from deciban.tables.cell_numbers import is_numeric, is_text, plain_type
+from deciban.tables.cell_numbers import is_numeric, is_text
 
 # What messages call it.
 THE_BODY = "the body"
@@ -17,20 +19,22 @@ PLAIN_STREAM = "send an Arrow IPC stream without compression"
 DICTIONARY_MESSAGE, RECORD_MESSAGE = 2, 3
 
 
-def table_of_arrow(body: bytes, fitted: Fitted, most_rows: int, target: str | None = None) -> pa.Table:
-    """The table of a stream; a Problem where it is damaged, has too many rows, or types that JSON could not have."""
+def table_of_arrow(body: bytes, settings: ServeSettings) -> pa.Table:
+    """The table of a stream; a Problem where it is damaged or too large, or has what JSON could not have."""
     try:
-        _refuse_compressed(body, most_rows)
+        _refuse_compressed(body, settings)
         with pa.ipc.open_stream(body) as reader:
+            refuse_columns(len(reader.schema), settings)
             _check_schema(reader.schema)
             batches, rows = [], 0
             for batch in reader:
                 rows += batch.num_rows
-                if rows > most_rows:
-                    raise _too_many(most_rows)
+                refuse_rows(rows, settings)
                 batches.append(batch)
             table = pa.Table.from_batches(batches, reader.schema)
         table.validate(full=True)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            refuse_wrong_cells(name, column)
         return table
     except Problem:
         raise
@@ -48,21 +52,17 @@ def table_of_arrow(body: bytes, fitted: Fitted, most_rows: int, target: str | No
         raise Problem(422, f"this is no Arrow stream ({told})", PLAIN_STREAM, THE_BODY) from None
 
 
-def _too_many(most_rows: int) -> Problem:
-    return Problem(413, f"there are more than {most_rows:,} rows", "send them in several requests", THE_BODY)
-
-
 def _check_schema(schema: pa.Schema) -> None:
     if (twice := repeated(schema.names)) is not None:
         raise Problem(422, f"column {twice!r} is there more than once", "give every column its own name", THE_BODY)
     for one in schema:
-        kind = plain_type(one.type)
-        if not is_text(kind) and not is_numeric(kind):
+        kind = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+        if pa.types.is_interval(kind) or not (is_text(kind) or is_numeric(kind)):
             remedy = "send numbers, text, true and false, dates or times"
             raise Problem(422, f"the column has the type {str(one.type)[:60]}", remedy, f"rows[*].{one.name}")
 
 
-def _refuse_compressed(body: bytes, most_rows: int) -> None:
+def _refuse_compressed(body: bytes, settings: ServeSettings) -> None:
     """A Problem where columns are compressed, of which a few bytes can become gigabytes, or say that they are endless.
 
     The messages are checked by Arrow before they are looked at here.
@@ -77,8 +77,8 @@ def _refuse_compressed(body: bytes, most_rows: int) -> None:
         if metadata[kind] == DICTIONARY_MESSAGE:
             records = _inside(metadata, records, 1)
         length = _field(metadata, records, 0)
-        if length is not None and struct.unpack_from("<q", metadata, length)[0] > most_rows:
-            raise _too_many(most_rows)
+        if length is not None:
+            refuse_rows(struct.unpack_from("<q", metadata, length)[0], settings)
         if _field(metadata, records, 3) is not None:
             raise Problem(422, "the columns are compressed", PLAIN_STREAM, THE_BODY)
 

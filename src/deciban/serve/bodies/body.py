@@ -1,6 +1,7 @@
 """What a request brings: rows and options, from JSON, CSV or an Arrow stream."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,17 +13,24 @@ from deciban.errors import DecibanError
 from deciban.fitted import Fitted
 from deciban.schema.schema import Schema
 from deciban.serve.bodies.arrow_bodies import table_of_arrow
+from deciban.serve.bodies.cell_kinds import refuse_other_columns
 from deciban.serve.bodies.csv_bodies import table_of_csv
-from deciban.serve.bodies.records import JSON_KINDS, Record, RecordFrame, problem_of, table_of_records
+from deciban.serve.bodies.options import checked_options, refuse_unknown
+from deciban.serve.bodies.records import RecordFrame, problem_of, table_of_records
+from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
 from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
-from deciban.serve.bodies.table_records import labels_of_column, records_of_table
-from deciban.serve.learning.requests import LONGEST_ID
+from deciban.serve.bodies.table_records import cells_of_column, labels_of_column, records_of_table
+from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
 from deciban.tables.table import Frame
+from deciban.text_tables import listed
 
 JSON, CSV, ARROW_STREAM = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 CONTENT_TYPES = (JSON, CSV, ARROW_STREAM)
+
+# The parameters of the query that name the columns of a table in which options are.
+COLUMN_PARAMETERS = {"ids": "id", "labels": "target", "weights": "weight"}
 
 
 @dataclass(frozen=True)
@@ -54,13 +62,28 @@ class Body:
     def table(self, schema: Schema) -> Frame:
         """The rows with the columns of the model, as it reads them; a Problem that names the cell that it cannot."""
         if not isinstance(self.rows, pa.Table):
-            return table_of_records(schema, self.rows or ())
-        try:
+            records = table_of_records(schema, self.rows or (), strict=True)
+            if isinstance(records, RecordFrame) and not records.whole:
+                self._refuse_strange_rows(schema)
+            return records
+        with cells_are_read(self.first_row):
+            refuse_other_columns(self.rows, schema.column_types)
             found = schema.table_as_learned(Frame(self.rows, schema.names is not None), self.first_row)
-        except DecibanError as error:
-            raise problem_of(error, self.first_row) from None
         assert isinstance(found, Frame), "it was one"
         return found
+
+    def _refuse_strange_rows(self, schema: Schema) -> None:
+        """A Problem where rows have columns, but none that the model knows; one without any is one of missing cells."""
+        known = frozenset(schema.names or ())
+        strange: dict[str, None] = {}
+        for record in self.rows or ():
+            if isinstance(record, dict):
+                if not known.isdisjoint(record):
+                    return
+                strange.update(dict.fromkeys(list(record)[:10]))
+        if strange:
+            cause = f"none of the model's columns is in the rows: they have {listed(list(strange), 6)}"
+            raise Problem(422, cause, f"the model knows {listed(schema.names or (), 6)}", "rows")
 
     def unknown(self, schema: Schema, table: Frame) -> list[str]:
         """The names of columns that the model does not know, in their order. table: what was made of the rows."""
@@ -79,10 +102,16 @@ class Body:
                 extra.update(dict.fromkeys(name for name in record if name not in known))
         return list(extra)
 
-    def records(self) -> list[Any]:
-        """The rows as JSON has them."""
+    def records(self, schema: Schema) -> list[Any]:
+        """The rows as JSON has them, cells that the model knows as it learned to read them; a Problem where one of
+        them is of another kind."""
         if isinstance(self.rows, pa.Table):
-            return records_of_table(self.rows)
+            with cells_are_read(self.first_row):
+                refuse_other_columns(self.rows, schema.column_types)
+                found = schema.cells_as_learned(Frame(self.rows), self.first_row)
+                assert isinstance(found, Frame), "it was one"
+                records = records_of_table(found.table)
+            return records if schema.names is not None else [list(record.values()) for record in records]
         return list(self.rows or ())
 
     def numbers(self, name: str) -> Floats:
@@ -99,6 +128,17 @@ class Body:
             raise Problem(422, f"a cost is {name!r}, which is no column of numbers", remedy, "costs") from None
 
 
+@contextmanager
+def cells_are_read(first_row: int = 0) -> Iterator[None]:
+    """Turn errors of the engine, and those of cells that Python or Arrow cannot hold, into problems of the request."""
+    try:
+        yield
+    except DecibanError as error:
+        raise problem_of(error, first_row) from None
+    except (pa.ArrowException, OverflowError, ValueError):
+        raise Problem(422, "some cells cannot be read", "send numbers and dates of usual size", "rows") from None
+
+
 def read_body(
     body: bytes,
     content_type: str,
@@ -109,30 +149,52 @@ def read_body(
 ) -> Body:
     """The rows and options of a request; a Problem where they cannot be read. allowed: the options that it may have."""
     if content_type == JSON:
-        return _read_json(body, fitted, settings, allowed)
-    read = table_of_csv if content_type == CSV else table_of_arrow
-    target = query.get("target") if "labels" in allowed else None
-    table = read(body, fitted, settings.most_rows, target)
-    _check_size(table.num_rows, table.num_columns, settings)
+        return _read_json(body, settings, allowed)
+    columns = _columns_of_options(query, fitted, allowed)
+    with cells_are_read():
+        if content_type == CSV:
+            weight = columns.get("weights")
+            numbers = () if weight is None else (weight,)
+            table = table_of_csv(body, fitted, settings, columns.get("labels"), numbers)
+        else:
+            table = table_of_arrow(body, settings)
+        refuse_rows(table.num_rows, settings)
+        refuse_columns(table.num_columns, settings)
+        size = table.num_rows
+        table, options = _taken_apart(table, columns, query)
+    options = checked_options(options, size, settings)
+    by_ids = "ids" in options and "labels" in allowed and not table.num_columns  # rows that are known already
+    return Body(None if by_ids else table, options, 1 if content_type == CSV else 0, len(body))
+
+
+def _columns_of_options(query: Mapping[str, str], fitted: Fitted, allowed: Sequence[str]) -> dict[str, str]:
+    """The columns of a table that hold ids, labels and weights, as the query names them, or else the model does."""
+    for option, name in COLUMN_PARAMETERS.items():
+        if name in query and option not in allowed:
+            known = [COLUMN_PARAMETERS[one] for one in allowed if one in COLUMN_PARAMETERS]
+            raise refuse_unknown(name, f"query.{name}", [f"?{one}=" for one in known])
+    own = {"labels": fitted.origin.target, "weights": fitted.origin.weight}
+    found = {option: query.get(name, own.get(option)) for option, name in COLUMN_PARAMETERS.items()}
+    return {option: column for option, column in found.items() if column is not None and option in allowed}
+
+
+def _taken_apart(
+    table: pa.Table, columns: Mapping[str, str], query: Mapping[str, str]
+) -> tuple[pa.Table, dict[str, Any]]:
+    """The table without the columns of options, and these."""
     options: dict[str, Any] = {}
-    for option, name in (("ids", "id"), ("labels", "target"), ("weights", "weight")):
-        if name not in query:
-            continue
-        if option not in allowed:
-            raise Problem(422, f"this request has no {name!r}", "leave it out", f"query.{name}")
-        column = query[name]
-        if column not in table.column_names:
+    taken = []
+    for option, column in columns.items():
+        name = COLUMN_PARAMETERS[option]
+        if column in table.column_names:
+            options[option] = (labels_of_column if option == "labels" else cells_of_column)(table[column], option)
+            taken.append(column)
+        elif name in query:
             raise Problem(422, f"there is no column {column!r}", "name a column of the table", f"query.{name}")
-        options[option] = labels_of_column(table[column]) if option == "labels" else table[column].to_pylist()
-        table = table.drop_columns([column])
-    if "ids" in options:
-        options["ids"] = _checked_ids(options["ids"])
-    if "weights" in options:
-        options["weights"] = _checked_weights(options["weights"])
-    return Body(table, options, 1 if content_type == CSV else 0, len(body))
+    return table.drop_columns(list(dict.fromkeys(taken))), options
 
 
-def _read_json(body: bytes, fitted: Fitted, settings: ServeSettings, allowed: Sequence[str]) -> Body:
+def _read_json(body: bytes, settings: ServeSettings, allowed: Sequence[str]) -> Body:
     value = decoded_json(body)
     rows, options = _rows_and_options(value, allowed)
     widest = 0
@@ -144,9 +206,10 @@ def _read_json(body: bytes, fitted: Fitted, settings: ServeSettings, allowed: Se
             found = JSON_KINDS.get(type(record), "null")
             raise Problem(422, f"found {found}, expected a row", "send {column: value, ...}", f"rows[{row}]")
         widest = max(widest, len(record))
-    _check_size(len(rows or ()), widest, settings)
+    refuse_rows(len(rows or ()), settings)
+    refuse_columns(widest, settings)
     refuse_repeated_names(body, value, objects)
-    return Body(rows, _checked(options, rows, fitted), 0, len(body))
+    return Body(rows, checked_options(options, None if rows is None else len(rows), settings), 0, len(body))
 
 
 def _rows_and_options(value: Any, allowed: Sequence[str]) -> tuple[list[Any] | None, dict[str, Any]]:
@@ -160,76 +223,9 @@ def _rows_and_options(value: Any, allowed: Sequence[str]) -> tuple[list[Any] | N
     options = dict(value)
     rows = options.pop("rows", None)
     if unknown := [name for name in options if name not in allowed]:
-        known = ", ".join(("rows", *allowed))
-        raise Problem(422, f"this request has no {unknown[0]!r}", f"send {known}", unknown[0][:80])
+        raise refuse_unknown(unknown[0], unknown[0][:80], ("rows", *allowed))
     by_ids = "ids" in options and "labels" in allowed  # rows that are known already
     if type(rows) is not list and ("rows" in value or not by_ids):
         remedy = 'send [{column: value, ...}] or {"rows": [{column: value, ...}]}'
         raise Problem(422, "there is no list of rows", remedy, "rows")
     return rows, options
-
-
-def _check_size(rows: int, columns: int, settings: ServeSettings) -> None:
-    if rows > settings.most_rows:
-        cause = f"found {rows:,} rows, at most {settings.most_rows:,} are taken at a time"
-        raise Problem(413, cause, "send them in several requests", "rows")
-    if columns > settings.most_columns:
-        cause = f"found {columns:,} columns, at most {settings.most_columns:,} are taken"
-        raise Problem(413, cause, "send those that the model knows", "rows")
-
-
-def _checked(options: dict[str, Any], rows: list[Any] | None, fitted: Fitted) -> dict[str, Any]:
-    """The options of a JSON body, each of the right type and length."""
-    size = None if rows is None else len(rows)
-    if "ids" in options:
-        options["ids"] = _checked_ids(options["ids"])
-        size = len(options["ids"]) if size is None else size
-    if "weights" in options:
-        options["weights"] = _checked_weights(options["weights"])
-    if "labels" in options:
-        for place, label in enumerate(_a_list(options["labels"], "labels")):
-            if type(label) in (dict, list):
-                raise Problem(
-                    422,
-                    f"found {JSON_KINDS[type(label)]}, expected a class",
-                    "send text or a number",
-                    f"labels[{place}]",
-                )
-    for name in ("ids", "weights", "labels"):
-        if name in options and len(options[name]) != size:
-            raise Problem(422, f"found {len(options[name])} {name} for {size} rows", "send one for each row", name)
-    if "reject" in options and type(options["reject"]) not in (int, float):
-        raise Problem(422, "reject is no number", "send what it costs to leave a row undecided", "reject")
-    return options
-
-
-def _a_list(value: Any, name: str) -> list[Any]:
-    if type(value) is not list:
-        raise Problem(
-            422, f"found {JSON_KINDS.get(type(value), 'null')}, expected a list", "send one for each row", name
-        )
-    return value
-
-
-def _checked_ids(ids: Any) -> list[str]:
-    """The ids as texts, each of them once; whole numbers are taken for the text they are written as."""
-    found = []
-    for place, one in enumerate(_a_list(ids, "ids")):
-        if type(one) is float and one.is_integer() and abs(one) < 2.0**53:
-            one = int(one)  # a CSV file knows no other numbers
-        if type(one) not in (str, int) or not 0 < len(text := str(one)) <= LONGEST_ID:
-            remedy = f"send text of at most {LONGEST_ID} characters, or a whole number"
-            raise Problem(422, "this is no id", remedy, f"ids[{place}]")
-        found.append(text)
-    if len(set(found)) != len(found):
-        twice = next(one for place, one in enumerate(found) if one in found[:place])
-        raise Problem(422, f"the id {twice!r} is there twice", "send each row once", "ids")
-    return found
-
-
-def _checked_weights(weights: Any) -> list[float]:
-    for place, one in enumerate(_a_list(weights, "weights")):
-        if type(one) not in (int, float) or not 0.0 <= one <= 1e15:
-            remedy = "send how often the row counts: a number from 0 to 1e15"
-            raise Problem(422, "this is no weight", remedy, f"weights[{place}]")
-    return [float(one) for one in weights]

@@ -1,6 +1,8 @@
 """CSV in the body of a request, read as `deciban predict` reads a CSV file."""
 
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,23 +18,38 @@ from deciban.files.stream import Source
 from deciban.files.temporary import Temporary, temporary
 from deciban.fitted import Fitted
 from deciban.serve.bodies.records import problem_of
+from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem
+from deciban.serve.settings import ServeSettings
 from deciban.tables.cell_formats import CellHabits
 
 # What messages call the file that the body is read from.
 CALLED = "the body"
 
+# What stands between the columns, and cells in quotes, in which it may stand too.
+SEPARATORS = (b",", b";", b"\t", b"|")
+QUOTED = re.compile(rb'"[^"]*"')
 
-def table_of_csv(body: bytes, fitted: Fitted, most_rows: int, target: str | None = None) -> pa.Table:
+
+def table_of_csv(
+    body: bytes, fitted: Fitted, settings: ServeSettings, target: str | None = None, numbers: tuple[str, ...] = ()
+) -> pa.Table:
     """All rows, with the columns that the model knows as it learned to read them and the others as they are written.
 
-    target: the column with labels, if there is one. A Problem where it is no CSV.
+    target: the column with labels, if there is one. numbers: columns that hold numbers, whether the model knows them or
+    not. A Problem where it is no CSV, or too large.
     """
     if compression_of(body[:16]) is not None or body.startswith(b"PAR1"):
         raise Problem(422, "the body is compressed, or no CSV", "send plain text", CALLED)
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise Problem(422, "the bytes are no UTF-8", "send it in UTF-8", f"byte {error.start}") from None
+    _refuse_large(body, settings)
     kept: list[Temporary] = []
     try:
-        return _read(body, fitted, target, kept)
+        types = {**fitted.column_types(target), **dict.fromkeys(numbers, "double")}
+        return _read(body, fitted, types, target, kept)
     except DecibanError as error:
         raise _without_name(error) from None
     except OSError:  # there is no room for it, or no more files can be opened
@@ -42,7 +59,15 @@ def table_of_csv(body: bytes, fitted: Fitted, most_rows: int, target: str | None
             one.file.close()
 
 
-def _read(body: bytes, fitted: Fitted, target: str | None, kept: list[Temporary]) -> pa.Table:
+def _refuse_large(body: bytes, settings: ServeSettings) -> None:
+    """A Problem where there are more columns or rows than are taken, before anybody reads them."""
+    head = QUOTED.sub(b"", body[: body.find(b"\n") + 1 or len(body)])
+    refuse_columns(1 + max(head.count(separator) for separator in SEPARATORS), settings)
+    if body.count(b"\n") > settings.most_rows and b'"' not in body:  # in quotes it ends no row
+        refuse_rows(sum(1 for line in body.splitlines() if line.strip()) - 1, settings)
+
+
+def _read(body: bytes, fitted: Fitted, types: Mapping[str, str], target: str | None, kept: list[Temporary]) -> pa.Table:
     kept.append(temporary())
     kept[0].file.write(body)
     kept[0].file.flush()
@@ -51,16 +76,16 @@ def _read(body: bytes, fitted: Fitted, target: str | None, kept: list[Temporary]
         form = sniff(path, CALLED)
     if form.kind != "csv":
         raise DataError(f"{CALLED}: this is {form.kind.upper()} and no CSV; send its own content type")
-    if form.encoding != "utf-8" or form.mixed_ends:
+    if form.mixed_ends:
         kept.append(recoded(path, CALLED, form))
         path = Path(kept[-1].name)
-        form = replace(form, compression=None, encoding="utf-8", mixed_ends=False)
+        form = replace(form, mixed_ends=False)
     called = {os.fspath(path): CALLED}
     found = open_csv(CALLED, [path], [form], called, MISSING_WORDS, CellHabits())
-    types = fitted.column_types(target)
     source = open_rows(found, types, fitted.origin.habit)
     assert isinstance(source, Source), "a file is one"
-    source = source.as_text([name for name in source.names if name not in types])
+    if fitted.schema.names is not None:  # else names mean nothing, and columns are what they look like
+        source = source.as_text([name for name in source.names if name not in types])
     if target is not None and target in source.names:
         source = source.with_label_as_written(target)
     with source.naming():

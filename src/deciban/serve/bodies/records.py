@@ -1,7 +1,7 @@
 """Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -12,28 +12,32 @@ import pyarrow as pa
 from deciban.arrays import Floats
 from deciban.errors import BadCell, DecibanError
 from deciban.schema.schema import NO_TYPE, Schema
+from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds, without_zones
+from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.problems import Problem
 from deciban.tables.cell_numbers import as_numbers, is_text
 from deciban.tables.learned_types import as_learned, fits
 from deciban.tables.table import Frame
 from deciban.tables.text_types import kind_of
 
-# A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
-Record = Mapping[str, Any] | Sequence[Any]
-
 # The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
 Cells = tuple[Any, ...] | Any
-
-# What cells of JSON are called, by their types.
-JSON_KINDS = {bool: "true or false", int: "number", float: "number", str: "text", dict: "object", list: "list"}
 
 # Types of cells that are numbers as they are, for a column of numbers.
 NUMBER_TYPES = frozenset((int, float, type(None)))
 FLAG_TYPES = frozenset((bool, type(None)))
+FLAG_CELLS = (None, 0, 1)
+NESTED_TYPES = frozenset((dict, list))
 NUMERIC_KINDS = ("DOUBLE", "BOOLEAN")
 
+# What the columns of a model were learned as that has types of none of them: a matrix.
+MATRIX_TYPE = "double"
+
 # How errors of the engine name a cell.
-CELL = re.compile(r"^column '(.*?)'(?:, row (\d+))?: (.*)$", re.DOTALL)
+CELL = re.compile(r"column '(.*?)'(?:, row (\d+))?: (.*)", re.DOTALL)
+
+# Remedies of the engine that are for whoever makes a model: families, parameters and options.
+NOT_FOR_CLIENTS = re.compile(r"\(\)|--|\w=|as missing|the column as|the column into|\bX\b|\bfit")
 
 
 class RecordFrame(Frame):
@@ -112,22 +116,38 @@ class RecordFrame(Frame):
         return self._arrays[column]
 
 
-def table_of_records(schema: Schema, records: Sequence[Record]) -> Frame:
-    """The columns of the model in their order, of the types that were learned; a Problem that names the cell."""
+def table_of_records(schema: Schema, records: Sequence[Record], strict: bool = False) -> Frame:
+    """The columns of the model in their order, of the types that were learned; a Problem that names the cell.
+
+    strict: as requests are read, in which a number is no text that reads as one.
+    """
     names, named = schema.column_names, schema.names is not None
-    columns, whole = _columns_by_name(records, names) if named else (_columns_by_place(records, len(names)), True)
-    types = schema.types or (NO_TYPE,) * len(names)
+    columns, whole, types = _columns(schema, records)
     try:
         parts = zip(names, columns, types, strict=True)
-        cells = [_cells(name, column, learned, named) for name, column, learned in parts]
+        cells = [_cells(name, column, learned, named, strict) for name, column, learned in parts]
     except DecibanError as error:
         raise problem_of(error) from None
     return RecordFrame(names, cells, len(records), named, whole)
 
 
+def refuse_wrong_kinds(schema: Schema, records: Sequence[Record]) -> None:
+    """A Problem that names the first cell that is not of the kind that its column was learned with."""
+    columns, _, types = _columns(schema, records)
+    for name, cells, learned in zip(schema.column_names, columns, types, strict=True):
+        refuse_other_kinds(name, cells, learned, schema.names is not None, set(map(type, cells)))
+
+
+def _columns(schema: Schema, records: Sequence[Record]) -> tuple[Sequence[tuple[Any, ...]], bool, Sequence[str]]:
+    """The cells of each column, whether each record has all of them, and what each column was learned as."""
+    names, named = schema.column_names, schema.names is not None
+    columns, whole = _columns_by_name(records, names) if named else (_columns_by_place(records, len(names)), True)
+    return columns, whole, schema.types or (MATRIX_TYPE,) * len(names)
+
+
 def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
     """The problem of a request whose rows the engine refuses. first_row: the number that it gives the first row."""
-    found = CELL.match(str(error))
+    found = CELL.fullmatch(str(error))
     place = ""
     text = str(error)
     if found is not None:
@@ -139,7 +159,9 @@ def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
 def cause_and_remedy(message: str) -> tuple[str, str]:
     """The two halves of an error of the engine, which has both in one line."""
     cause, _, remedy = message.rpartition("; ")
-    return (cause, remedy) if cause else (message, "correct the request")
+    if not cause:
+        return message, "correct the request"
+    return cause, "correct the cell, or leave it out" if NOT_FOR_CLIENTS.search(remedy) else remedy
 
 
 def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> tuple[Sequence[tuple[Any, ...]], bool]:
@@ -169,13 +191,21 @@ def _columns_by_place(records: Sequence[Record], width: int) -> Sequence[tuple[A
     return list(zip(*records, strict=True)) if records else [()] * width
 
 
-def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool) -> Cells:
+def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool, strict: bool) -> Cells:
     """The cells of a column of this type; a Problem, or a DataError, that names the first one that cannot be read."""
     kinds = set(map(type, cells))
+    if kinds & NESTED_TYPES:
+        raise _unreadable(name, cells, named)
+    if strict:
+        refuse_other_kinds(name, cells, learned, named, kinds)
+    if kind_of(learned) == "BOOLEAN" and not kinds <= FLAG_TYPES and all(cell in FLAG_CELLS for cell in cells):
+        cells, kinds = tuple([None if cell is None else bool(cell) for cell in cells]), {bool}
     if (kinds <= NUMBER_TYPES or kinds <= FLAG_TYPES) and (learned == NO_TYPE or kind_of(learned) in NUMERIC_KINDS):
         if int in kinds and any(type(cell) is int and not -(1 << 63) <= cell < 1 << 63 for cell in cells):
             return _doubles(name, cells, named)
         return cells
+    if str in kinds and learned.startswith("timestamp"):
+        cells = tuple(without_zones(cells))
     array = _array(name, cells, named)
     kind = str(array.type)
     if fits(kind, learned):
@@ -183,7 +213,9 @@ def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool) -> Cell
     try:
         found = as_learned(pa.chunked_array([array]), kind, learned)
     except BadCell as bad:
-        raise bad.as_error(name) from None
+        if (remedy := CELL_REMEDIES.get(kind_of(learned))) is None:
+            raise bad.as_error(name) from None
+        raise Problem(422, bad.problem, remedy, place_of(bad.row or 0, name, named)) from None
     return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
 
 
@@ -201,21 +233,21 @@ def _array(name: str, cells: tuple[Any, ...], named: bool) -> pa.Array:
         array = pa.array(cells)
     except (pa.ArrowException, OverflowError, UnicodeError):
         raise _unreadable(name, cells, named) from None
-    if pa.types.is_nested(array.type):
-        raise _unreadable(name, cells, named)
     return array
 
 
 def _unreadable(name: str, cells: tuple[Any, ...], named: bool) -> Problem:
-    place = f".{name}" if named else f"[{name.removeprefix('x')}]"
     expected = None
     for row, cell in enumerate(cells):
         kind = JSON_KINDS.get(type(cell))
         if kind in ("object", "list"):
             remedy = "send a number, text, true, false or null"
-            return Problem(422, f"found {kind}, expected a single value", remedy, f"rows[{row}]{place}")
+            return Problem(422, f"found {kind}, expected a single value", remedy, place_of(row, name, named))
         if kind is not None and expected is not None and kind != expected:
             remedy = "send cells of one kind in a column"
-            return Problem(422, f"found {kind} among cells of kind {expected}", remedy, f"rows[{row}]{place}")
+            return Problem(422, f"found {kind} among cells of kind {expected}", remedy, place_of(row, name, named))
         expected = kind or expected
-    return Problem(422, "the cells cannot be read", "send numbers of usual size, or text", f"rows[*]{place}")
+    first = next((row for row, cell in enumerate(cells) if type(cell) is int and abs(cell) >= 1 << 1_023), "*")
+    return Problem(
+        422, "the number cannot be read", "send numbers of usual size, or text", place_of(first, name, named)
+    )

@@ -1,5 +1,6 @@
 """JSON as it is written down in RFC 8259 and nothing else: each name once in an object, every number finite."""
 
+import codecs
 import json
 import re
 from collections.abc import Iterable
@@ -8,6 +9,7 @@ from typing import Any
 import msgspec
 
 from deciban.serve.problems import Problem
+from deciban.tables.arrow import repeated
 
 # Where msgspec says that it stopped: a byte, or a path.
 AT_BYTE = re.compile(r" \(byte (\d+)\)$")
@@ -18,29 +20,59 @@ LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 
+# What the body of a request may have inside of each other: rows are flat, and no column that is ignored needs more.
+MOST_INSIDE = 8
+ALL_ALIKE = bytes.maketrans(b"{}", b"[]")
+ALL_BUT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+# Where msgspec is in a body with rows, by its path.
+IN_ROWS = re.compile(r"(?:\[\.\.\.\])?\[(\d+)\](?:\[\.\.\.\]|(\[\d+\]))$")
+
 _decoder = msgspec.json.Decoder()
 
 
 def decoded_json(body: bytes) -> Any:
     """The value that a body holds; a Problem that names the byte where it is no JSON."""
     try:
-        return _decoder.decode(body)
+        found = _decoder.decode(body)
     except RecursionError:
-        remedy = "send rows as a list of objects with plain values"
-        raise Problem(422, "lists and objects are nested too deeply", remedy, "the body") from None
+        raise _too_deep() from None
     except UnicodeDecodeError:
         raise Problem(422, "the bytes are no UTF-8", "send text in UTF-8", _first_byte_of_no_text(body)) from None
     except msgspec.DecodeError as error:
         raise _malformed(body, str(error)) from None
     except (ValueError, OverflowError):
         raise Problem(422, "a number cannot be read", "send numbers of usual size", "the body") from None
+    if _is_deep(body) and _is_deep(JSON_TEXT.sub(b"", body)):  # brackets inside of texts are none
+        raise _too_deep()
+    return found
+
+
+def _too_deep() -> Problem:
+    cause = f"lists and objects are nested too deeply, in more than {MOST_INSIDE} levels"
+    return Problem(422, cause, "send rows as a list of objects with plain values", "the body")
+
+
+def _is_deep(body: bytes) -> bool:
+    """Whether the brackets of a body have more levels than they may."""
+    left = body.translate(ALL_ALIKE, ALL_BUT_BRACKETS)
+    for _ in range(MOST_INSIDE):
+        if not left:
+            return False
+        left = left.replace(b"[]", b"")  # the innermost level
+    return bool(left)
 
 
 def _malformed(body: bytes, text: str) -> Problem:
     remedy = "send JSON as RFC 8259 has it, in UTF-8"
+    if body.startswith(codecs.BOM_UTF8):
+        return Problem(422, "there is a byte order mark before the JSON", "send it without this mark", "byte 0")
     if at := AT_PATH.search(text):
         cause = AT_PATH.sub("", text).lower()
-        return Problem(422, f"{cause}: JSON has no such number", "send finite numbers", f"the body{at[1]}")
+        row = IN_ROWS.fullmatch(at[1])
+        place = f"rows[{row[1]}]{row[2] or ''}" if row else "the body"
+        return Problem(422, f"{cause}: JSON has no such number", "send finite numbers", place)
     if half := LONE_SURROGATE.search(body):
         return Problem(422, "half a character (a lone surrogate)", "send whole characters", f"byte {half.start()}")
     if "truncated" in text:
@@ -93,15 +125,29 @@ def _colons(value: Any) -> Iterable[int]:
         yield value.count(":")
 
 
+class _Twice:
+    """An object that has a name twice."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 def _read_every_name(body: bytes) -> None:
-    def checked(pairs: list[tuple[str, Any]]) -> None:
-        seen = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise Problem(422, f"the name {name!r} is there twice in one object", "send each name once", "the body")
-            seen.add(name)
+    found: list[_Twice] = []
+
+    def checked(pairs: list[tuple[str, Any]]) -> Any:
+        if (twice := repeated(name for name, _ in pairs)) is None:
+            return dict(pairs)
+        found.append(_Twice(twice))
+        return found[-1]
 
     try:
-        json.loads(body, object_pairs_hook=checked, parse_float=float, parse_int=len)
+        value = json.loads(body, object_pairs_hook=checked, parse_float=float, parse_int=len)
     except (RecursionError, ValueError):
         raise Problem(422, "this JSON cannot be read", "send rows as a list of flat objects", "the body") from None
+    if found:
+        rows = value.get("rows") if isinstance(value, dict) else value
+        row = rows.index(found[0]) if isinstance(rows, list) and found[0] in rows else None
+        name = found[0].name
+        place = "the body" if row is None else f"rows[{row}].{name}"
+        raise Problem(422, f"the name {name!r} is there twice in one object", "send each name once", place)

@@ -72,6 +72,11 @@ class Request:
                 self.is_cross_site = self.is_cross_site or value not in (b"same-origin", b"none")
 
     @property
+    def learns(self) -> bool:
+        """Whether it asks to learn or to forget."""
+        return _last_part(self.path) in LEARNING_ROUTES
+
+    @property
     def is_about_health(self) -> bool:
         """Whether it is answered however busy the service is: that is when one wants to know."""
         return self.route in ("/health/live", "/health/ready", "/metrics")
@@ -121,7 +126,7 @@ class Access:
         if role is None:
             remedy = "send the header Authorization: Bearer TOKEN, with a token of the service's token file"
             return Problem(401, "the token is missing or wrong", remedy, "Authorization")
-        if role != "learn" and _last_part(request.path) in LEARNING_ROUTES:
+        if role != "learn" and request.learns:
             remedy = "send a token that the token file has as learn"
             return Problem(403, "this token may read, but neither learn nor forget", remedy, "Authorization")
         return None

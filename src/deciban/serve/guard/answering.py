@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from deciban.serve.guard.answers import Headers, problem_answer, secured
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, usual_problem
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -13,7 +13,7 @@ Send = Callable[[Message], Awaitable[None]]
 TELLING_HEADERS = (b"allow", b"retry-after", b"www-authenticate")
 
 # What is told of an error that nobody expected.
-FAULT = Problem(500, "the service has a fault", "tell whoever runs it, who finds more in its log")
+FAULT = usual_problem(500)
 
 
 class Answer:
@@ -44,7 +44,7 @@ class Answer:
             headers = secured(message.get("headers", ()))
             if message["status"] >= 400 and not _is_told(headers):
                 telling = [header for header in headers if header[0] in TELLING_HEADERS]
-                self.untold = (_usual_problem(message["status"]), *telling)
+                self.untold = (usual_problem(message["status"]), *telling)
                 return
             self.status = message["status"]
             if self.closes:
@@ -78,15 +78,3 @@ class Answer:
 def _is_told(headers: Headers) -> bool:
     """Whether an error has a body for programs; what frameworks say by themselves is plain text."""
     return any(name == b"content-type" and value.startswith(b"application/") for name, value in headers)
-
-
-def _usual_problem(status: int) -> Problem:
-    match status:
-        case 404:
-            return Problem(404, "there is nothing at this address", "see /openapi.json for what there is")
-        case 405:
-            return Problem(405, "this address has no such method", "see the header Allow, or /openapi.json")
-        case 500:
-            return FAULT
-        case _:
-            return Problem(status, "the request cannot be answered", "see /openapi.json for what can be asked")

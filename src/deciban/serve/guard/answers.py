@@ -1,6 +1,5 @@
 """What every answer of the service has in common: headers that keep browsers from harm, and problems as JSON."""
 
-import json
 from collections.abc import Iterable
 
 from deciban.serve.problems import Problem
@@ -22,9 +21,6 @@ SECURITY_HEADERS = {
     b"cache-control": b"no-store",
 }
 
-# Seconds after which a client that was told 503 may try again.
-RETRY_AFTER = b"1"
-
 
 def secured(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """The headers with those of `SECURITY_HEADERS` that they lack, and without the name of the server."""
@@ -36,8 +32,7 @@ def secured(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 def problem_answer(problem: Problem, *more: tuple[bytes, bytes]) -> tuple[Headers, bytes]:
     """The headers and the body that tell a problem (RFC 9457). more: headers that go with it."""
-    body = json.dumps(problem.as_dict()).encode("ascii")
-    headers = [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body)), *more]
-    if problem.status == 503 and all(name != b"retry-after" for name, _ in more):
-        headers.append((b"retry-after", RETRY_AFTER))
-    return secured(headers), body
+    body = problem.as_bytes()
+    given = {name for name, _ in more}
+    told = [(name.encode(), value.encode()) for name, value in problem.headers.items() if name.encode() not in given]
+    return secured([*told, (b"content-length", b"%d" % len(body)), *more]), body

@@ -141,9 +141,7 @@ class _Guard:
             if answer.is_started:
                 log.warning("an answer to %s was not finished in time", request.route)
                 return
-            raise Problem(
-                503, f"found no answer within {self._settings.answer_limit:g} s", "ask for fewer rows at a time"
-            ) from None
+            raise self._late(request) from None
         finally:
             answer.released()
         if answer.untold is not None:
@@ -151,6 +149,12 @@ class _Guard:
         elif not answer.is_started:
             log.error("no answer was given to %s", request.route)
             await answer.tell(FAULT)
+
+    def _late(self, request: Request) -> Problem:
+        cause = f"found no answer within {self._settings.answer_limit:g} s"
+        if request.learns:
+            return Problem(503, cause, "it may still be learned; send it again with the same ids", undone=False)
+        return Problem(503, cause, "ask for fewer rows at a time")
 
     def _release(self) -> None:
         self._working -= 1

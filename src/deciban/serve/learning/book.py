@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from deciban.serve.bodies.records import Record
+from deciban.serve.json_values import Record
 from deciban.serve.learning.changes import Delta, Row
 from deciban.serve.learning.class_labels import ClassLabels
-from deciban.serve.learning.journal import Journal, KeptRow, as_json
+from deciban.serve.learning.journal import Journal, KeptRow, as_json, pending_bytes
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.problems import Problem
@@ -29,7 +29,7 @@ class Book:
     """Changes that are in the transaction of the journal, and what they do to the counts.
 
     numbers, labels: where learning stands after them. check: raises a Problem for a record that has something else than
-    the columns of the model. full: why no more is learned, if that is so.
+    the columns of the model. full: why no more is learned, if that is so. batch: the number of the first change here.
     """
 
     journal: Journal
@@ -37,12 +37,13 @@ class Book:
     numbers: Numbers
     labels: ClassLabels
     check: Callable[[Record, int], None]
+    batch: int
     full: Problem | None = None
     delta: Delta = field(default_factory=Delta)
 
     def page(self) -> "Book":
         """A book to go on in, whose changes so far are none: for a request that may fail alone."""
-        return replace(self, numbers=copy(self.numbers), delta=Delta())
+        return replace(self, numbers=copy(self.numbers), batch=self.numbers.sequence + 1, delta=Delta())
 
     def learn(self, row_id: str | None, record: Record | None, label: Any, weight: float, place: int) -> str:
         """What became of a row; without a record, of the one that is known by its id."""
@@ -68,7 +69,7 @@ class Book:
             return msgspec.json.decode(self.journal.record(kept.sequence)), kept.weight
         found = None if row_id is None else self.journal.pending(row_id)
         if found is None:
-            remedy = "send the row with its label, or predict it with this id before"
+            remedy = "send the row with its label, or predict it, with columns of the model, by this id before"
             raise Problem(422, f"no row is kept by the id {str(row_id)[:80]!r}", remedy, f"ids[{place}]")
         return msgspec.json.decode(found), 1.0
 
@@ -77,7 +78,7 @@ class Book:
         self.labels = self.labels.with_label(label)
         numbers.sequence += 1
         numbers.heft += weight
-        self.journal.learn(numbers.sequence, row_id, text, as_json(label), weight, numbers.decay)
+        self.journal.learn(numbers.sequence, self.batch, row_id, text, as_json(label), weight, numbers.decay)
         self.delta.added.append(Row(record, label, weight, numbers.decay, place))
         numbers.kept += row_id is not None
         self._drop_pending(row_id)
@@ -92,7 +93,7 @@ class Book:
         numbers.decay += amount
         numbers.heft *= 2.0**amount
         numbers.learned = 0
-        self.journal.decay(numbers.sequence, amount)
+        self.journal.decay(numbers.sequence, self.batch, amount)
 
     def forget_id(self, row_id: str, place: int) -> str:
         """Whether a row was known by this id, and is forgotten; one that waits for its label is dropped."""
@@ -111,7 +112,7 @@ class Book:
         numbers.sequence += 1
         numbers.heft += left
         numbers.kept -= 1
-        self.journal.forget_row(numbers.sequence, kept.sequence, left)
+        self.journal.forget_row(numbers.sequence, self.batch, kept.sequence, left)
         self.delta.removed.append(Row(record, label, left, numbers.decay, place))
 
     def forget_row(self, record: Record, label: Any, weight: float, place: int) -> str:
@@ -121,21 +122,24 @@ class Book:
         numbers, text = self.numbers, record_as_json(record, place)
         numbers.sequence += 1
         numbers.heft += weight
-        self.journal.forget(numbers.sequence, text, as_json(label), weight)
+        numbers.unverified += 1
+        self.journal.forget(numbers.sequence, self.batch, text, as_json(label), weight)
         self.delta.doubted.append(Row(record, label, weight, numbers.decay, place))
         return FORGOTTEN
 
     def keep(self, row_id: str, record: str) -> None:
-        """Keep a row, as JSON, to be labelled later; the oldest goes where there are too many."""
-        numbers = self.numbers
-        numbers.pending += self.journal.keep_pending(row_id, numbers.clock, record)
+        """Keep a row, as JSON, to be labelled later, unless its id is known already."""
+        if self.journal.keep_pending(row_id, self.numbers.clock, record):
+            self.numbers.pending += 1
+            self.numbers.pending_bytes += pending_bytes(row_id, record)
 
     def _drop_pending(self, row_id: str | None) -> bool:
         if row_id is None or not self.numbers.pending:
             return False
-        dropped = self.journal.drop_pending(row_id)
-        self.numbers.pending -= dropped
-        return dropped
+        freed = self.journal.drop_pending(row_id)
+        self.numbers.pending -= freed > 0
+        self.numbers.pending_bytes -= freed
+        return freed > 0
 
 
 def record_as_json(record: Record, place: int) -> str:

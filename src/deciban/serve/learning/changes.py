@@ -13,7 +13,8 @@ from deciban.counts import Counts
 from deciban.errors import DecibanError
 from deciban.fitted import Fitted
 from deciban.plan import count_examples
-from deciban.serve.bodies.records import JSON_KINDS, Record, cause_and_remedy, table_of_records
+from deciban.serve.bodies.records import CELL, cause_and_remedy, table_of_records
+from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.problems import Problem
@@ -25,8 +26,7 @@ T = TypeVar("T")
 # What sums of weights may be wrong by, as a share of all weight that was ever in them.
 ROUNDING = 1e-12
 
-# Where a message of the engine, or of a table made of records, says what it is about.
-ENGINE_PLACE = re.compile(r"column '([^']*)'(?:, row (\d+))?: (.*)", re.DOTALL)
+# Where a message of a table made of records says what it is about.
 ROW_PLACE = re.compile(r"rows\[(\d+)\](.*)", re.DOTALL)
 
 
@@ -119,7 +119,7 @@ def placed(problem: Problem | DecibanError, places: Sequence[int]) -> Problem:
         status, cause, remedy, place = problem.status, problem.cause, problem.remedy, problem.place
     else:
         status, (cause, remedy), place = 422, cause_and_remedy(str(problem)), ""
-    found = ENGINE_PLACE.fullmatch(cause)
+    found = CELL.fullmatch(cause)
     if found is not None and (found[2] is None or int(found[2]) < len(places)):
         row = "*" if found[2] is None else places[int(found[2])]
         place, cause = f"rows[{row}].{found[1]}", found[3]

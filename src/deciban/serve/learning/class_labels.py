@@ -1,12 +1,12 @@
 """The labels of rows as JSON has them, and the classes that they name."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from deciban.serve.bodies.records import JSON_KINDS
+from deciban.serve.json_values import JSON_KINDS
 from deciban.serve.problems import Problem
 from deciban.tables.labels import LabelArray
 from deciban.text_tables import listed
@@ -30,7 +30,7 @@ class ClassLabels:
     """What labels may be: `known` are those that the model has, or had before all rows of them were forgotten.
 
     kind: of NumPy's type of the classes; "?" for dates and other things that JSON writes as text. new: whether others
-    may come.
+    may come. most: how many there may be in all.
     """
 
     kind: str
@@ -38,9 +38,10 @@ class ClassLabels:
     known: dict[Any, Any]
     declared: bool
     new: bool
+    most: int
 
     @classmethod
-    def of(cls, classes: LabelArray, before: Iterable[Any], declared: bool, new: bool) -> "ClassLabels":
+    def of(cls, classes: LabelArray, before: Iterable[Any], declared: bool, new: bool, most: int) -> "ClassLabels":
         """The labels of these classes, and those, as JSON has them, that were there before."""
         kind: str = classes.dtype.kind
         if kind not in KINDS_OF_CLASSES or (kind == "O" and not all(isinstance(label, str) for label in classes)):
@@ -49,9 +50,8 @@ class ClassLabels:
         values = list(classes) if kind == "?" else classes.tolist()
         found.update({(str(value) if kind == "?" else value): value for value in values})
         dtype = {"U": np.str_, "O": object}.get(kind, classes.dtype)
-        return cls(
-            kind, dtype, {label: label if value is None else value for label, value in found.items()}, declared, new
-        )
+        known = {label: label if value is None else value for label, value in found.items()}
+        return cls(kind, dtype, known, declared, new, most)
 
     def read(self, label: Any, place: str) -> Any:
         """The label, if it may be learned, as it is written to the journal; a Problem where it may not."""
@@ -66,6 +66,9 @@ class ClassLabels:
             cause = f"the label {str(right)[:80]!r} is none of the classes {listed(list(self.known), 6)}"
             remedy = "correct it" if self.declared else "correct it, or let the service learn new classes"
             raise Problem(422, cause, remedy, place)
+        if right not in self.known and len(self.known) >= self.most:
+            cause = f"the label {str(right)[:80]!r} is new, and there are {len(self.known):,} classes already"
+            raise Problem(422, cause, f"send one of these: there may be {self.most:,}", place)
         if isinstance(right, str) and not _is_unicode(right):
             raise Problem(422, "the label is not valid Unicode", "send text without lone surrogates", place)
         return right
@@ -91,7 +94,7 @@ class ClassLabels:
         """The same with a label that was learned."""
         if label in self.known:
             return self
-        return ClassLabels(self.kind, self.dtype, {**self.known, label: label}, self.declared, self.new)
+        return replace(self, known={**self.known, label: label})
 
     def array(self, labels: list[Any]) -> LabelArray:
         """Labels that were read, as the engine takes them."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from deciban.serve.learning.journal import Journal
+from deciban.serve.learning.journal import Journal, pending_bytes
 
 # Rows that are dropped in one transaction, so that nobody waits long for it.
 DROPPED_AT_ONCE = 2_000
@@ -37,9 +37,19 @@ def drop_oldest_rows(journal: Journal, most: int, sequence: int) -> int:
     return _drop(journal, "rows", "sequence", "id IS NOT NULL AND sequence <= ?", (sequence,), most)
 
 
-def drop_oldest_pending(journal: Journal, most: int, before: float = float("inf")) -> int:
-    """Drop the rows that have waited longest for a label, of those kept before this time; how many it were."""
-    return _drop(journal, "pending", "id", "kept < ?", (before,), most, "kept")
+def drop_oldest_pending(journal: Journal, rows: int, size: int = 0, before: float = float("inf")) -> tuple[int, int]:
+    """Drop the rows that have waited longest for a label, of those kept before this time: so many, and so many bytes.
+    How many it were, and their bytes."""
+    dropped, freed = list[tuple[str]](), 0
+    waiting = journal.connection.execute("SELECT id, record FROM pending WHERE kept < ? ORDER BY kept", (before,))
+    for row_id, record in waiting:
+        if len(dropped) >= rows and freed >= size:
+            break
+        dropped.append((row_id,))
+        freed += pending_bytes(row_id, record)
+    waiting.close()
+    journal.connection.executemany("DELETE FROM pending WHERE id = ?", dropped)
+    return len(dropped), freed
 
 
 def give_back(journal: Journal) -> Iterator[None]:
@@ -51,10 +61,6 @@ def give_back(journal: Journal) -> Iterator[None]:
     journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def _drop(
-    journal: Journal, table: str, key: str, where: str, values: tuple[float, ...], most: int, order: str = ""
-) -> int:
-    query = (
-        f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE {where} ORDER BY {order or key} LIMIT ?)"
-    )
+def _drop(journal: Journal, table: str, key: str, where: str, values: tuple[float, ...], most: int) -> int:
+    query = f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE {where} ORDER BY {key} LIMIT ?)"
     return journal.connection.execute(query, (*values, most)).rowcount

@@ -14,16 +14,22 @@ from deciban.serve.learning.inbox import Inbox
 from deciban.serve.learning.ledger import Ledger, packed
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.learning.retuning import MOST_ROWS, retuned
+from deciban.serve.problems import without_folders
 from deciban.tune.tuning import Tuning
 
 # Seconds after which a model file that could not be written is tried again, and between two looks at old rows.
 RETRY_SECONDS, TIDY_SECONDS = 30.0, 60.0
 
+# Seconds until a journal that gives no answer is asked again.
+CHORE_PAUSE = 1.0
+
 # What problems are about.
 TOLD = {
     "snapshot": "the model file cannot be written",
     "journal": "the journal cannot be written",
+    "chores": "the journal was not shortened",
     "tuning": "the model was not tuned anew",
+    "learning": "the service has stopped learning",
 }
 
 log = logging.getLogger("deciban.serve")
@@ -42,7 +48,8 @@ class Housekeeping:
         self.saved_at = self._changed_at = self._retry_at = self._tidied_at = time.monotonic()
         self.saving = self._tuning = self._save_soon = False
         self._retune_at = ledger.settings.retune_every
-        self._chores: Iterator[None] = iter(())
+        # a process that was killed may have left what the model file has
+        self._chores: Iterator[None] = ledger.settle(ledger.saved)
         self.busy = True
 
     def changed(self, before: int) -> None:
@@ -55,37 +62,49 @@ class Housekeeping:
         if self.busy:
             return 0.0
         due = self._tidied_at + TIDY_SECONDS
-        if self._due(float("inf")):
-            due = min(due, max(self._changed_at + self._ledger.settings.snapshot_seconds, self._retry_at))
-        if self._due(time.monotonic()):
-            due = self._retry_at
+        try:
+            if self._due(float("inf")):
+                due = min(due, max(self._changed_at + self._ledger.settings.snapshot_seconds, self._retry_at))
+            if self._due(time.monotonic()):
+                due = self._retry_at
+        except sqlite3.Error as problem:  # the journal cannot even be asked how large it is
+            self.tell("journal", problem)
+            return CHORE_PAUSE
         return max(due - time.monotonic(), 0.001)
 
     def step(self) -> None:
-        """Do a little of what is due."""
+        """Do a little of what is due. What fails is told, and tried again when it is due again."""
         try:
-            self.busy = next(self._chores, self) is not self
+            was_busy, self.busy = self.busy, next(self._chores, self) is not self
+            if was_busy and not self.busy:
+                self.problems.pop("chores", None)
             if not self.busy and not self.saving:
                 self._begin()
-        except sqlite3.Error as problem:
+        except Exception as problem:
             self._chores, self.busy, self._tidied_at = iter(()), False, time.monotonic()
-            self.tell("journal", problem)
+            self.tell("chores", problem)
 
     def _begin(self) -> None:
         """Start what is due next."""
         ledger, now = self._ledger, time.monotonic()
         if self._due(now) and now >= self._retry_at:
             self.saving, self._save_soon = True, False
-            arguments = (ledger.state.fitted, ledger.to_save())
-            Thread(target=self._save, args=arguments, name="deciban saves", daemon=True).start()
+            try:
+                arguments = (ledger.state.fitted, ledger.to_save())
+                Thread(target=self._save, args=arguments, name="deciban saves", daemon=True).start()
+            except Exception as problem:
+                self._not_saved(problem)
         elif now >= self._tidied_at + TIDY_SECONDS:
             self._tidied_at = now
             self._chores, self.busy = ledger.tidy(), True
         if self._retune_at is not None and ledger.numbers.untuned >= self._retune_at and not self._tuning:
             self._tuning = True
-            rows = ledger.journal.newest_rows(MOST_ROWS)
-            state = (ledger.state.fitted, rows, ledger.to_save(), ledger.labels)
-            Thread(target=self._retune, args=state, name="deciban tunes", daemon=True).start()
+            try:
+                rows = ledger.journal.newest_rows(MOST_ROWS)
+                state = (ledger.state.fitted, rows, ledger.to_save(), ledger.labels)
+                Thread(target=self._retune, args=state, name="deciban tunes", daemon=True).start()
+            except Exception as problem:
+                self._not_tuned(problem)
 
     def _due(self, now: float) -> bool:
         """Whether the model file is to be written by then."""
@@ -95,18 +114,24 @@ class Housekeeping:
 
     def make_room(self) -> None:
         """Write the model file and shorten the journal now, while requests wait."""
-        while self.saving:
-            for call in self._inbox.take(1.0, calls_only=True).calls:
-                call()
+        self.wait_for_saving()
         try:
+            for _ in self._chores:
+                pass
             if self._ledger.unsaved and time.monotonic() >= self._retry_at:
                 self._save_here()
             else:
                 self._chores = self._ledger.tidy()
             for _ in self._chores:
                 pass
-        except (DecibanError, OSError, sqlite3.Error) as problem:
+        except Exception as problem:
             self._not_saved(problem)
+
+    def wait_for_saving(self) -> None:
+        """Wait for the thread that writes the model file, and do what it asks for."""
+        while self.saving:
+            for call in self._inbox.take(1.0, calls_only=True).calls:
+                call()
 
     def end(self) -> None:
         """Write the model file, and tidy up behind it."""
@@ -115,7 +140,7 @@ class Housekeeping:
                 self._save_here()
             for _ in self._chores:
                 pass
-        except (DecibanError, OSError, sqlite3.Error) as problem:
+        except Exception as problem:
             self.tell("snapshot", problem)
 
     # The model file.
@@ -127,9 +152,9 @@ class Housekeeping:
             self._inbox.call(partial(self._ledger.announce, data, numbers)).result()
             self._ledger.file.replace(data)
         except Exception as problem:
-            self._inbox.call(partial(self._not_saved, problem))
+            self._inbox.post(partial(self._not_saved, problem))
         else:
-            self._inbox.call(partial(self._was_saved, numbers))
+            self._inbox.post(partial(self._was_saved, numbers))
 
     def _save_here(self) -> None:
         """Write the model file on this thread."""
@@ -158,15 +183,15 @@ class Housekeeping:
         try:
             tuning = retuned(fitted, rows, numbers, labels)
         except Exception as problem:
-            self._inbox.call(partial(self._not_tuned, problem))
+            self._inbox.post(partial(self._not_tuned, problem))
         else:
-            self._inbox.call(partial(self._was_tuned, tuning, fitted))
+            self._inbox.post(partial(self._was_tuned, tuning, fitted))
 
     def _was_tuned(self, tuning: Tuning, fitted: Fitted) -> None:
         self._tuning = False
         try:
             self._ledger.retune(tuning, fitted)
-        except (DecibanError, sqlite3.Error) as problem:
+        except Exception as problem:
             self._not_tuned(problem)
             return
         self._retune_at, self._save_soon, self.busy = self._ledger.settings.retune_every, True, True
@@ -181,7 +206,8 @@ class Housekeeping:
     def tell(self, about: str, problem: Exception | str) -> None:
         """Let the status, and the log, say what is wrong."""
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        text = f"{TOLD[about]}: {reason}"
+        text = f"{TOLD[about]}: {without_folders(reason, self._ledger.file.path)}"
         if self.problems.get(about) != text:
-            log.warning("%s", text)
+            foreseen = isinstance(problem, str | DecibanError | OSError | sqlite3.Error)
+            log.warning("%s", text, exc_info=problem if isinstance(problem, Exception) and not foreseen else None)
         self.problems[about] = text

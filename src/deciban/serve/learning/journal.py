@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from deciban.errors import ModelFileError, naming_source
-from deciban.serve.learning.journal_database import opened
+from deciban.serve.learning.journal_database import damaged, opened
 from deciban.serve.learning.numbers import Numbers, unpacked
 
 # Kinds of changes.
@@ -23,10 +23,16 @@ LEARN, FORGET, DECAY = 1, 2, 3
 
 
 class Change(NamedTuple):
-    """A change, as it is replayed: record and label as JSON."""
+    """A change, as it is replayed: record and label as JSON.
+
+    batch: the number of the first of those that were applied together. row: the number by which the row was learned
+    that is forgotten; None where nobody knows.
+    """
 
     sequence: int
+    batch: int
     kind: int
+    row: int | None
     record: str | None
     label: str | None
     weight: float
@@ -56,8 +62,15 @@ class Journal:
         model: the path of the model file. weight: of all its rows. classes: its labels, as JSON has them.
         """
         connection = opened(path, model, Numbers(heft=weight), model_hash, as_json(list(classes)))
-        journal = cls(path, connection, connection.execute("SELECT name FROM state").fetchone()[0])
-        if journal.snapshot(model_hash) is None:
+        try:
+            name = connection.execute("SELECT name FROM state").fetchone()[0]
+            journal = cls(path, connection, name)
+            known = journal.snapshot(model_hash) is not None
+            _ = journal.numbers(), journal.classes()
+        except (sqlite3.Error, TypeError, msgspec.DecodeError) as problem:  # TypeError: a row is missing
+            connection.close()
+            raise damaged(path, problem) from problem
+        if not known:
             connection.close()
             raise naming_source(
                 ModelFileError(
@@ -109,8 +122,7 @@ class Journal:
 
     def classes(self) -> list[Any]:
         """All labels that were ever classes, as JSON has them."""
-        found: list[Any] = msgspec.json.decode(self._one("SELECT classes FROM state")[0])
-        return found
+        return msgspec.json.decode(self._one("SELECT classes FROM state")[0], type=list[Any])
 
     def save(self, numbers: Numbers) -> None:
         self.connection.execute("UPDATE state SET numbers = ?", (numbers.packed(),))
@@ -132,32 +144,35 @@ class Journal:
 
     # Changes.
 
-    def learn(self, sequence: int, row_id: str | None, record: str, label: str, weight: float, decay: float) -> None:
+    def learn(
+        self, sequence: int, batch: int, row_id: str | None, record: str, label: str, weight: float, decay: float
+    ) -> None:
         if row_id is None:
-            self._change(sequence, LEARN, None, record, label, weight)
+            self._change(sequence, batch, LEARN, None, record, label, weight)
             return
-        self._change(sequence, LEARN, sequence, None, None, weight)
+        self._change(sequence, batch, LEARN, sequence, None, None, weight)
         self.connection.execute(
             "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, NULL)", (sequence, row_id, record, label, weight, decay)
         )
 
-    def forget(self, sequence: int, record: str, label: str, weight: float) -> None:
-        self._change(sequence, FORGET, None, record, label, weight)
+    def forget(self, sequence: int, batch: int, record: str, label: str, weight: float) -> None:
+        self._change(sequence, batch, FORGET, None, record, label, weight)
 
-    def forget_row(self, sequence: int, row: int, weight: float) -> None:
+    def forget_row(self, sequence: int, batch: int, row: int, weight: float) -> None:
         """Forget the row that was learned as change `row`, of which `weight` is left."""
-        self._change(sequence, FORGET, row, None, None, weight)
+        self._change(sequence, batch, FORGET, row, None, None, weight)
         self.connection.execute("UPDATE rows SET id = NULL, forgotten = ? WHERE sequence = ?", (sequence, row))
 
-    def decay(self, sequence: int, amount: float) -> None:
-        self._change(sequence, DECAY, None, None, None, amount)
+    def decay(self, sequence: int, batch: int, amount: float) -> None:
+        self._change(sequence, batch, DECAY, None, None, None, amount)
 
     def changes_after(self, sequence: int) -> Iterator[Change]:
         return map(
             Change._make,
             self.connection.execute(
-                "SELECT c.sequence, c.kind, coalesce(c.record, r.record), coalesce(c.label, r.label), c.weight "
-                "FROM changes c LEFT JOIN rows r ON r.sequence = c.row WHERE c.sequence > ? ORDER BY c.sequence",
+                "SELECT c.sequence, c.batch, c.kind, c.row, coalesce(c.record, r.record), coalesce(c.label, r.label), "
+                "c.weight FROM changes c LEFT JOIN rows r ON r.sequence = c.row "
+                "WHERE c.sequence > ? ORDER BY c.sequence",
                 (sequence,),
             ),
         )
@@ -182,25 +197,25 @@ class Journal:
     # Rows without a label yet.
 
     def keep_pending(self, row_id: str, clock: float, record: str) -> bool:
-        """Whether the row is a new one: one of the same id is replaced."""
-        known = self.pending(row_id) is not None
-        self.connection.execute("INSERT OR REPLACE INTO pending VALUES (?, ?, ?)", (row_id, clock, record))
-        return not known
+        """Whether the row is kept: one that waits by the same id, or is learned by it, stays as it is."""
+        if self.row(row_id) is not None:
+            return False
+        query = "INSERT OR IGNORE INTO pending VALUES (?, ?, ?)"
+        return self.connection.execute(query, (row_id, clock, record)).rowcount > 0
 
     def pending(self, row_id: str) -> str | None:
         """The record of a row that waits for its label, as JSON."""
         found = self._one("SELECT record FROM pending WHERE id = ?", row_id)
         return None if found is None else found[0]
 
-    def drop_pending(self, row_id: str) -> bool:
-        return self.connection.execute("DELETE FROM pending WHERE id = ?", (row_id,)).rowcount > 0
+    def drop_pending(self, row_id: str) -> int:
+        """Drop a row that waits for its label; its bytes, or 0 where there is none."""
+        found = self.pending(row_id)
+        self.connection.execute("DELETE FROM pending WHERE id = ?", (row_id,))
+        return 0 if found is None else pending_bytes(row_id, found)
 
-    def _change(
-        self, sequence: int, kind: int, row: int | None, record: str | None, label: str | None, weight: float
-    ) -> None:
-        self.connection.execute(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", (sequence, kind, row, record, label, weight)
-        )
+    def _change(self, *fields: int | float | str | None) -> None:
+        self.connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", fields)
 
     def _one(self, query: str, *values: Any) -> Any:
         return self.connection.execute(query, values).fetchone()
@@ -209,3 +224,8 @@ class Journal:
 def as_json(value: Any) -> str:
     """A value as the journal writes it."""
     return msgspec.json.encode(value).decode()
+
+
+def pending_bytes(row_id: str, record: str) -> int:
+    """What a row that waits for its label takes."""
+    return len(row_id.encode()) + len(record.encode())

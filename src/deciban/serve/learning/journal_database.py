@@ -8,7 +8,7 @@ from deciban.errors import ModelFileError, naming_source
 from deciban.serve.learning.numbers import Numbers
 
 # "dcbj", and the form of the tables.
-APPLICATION, FORM = 0x6463626A, 1
+APPLICATION, FORM = 0x6463626A, 2
 
 # How a database of SQLite begins: bytes of its header, of which these are the first.
 HEAD, SQLITE_START = 100, b"SQLite format 3\0"
@@ -23,7 +23,8 @@ JOURNAL_TABLES = """
 CREATE TABLE state (name TEXT NOT NULL, numbers TEXT NOT NULL, classes TEXT NOT NULL);
 CREATE TABLE snapshots (hash TEXT PRIMARY KEY, sequence INTEGER NOT NULL, numbers TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE changes (
-    sequence INTEGER PRIMARY KEY, kind INTEGER NOT NULL, row INTEGER, record TEXT, label TEXT, weight REAL NOT NULL);
+    sequence INTEGER PRIMARY KEY, batch INTEGER NOT NULL, kind INTEGER NOT NULL, row INTEGER, record TEXT, label TEXT,
+    weight REAL NOT NULL);
 CREATE TABLE rows (
     sequence INTEGER PRIMARY KEY, id TEXT, record TEXT NOT NULL, label TEXT NOT NULL, weight REAL NOT NULL,
     decay REAL NOT NULL, forgotten INTEGER);
@@ -41,33 +42,38 @@ def opened(path: str, model: str, numbers: Numbers, model_hash: str, classes: st
     """
     try:
         _look(path)
-        if not os.path.exists(path):  # who may not read the model may not read its rows
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, os.stat(model).st_mode & 0o666))
+        if not os.path.exists(path):  # rows are nobody else's business, whoever may read the model
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, timeout=LOCK_PATIENCE, isolation_level=None, check_same_thread=False)
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, OSError) as problem:
         raise _unusable(path, model, problem) from None
     try:
         _lock(connection)
         if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             _create(connection, numbers, model_hash, classes)
         _check(connection)
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, OSError) as problem:
         connection.close()
         raise _unusable(path, model, problem) from None
     return connection
 
 
-def _unusable(path: str, model: str, problem: sqlite3.Error) -> Exception:
-    """The error for a journal that SQLite cannot open."""
-    if not isinstance(problem, sqlite3.OperationalError):
-        remedy = (
-            "restore it from a copy, or move it away: what was learned since the model file was written is lost then"
-        )
-        return naming_source(ModelFileError(f"{path}: the journal is damaged ({problem}); {remedy}"))
-    if "locked" in str(problem):
+def damaged(path: str, problem: object) -> ModelFileError:
+    """The error for a journal whose content cannot be."""
+    remedy = "restore it from a copy, or move it away: what was learned since the model file was written is lost then"
+    return naming_source(ModelFileError(f"{path}: the journal is damaged ({problem}); {remedy}"))
+
+
+def _unusable(path: str, model: str, problem: sqlite3.Error | OSError) -> ModelFileError:
+    """The error for a journal that cannot be opened."""
+    if isinstance(problem, sqlite3.Error) and not isinstance(problem, sqlite3.OperationalError):
+        return damaged(path, problem)
+    if isinstance(problem, sqlite3.Error) and "locked" in str(problem):
         cause = "another process learns on line with this model; stop that one, or serve a copy"
         return naming_source(ModelFileError(f"{model}: {cause}"))
-    return OSError(f"{path}: the journal cannot be opened: {problem}")
+    reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
+    remedy = "give the service a folder it may write to"
+    return naming_source(ModelFileError(f"{path}: the journal cannot be opened ({reason}); {remedy}"))
 
 
 def _look(path: str) -> None:

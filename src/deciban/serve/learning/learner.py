@@ -9,9 +9,9 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any
 
-from deciban.serve.bodies.records import Record
+from deciban.serve.json_values import Record
 from deciban.serve.learning.housekeeping import Housekeeping
-from deciban.serve.learning.inbox import Inbox, Kept
+from deciban.serve.learning.inbox import Inbox, PendingRows
 from deciban.serve.learning.ledger import Ledger
 from deciban.serve.learning.requests import (
     Learned,
@@ -40,7 +40,7 @@ class Learner:
     def __init__(self, ledger: Ledger, publish: Callable[[State], None]) -> None:
         self._ledger = ledger
         self._publish = publish
-        self._inbox = Inbox(ledger.settings.most_waiting)
+        self._inbox = Inbox(ledger.settings.most_waiting, ledger.settings.most_waiting_bytes)
         self._house = Housekeeping(ledger, self._inbox, self._show)
         self._closing = Lock()
         publish(ledger.state)
@@ -79,6 +79,8 @@ class Learner:
         try:
             return self._inbox.keep(rows_to_keep(self._ledger.state.fitted, ids, records))
         except Problem as problem:
+            if problem.status != 422:
+                self._inbox.lose(len(ids))
             failed: Future[None] = Future()
             failed.set_exception(problem)
             return failed
@@ -101,6 +103,7 @@ class Learner:
             "model_bytes": ledger.file.size,
             "rows_kept": numbers.kept,
             "pending": numbers.pending,
+            "pending_lost": self._inbox.lost,
             "snapshots": self._house.snapshots,
             "snapshot_age": time.monotonic() - self._house.saved_at,
             "tunings": ledger.tunings,
@@ -126,15 +129,28 @@ class Learner:
         try:
             while not self._step():
                 pass
+            self._house.wait_for_saving()
             self._house.end()
-        except Exception:  # of our own making: what is acknowledged is in the journal
+        except Exception as fault:  # of our own making: what is acknowledged is in the journal
             log.exception("learning has ended")
-            self._inbox.close()
-            while not (work := self._inbox.take(0.0)).ended or work.requests:
-                failed = Problem(503, "the service has stopped learning", "start it again")
-                _fail([request for request in work.requests if request.answer.set_running_or_notify_cancel()], failed)
+            self._house.tell("learning", f"{type(fault).__name__}; see its log, and start it again")
+            self._refuse_all(Problem(503, "the service has stopped learning", "start it again"))
         finally:
+            self._inbox.end()
             self._ledger.close()
+
+    def _refuse_all(self, why: Problem) -> None:
+        """Fail all that waits, and all that comes."""
+        self._inbox.close(why)
+        while True:
+            work = self._inbox.take(0.0)
+            for call in work.calls:
+                call()
+            self._inbox.lose(sum(len(some.rows) for some in work.pending))
+            waiting: list[Request | PendingRows] = [*work.requests, *work.pending]
+            _fail([one for one in waiting if one.answer.set_running_or_notify_cancel()], why)
+            if work.ended:
+                return
 
     def _step(self) -> bool:
         """Do what waits, and a little of what is due besides; whether that was the last."""
@@ -142,49 +158,53 @@ class Learner:
         for call in work.calls:
             call()
         requests = [request for request in work.requests if request.answer.set_running_or_notify_cancel()]
-        kept = [some for some in work.kept if some.answer.set_running_or_notify_cancel()]
-        if requests or kept:
-            self._answer(requests, kept)
+        pending = [some for some in work.pending if some.answer.set_running_or_notify_cancel()]
+        if requests or pending:
+            self._answer(requests, pending)
         self._house.step()
-        return work.ended and not self._house.saving
+        return work.ended
 
-    def _answer(self, requests: list[Request], kept: list[Kept], again: bool = True) -> None:
+    def _answer(self, requests: list[Request], pending: list[PendingRows], again: bool = True) -> None:
         """Write down what was asked, show the model that it makes, and say what became of each request.
 
         again: whether to try once more when the journal finds no room.
         """
         before = self._ledger.state
         try:
-            rows = [row for some in kept for row in some.rows]
+            rows = [row for some in pending for row in some.rows]
             outcomes = self._ledger.write(requests, rows, self._full())
         except sqlite3.Error as problem:
             if len(requests) > 1:  # some of them may find room
                 for request in requests:
                     self._answer([request], [])
-                self._answer([], kept)
+                self._answer([], pending)
             elif again and "full" in str(problem) and self._ledger.can_be_shortened:
                 self._house.make_room()
-                self._answer(requests, kept, again=False)
+                self._answer(requests, pending, again=False)
             else:
                 self._house.tell("journal", problem)
                 failed = Problem(503, "the journal cannot be written", "nothing was learned: send it again later")
-                _fail([*requests, *kept], failed)
+                self._fail_both(requests, pending, failed)
             return
         except Exception as problem:
             log.exception("learning failed")
-            _fail([*requests, *kept], problem)
+            self._fail_both(requests, pending, problem)
             return
         self._house.problems.pop("journal", None)
         if self._ledger.state is not before:
             self._house.changed(before.sequence)
             self._show()
-        for some in kept:
+        for some in pending:
             some.answer.set_result(None)
         for request, outcome in zip(requests, outcomes, strict=True):
-            if isinstance(outcome, Problem):
+            if isinstance(outcome, Exception):
                 request.answer.set_exception(outcome)
             else:
                 request.answer.set_result(Learned(outcome, self._ledger.state))
+
+    def _fail_both(self, requests: list[Request], pending: list[PendingRows], problem: Exception) -> None:
+        self._inbox.lose(sum(len(some.rows) for some in pending))
+        _fail([*requests, *pending], problem)
 
     def _show(self) -> None:
         try:
@@ -197,16 +217,18 @@ class Learner:
         settings, ledger = self._ledger.settings, self._ledger
         if ledger.file.size > settings.most_model_bytes:
             cause = f"the model has reached its bound of {settings.most_model_bytes:,} bytes"
-            return Problem(507, cause, "forget rows, or raise the bound")
+            return Problem(507, cause, "forget rows, or raise --most-model-bytes")
         if ledger.full:
             self._house.make_room()
         if not ledger.full:
             return None
         cause = f"the journal has reached its bound of {settings.most_journal_bytes:,} bytes"
-        return Problem(507, cause, "see which problem keeps the model file from being written, or raise the bound")
+        return Problem(
+            507, cause, "see which problem keeps the model file from being written, or raise --most-journal-bytes"
+        )
 
 
-def _fail(waiting: Sequence[Request | Kept], problem: Exception) -> None:
+def _fail(waiting: Sequence[Request | PendingRows], problem: Exception) -> None:
     for one in waiting:
         one.answer.set_exception(problem)
 

@@ -1,11 +1,14 @@
 """A model, the journal of what it learns on line, and where learning stands. One thread at a time uses it."""
 
+import logging
 import os
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from deciban.errors import DecibanError
 from deciban.fitted import Fitted
@@ -36,8 +39,10 @@ from deciban.tune.tuning import Tuning
 # more. What lies above is for what comes meanwhile, and for forgetting.
 NEARLY_FULL, SHORTENED, FULL = 0.75, 0.5, 0.9
 
+log = logging.getLogger("deciban.serve")
+
 # What became of a request: of each row, or why it failed.
-Outcome = list[str] | Problem
+Outcome = list[str] | Exception
 
 
 @dataclass
@@ -67,14 +72,15 @@ class Ledger:
         counts = fitted.counts
         with ExitStack() as undone:
             undone.callback(file.close)
-            first = ClassLabels.of(counts.classes, (), counts.declared, settings.new_classes)
+            may_be = (counts.declared, settings.new_classes, settings.most_classes)
+            first = ClassLabels.of(counts.classes, (), *may_be)
             weight = float(counts.class_weight.sum())
             journal = Journal.open(journal_of(path), path, file.hash, weight, list(first.known))
             undone.callback(journal.close)
             journal.limit(settings.most_journal_bytes)
             saved = journal.snapshot(file.hash)
             assert saved is not None, "the journal was opened for this file"
-            labels = ClassLabels.of(counts.classes, journal.classes(), counts.declared, settings.new_classes)
+            labels = ClassLabels.of(counts.classes, journal.classes(), *may_be)
             if counts.class_weight.any():
                 _ = fitted.model  # loads the BLAS libraries that are held to one thread from here on
             with one_blas_thread():
@@ -111,8 +117,10 @@ class Ledger:
         if len(requests) > 1:
             try:
                 return self._attempt(requests, kept, full, together=True)
-            except (Problem, DecibanError):
-                pass  # which one it is shows when each is done alone
+            except sqlite3.Error:
+                raise
+            except Exception as problem:  # which one it is shows when each is done alone
+                log.debug("requests are written one by one: %s", problem)
         return self._attempt(requests, kept, full, together=False)
 
     def _attempt(
@@ -120,7 +128,7 @@ class Ledger:
     ) -> list[Outcome]:
         fitted, numbers, outcomes = self.state.fitted, self._now(), list[Outcome]()
         start = copy(numbers)
-        book = Book(self.journal, self.settings, numbers, self.labels, known_columns(fitted), full)
+        book = Book(self.journal, self.settings, numbers, self.labels, known_columns(fitted), start.sequence + 1, full)
         with one_blas_thread(), self.journal.transaction():
             for row_id, record in kept:
                 book.keep(row_id, record)
@@ -150,6 +158,11 @@ class Ledger:
             return book, fitted, problem
         except DecibanError as problem:
             return book, fitted, placed(problem, [])
+        except sqlite3.Error:
+            raise
+        except Exception as problem:  # of our own making: the others are none the worse for it
+            log.exception("a request failed")
+            return book, fitted, problem
 
     def _after(self, fitted: Fitted, book: Book, before: float) -> Fitted:
         """What is known after all that is in the book, with its model, so that no reader waits for it."""
@@ -160,8 +173,12 @@ class Ledger:
 
     def _enter(self, book: Book) -> None:
         """Write down where learning stands after the book."""
-        if (surplus := book.numbers.pending - self.settings.most_pending) > 0:
-            book.numbers.pending -= drop_oldest_pending(self.journal, surplus)
+        rows = book.numbers.pending - self.settings.most_pending
+        size = book.numbers.pending_bytes - self.settings.most_pending_bytes
+        if rows > 0 or size > 0:
+            dropped, freed = drop_oldest_pending(self.journal, rows, size)
+            book.numbers.pending -= dropped
+            book.numbers.pending_bytes -= freed
         self.journal.save(book.numbers)
         if book.labels is not self.labels:
             self.journal.save_classes(list(book.labels.known))
@@ -186,20 +203,23 @@ class Ledger:
     def settle(self, numbers: Numbers) -> Iterator[None]:
         """The model file has all changes up to here: drop from the journal what is not needed any more, bit by bit."""
         self.saved = numbers
-        yield from shorten(self.journal, self.file.hash, numbers.sequence)
-        yield from self.tidy()
+        return chain(shorten(self.journal, self.file.hash, numbers.sequence), self.tidy())
 
     def tidy(self) -> Iterator[None]:
-        """Drop the oldest rows beyond the bounds, and those that waited too long for a label, bit by bit."""
-        journal, settings = self.journal, self.settings
+        """Drop the oldest rows beyond the bounds, and those that waited too long for a label, bit by bit.
+
+        Where there is too little room, rows that wait for a label go first: whoever may predict can send these, and
+        must not be able to make learned ids unknown, whose rows would be counted twice then.
+        """
+        settings = self.settings
         while self._drop_pending(DROPPED_AT_ONCE, self._now().clock - settings.pending_seconds):
             yield
-        most = (SHORTENED if self.nearly_full else NEARLY_FULL) * settings.most_journal_bytes
-        while (surplus := self._surplus(most)) > 0:
-            if not self._drop_rows(surplus) and not (used_bytes(journal) > most and self._drop_pending(surplus)):
-                break
+        while self.nearly_full and self._drop_pending(min(self.numbers.pending // 4 + 1, DROPPED_AT_ONCE)):
             yield
-        yield from give_back(journal)
+        most = (SHORTENED if self.nearly_full else NEARLY_FULL) * settings.most_journal_bytes
+        while (surplus := self._surplus(most)) > 0 and self._drop_rows(surplus):
+            yield
+        yield from give_back(self.journal)
 
     @property
     def nearly_full(self) -> bool:
@@ -237,8 +257,9 @@ class Ledger:
         if not numbers.pending:
             return 0
         with self.journal.transaction():
-            dropped = drop_oldest_pending(self.journal, most, before)
+            dropped, freed = drop_oldest_pending(self.journal, most, before=before)
             numbers.pending -= dropped
+            numbers.pending_bytes -= freed
             self.journal.save(numbers)
         self.numbers = numbers
         return dropped

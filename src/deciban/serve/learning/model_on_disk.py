@@ -75,13 +75,19 @@ class ModelOnDisk:
                 f"{os.path.basename(self.path)} was changed while the service learned, and is left as it is; what "
                 f"was learned is in the journal: restore the file, or move the journal away and start anew"
             )
-        with replacing(self.path) as file:
-            file.write(data)
-            lock = self._lock_on(file.fileno())
-        self.hash, self.size, self.seen = digest(data), len(data), _status(self.path)
+        lock = None
+        try:
+            with replacing(self.path) as file:
+                file.write(data)
+                lock = self._lock_on(file.fileno())
+        except BaseException:
+            if lock is not None:
+                os.close(lock)
+            raise
         if lock is not None:
             self.close()
             self.lock = lock
+        self.hash, self.size, self.seen = digest(data), len(data), _status(self.path)
 
     def _lock_on(self, written: int) -> int | None:
         """The lock on a file that is being written, which has it already, to be held when it has been written."""

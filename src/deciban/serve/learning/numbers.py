@@ -13,7 +13,8 @@ class Numbers:
     when the journal began. learned, untuned: rows learned since the last decay and the last tuning. heft: the weight of
     all rows that were ever learned or forgotten, decayed like them: sums of weights may be wrong by a tiny share of it.
     tunings: how often the model was tuned since the journal began. clock: seconds of service so far.
-    kept, pending: how many rows have an id, and wait for a label.
+    kept, pending: how many rows have an id, and wait for a label; pending_bytes: of the latter. unverified: how many
+    rows were forgotten without an id, of which nobody knows whether they were those of some id.
     """
 
     sequence: int = 0
@@ -25,6 +26,8 @@ class Numbers:
     clock: float = 0.0
     kept: int = 0
     pending: int = 0
+    pending_bytes: int = 0
+    unverified: int = 0
 
     def left_of(self, weight: float, decay: float) -> float:
         """What is left of a weight that was learned when the decay was `decay`."""

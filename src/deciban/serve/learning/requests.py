@@ -7,14 +7,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from deciban.fitted import Fitted
-from deciban.serve.bodies.records import JSON_KINDS, Record
+from deciban.serve.json_values import JSON_KINDS, Record, row_id, row_weight
 from deciban.serve.learning.book import Book, record_as_json
 from deciban.serve.problems import Problem
 from deciban.serve.state import State
-from deciban.tables.labels import MOST_REPETITIONS
-
-# Characters of an id.
-LONGEST_ID = 512
 
 
 @dataclass(frozen=True)
@@ -98,32 +94,22 @@ def known_columns(fitted: Fitted) -> Callable[[Record, int], None]:
 
 
 def rows_to_keep(fitted: Fitted, ids: Any, records: Any) -> list[tuple[str, str]]:
-    """Ids and records, as JSON and without the columns that the model does not know."""
+    """Ids and records, as JSON and without the columns that the model does not know.
+
+    A record that has none of its columns is left out: learned, it would be a row of which everything is missing.
+    """
     known = frozenset(fitted.counts.schema.names or ())
     rows = []
     for place, (name, record) in enumerate(zip(_known_ids(ids), _list("rows", records, len(ids)), strict=True)):
         if known and isinstance(record, dict):
             record = {column: cell for column, cell in record.items() if column in known}
+            if not record:
+                continue
         elif known or not isinstance(record, list):
             found = JSON_KINDS.get(type(record), "null")
             raise Problem(422, f"found {found} as a row", "send rows as the model has them", f"rows[{place}]")
         rows.append((name, record_as_json(record, place)))
     return rows
-
-
-def row_id(given: Any, place: str) -> str:
-    """An id as text: a whole number is the text of its digits."""
-    text = str(given) if type(given) is int and abs(given) < 10**100 else given
-    if not isinstance(text, str):
-        found = JSON_KINDS.get(type(given), "null")
-        raise Problem(422, f"found {found} as an id", "send text or a whole number", place)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise Problem(422, "the id is not valid Unicode", "send text without lone surrogates", place) from None
-    if not 0 < len(text) <= LONGEST_ID:
-        raise Problem(422, f"the id has {len(text)} characters", f"send 1 to {LONGEST_ID}", place)
-    return text
 
 
 def _length(rows: Any) -> int:
@@ -155,12 +141,4 @@ def _ids(ids: Any, size: int) -> list[str | None]:
 def _weights(weights: Any, size: int) -> list[float]:
     if weights is None:
         return [1.0] * size
-    found = []
-    for k, weight in enumerate(_list("weights", weights, size)):
-        number = type(weight) in (int, float)
-        if not number or not 0.0 <= weight <= MOST_REPETITIONS:
-            shown = repr(weight)[:40] if number else JSON_KINDS.get(type(weight), "null")
-            remedy = f"send a number from 0 to {MOST_REPETITIONS:g}"
-            raise Problem(422, f"found {shown}, expected a weight", remedy, f"weights[{k}]")
-        found.append(float(weight))
-    return found
+    return [row_weight(weight, f"weights[{k}]") for k, weight in enumerate(_list("weights", weights, size))]

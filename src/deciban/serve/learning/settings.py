@@ -20,8 +20,10 @@ class LearnSettings:
     most_kept_rows, most_journal_bytes: rows that have an id are kept, to be recognised, relabelled and forgotten by it,
     until there are so many of them or the journal has come near this size; then the oldest are dropped.
     most_model_bytes: no rows are learned any more when the model file has become so large.
-    most_pending, pending_seconds: rows that wait for their labels: how many, and how long, in seconds of service.
-    most_waiting: rows that wait to be learned; more are refused.
+    most_pending, pending_seconds: rows that wait for their labels: how many, and how long, in seconds of service; they
+    have no more than an eighth of most_journal_bytes.
+    most_waiting, most_waiting_bytes: rows that wait to be learned, and bytes of those that wait to be kept; more are
+    refused. most_classes: beyond so many no label makes a class.
     """
 
     new_classes: bool = False
@@ -36,6 +38,13 @@ class LearnSettings:
     most_pending: int = 100_000
     pending_seconds: float = 7 * SECONDS_OF_A_DAY
     most_waiting: int = 20_000
+    most_waiting_bytes: int = 64 << 20
+    most_classes: int = 10_000
+
+    @property
+    def most_pending_bytes(self) -> int:
+        """What rows that wait for their labels may take of the journal."""
+        return self.most_journal_bytes // 8
 
     def check(self) -> None:
         """A UsageError that names the first setting that cannot be."""
@@ -43,6 +52,7 @@ class LearnSettings:
             raise UsageError(f"decay={self.decay!r}: give a number between 0 and 1, or None for no decay")
         least = {"decay_every": 1, "retune_every": 1, "snapshot_every": 1, "most_waiting": 1, "most_model_bytes": 1}
         least |= {"most_kept_rows": 0, "most_pending": 0, "most_journal_bytes": 1 << 18}
+        least |= {"most_waiting_bytes": 1, "most_classes": 1}
         for name, smallest in least.items():
             given = getattr(self, name)
             if given is None and name == "retune_every":

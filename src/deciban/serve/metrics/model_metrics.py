@@ -34,6 +34,7 @@ LEARNER_GAUGES = (
 LEARNER_COUNTERS = (
     ("snapshots", "snapshots", "How often the model file was written"),
     ("tunings", "tunings", "How often the weights were learned anew"),
+    ("pending_lost", "pending_lost", "Predicted rows with ids that were to be kept and were not"),
 )
 
 

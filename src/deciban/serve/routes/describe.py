@@ -90,7 +90,7 @@ def described_tuning(fitted: Fitted) -> dict[str, Any]:
     return {
         "tuned": fitted.is_tuned,
         "rows": tuning.rows,
-        "stale": tuning.stale,
+        "stale": fitted.is_tuned and tuning.stale,
         "accuracy": tuning.accuracy,
         "log_loss": tuning.log_loss,
         "note": tuning.note,

@@ -1,8 +1,10 @@
 """The forms of requests and answers: content types, what a client accepts, headers of every answer of a model."""
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TypeVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,7 +15,8 @@ from deciban.serve.routes.results import encode_json
 
 Result = TypeVar("Result")
 
-PROBLEM_JSON = "application/problem+json"
+# The header that names the columns that were ignored, where the answer has no other place for them; its longest value.
+IGNORED_HEADER, LONGEST_IGNORED = "Deciban-Ignored", 4_096
 
 # What a charset may be called.
 UTF_8 = ("utf-8", "utf8")
@@ -67,6 +70,17 @@ def answer(content: bytes, kind: str = JSON, version: str | None = None, status:
     return Response(content + b"\n" if kind == JSON else content, status, headers)
 
 
+def ignored_header(names: Sequence[str]) -> dict[str, str]:
+    """The names of columns that were ignored, percent-encoded, with commas between; those that there is room for."""
+    told = ""
+    for name in names:
+        longer = f"{told},{quote(name, safe='')}" if told else quote(name, safe="")
+        if len(longer) > LONGEST_IGNORED:
+            break
+        told = longer
+    return {IGNORED_HEADER: told} if told else {}
+
+
 def json_answer(value: object, version: str | None = None, status: int = 200) -> Response:
     """The same of a value, as JSON."""
     return answer(encode_json(value), JSON, version, status)
@@ -74,10 +88,7 @@ def json_answer(value: object, version: str | None = None, status: int = 200) ->
 
 def problem_response(problem: Problem) -> Response:
     """A problem as RFC 9457 has it."""
-    headers = {"content-type": PROBLEM_JSON}
-    if problem.status == 503:
-        headers["retry-after"] = "1"
-    return Response(encode_json(problem.as_dict()) + b"\n", problem.status, headers)
+    return Response(problem.as_bytes(), problem.status, problem.headers)
 
 
 async def settled(future: "Future[Result]") -> Result:

@@ -1,17 +1,22 @@
 """What changes a model: learn and forget."""
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
+import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deciban.serve.bodies.body import CSV, JSON, Body, read_body
+from deciban.serve.bodies.body import JSON, Body, read_body
+from deciban.serve.bodies.records import refuse_wrong_kinds
 from deciban.serve.learning.learner import Learner
+from deciban.serve.learning.requests import Learned
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
 from deciban.serve.routes.exchange import answer, settled
 from deciban.serve.routes.results import results_as_json, results_as_table, table_as_bytes
-from deciban.serve.routes.rows import SMALL_BODY, Asked, asked
+from deciban.serve.routes.rows import Asked, asked, is_much
 from deciban.serve.service import Service
 
 # Rows as they are learned: records, labels, ids and weights.
@@ -22,32 +27,49 @@ async def learn(service: Service, request: Request) -> Response:
     """Rows are learned, each of them once where it has an id."""
     learner, reader = _with_learner(service, request)
     given = await asked(request)
-    body = await _read(service, request, given, reader, ("ids", "labels", "weights"))
-    if body.rows is None:
-        assert body.ids is not None, "a body has rows or ids"
-        labels = _labels_for_ids(body)
-        found = await settled(learner.learn_later(body.ids, labels))
-    else:
-        records, labels, ids, weights = _learnable(body, reader)
-        found = await settled(learner.learn(records, labels, ids, weights))
-    return _told(found, body, given)
+
+    def begun(body: Body) -> "Future[Learned]":
+        if body.rows is None:
+            assert body.ids is not None, "a body has rows or ids"
+            return learner.learn_later(body.ids, _labels_for_ids(body))
+        return learner.learn(*_learnable(body, reader))
+
+    return await _changed(service, request, given, reader, begun)
 
 
 async def forget(service: Service, request: Request) -> Response:
     """Rows are forgotten, by their ids or as they were learned."""
     learner, reader = _with_learner(service, request)
     given = await asked(request)
-    body = await _read(service, request, given, reader, ("ids", "labels", "weights"))
-    if body.rows is None:
-        if body.ids is None or "labels" in body.options or "weights" in body.options:
-            raise Problem(422, "there are ids and labels", 'send {"ids": [...]}, or rows with their labels', "labels")
-        found = await settled(learner.forget_ids(body.ids))
-    else:
+
+    def begun(body: Body) -> "Future[Learned]":
+        if body.rows is None:
+            if body.ids is None or "labels" in body.options or "weights" in body.options:
+                remedy = "send the ids alone, or rows with their labels"
+                raise Problem(422, "there are ids, and labels or weights", remedy, "labels")
+            return learner.forget_ids(body.ids)
         if body.ids is not None:
             raise Problem(422, "there are rows and ids", "send either ids, or rows with their labels", "ids")
         records, labels, _, weights = _learnable(body, reader)
-        found = await settled(learner.forget_rows(records, labels, weights))
-    return _told(found, body, given)
+        return learner.forget_rows(records, labels, weights)
+
+    return await _changed(service, request, given, reader, begun)
+
+
+async def _changed(
+    service: Service, request: Request, given: Asked, reader: Reader, begun: Callable[[Body], "Future[Learned]"]
+) -> Response:
+    """What became of the rows of a request, which `begun` gives to the learner."""
+
+    def read() -> tuple[Body, "Future[Learned]"]:
+        query, fitted = request.query_params, reader.state.fitted
+        body = read_body(given.data, given.kind, query, fitted, service.settings, ("ids", "labels", "weights"))
+        return body, begun(body)
+
+    much = is_much(given)
+    body, future = await service.in_thread(read) if much else read()
+    found = await settled(future)
+    return await service.in_thread(lambda: _told(found, body, given)) if much else _told(found, body, given)
 
 
 def _with_learner(service: Service, request: Request) -> tuple[Learner, Reader]:
@@ -56,13 +78,6 @@ def _with_learner(service: Service, request: Request) -> tuple[Learner, Reader]:
         remedy = "ask whoever runs it to start it with --learn"
         raise Problem(403, "this service does not learn", remedy)
     return served.learner, reader
-
-
-async def _read(service: Service, request: Request, given: Asked, reader: Reader, allowed: tuple[str, ...]) -> Body:
-    def read() -> Body:
-        return read_body(given.data, given.kind, request.query_params, reader.state.fitted, service.settings, allowed)
-
-    return await service.in_thread(read) if given.kind == CSV or len(given.data) > SMALL_BODY else read()
 
 
 def _labels_for_ids(body: Body) -> list[Any]:
@@ -76,17 +91,34 @@ def _labels_for_ids(body: Body) -> list[Any]:
 
 def _learnable(body: Body, reader: Reader) -> Learnable:
     """Records without the columns of labels and weights, and these apart."""
-    origin = reader.state.fitted.origin
-    records = body.records()
-    labels = body.options.get("labels")
-    if labels is None:
-        if origin.target is None:
-            raise Problem(422, "there are no labels", "send labels, one for each row", "labels")
-        records, labels = _taken_out(records, origin.target, "labels")
-    weights = body.options.get("weights")
-    if weights is None and origin.weight is not None and _has(records, origin.weight):
-        records, weights = _taken_out(records, origin.weight, "weights")
+    fitted = reader.state.fitted
+    target, weight = fitted.origin.target, fitted.origin.weight
+    records = body.records(fitted.schema)
+    labels, weights = body.options.get("labels"), body.options.get("weights")
+    if labels is not None:
+        _refuse_again(records, target, "labels")
+    elif target is None:
+        raise Problem(422, "there are no labels", "send labels, one for each row", "labels")
+    else:
+        records, labels = _taken_out(records, target, "labels")
+    if weights is not None:
+        _refuse_again(records, weight, "weights")
+    elif weight is not None and _has(records, weight):
+        records, weights = _taken_out(records, weight, "weights")
+    if not isinstance(body.rows, pa.Table):
+        refuse_wrong_kinds(fitted.counts.schema, records)
     return records, labels, body.ids, weights
+
+
+def _refuse_again(records: list[Any], name: str | None, what: str) -> None:
+    """A Problem where a row has the column of the labels, or weights, that the request has beside its rows."""
+    if name is None:
+        return
+    for row, record in enumerate(records):
+        if isinstance(record, dict) and name in record:
+            raise Problem(
+                422, f"the row holds the column of the {what} too", f"send {what} once", f"rows[{row}].{name}"
+            )
 
 
 def _has(records: list[Any], name: str) -> bool:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from deciban.errors import DecibanError
 from deciban.export.model_json import model_as_json
 from deciban.serve.bodies.records import cause_and_remedy
-from deciban.serve.problems import Problem
+from deciban.serve.problems import RETRY_AFTER, Problem
 from deciban.serve.reader import Reader
 from deciban.serve.routes.describe import described_model
 from deciban.serve.routes.exchange import answer, json_answer
@@ -83,10 +83,8 @@ async def _unchanging(service: Service, request: Request, kind: str, made: Calla
     headers = {"ETag": tag, "Cache-Control": "no-cache", "Deciban-Model": reader.state.version}
     if tag in (one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")):
         return Response(status_code=304, headers=headers)
-    content = reader.kept(request.url.path.rpartition("/")[2])
-    if content is None:
-        content = await service.in_thread(lambda: made(reader))
-        reader.keep(request.url.path.rpartition("/")[2], content)
+    what = request.url.path.rpartition("/")[2]
+    content = await reader.once(what, lambda: service.in_thread(lambda: made(reader)))
     return Response(content, headers={**headers, "content-type": kind})
 
 
@@ -101,7 +99,7 @@ async def ready(service: Service, request: Request) -> Response:
     if found["ready"]:
         return json_answer(found)
     response = json_answer(found, status=503)
-    response.headers["retry-after"] = "1"
+    response.headers["retry-after"] = RETRY_AFTER
     return response
 
 

@@ -4,27 +4,30 @@ from typing import Any
 
 from deciban.plain_json import plain_json
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
-from deciban.serve.learning.requests import LONGEST_ID
+from deciban.serve.bodies.records import MATRIX_TYPE
+from deciban.serve.json_values import LONGEST_ID
+from deciban.serve.problems import PROBLEM_JSON
 from deciban.serve.reader import Reader
 from deciban.serve.routes.describe import kinds_and_levels
-from deciban.serve.routes.exchange import PROBLEM_JSON
+from deciban.serve.routes.exchange import IGNORED_HEADER
 from deciban.serve.routes.openapi_schemas import COMMON_SCHEMAS, Json
 from deciban.serve.service import Service
+from deciban.tables.text_types import kind_of
 from deciban.version import __version__
 
 # The most levels of a column that are given as examples.
 MOST_EXAMPLES = 20
 
-# What cells of a column may be in JSON, by what people enter in it; each may be null.
-CELL_TYPES: dict[str, list[str]] = {
-    "number": ["number", "boolean", "string", "null"],
-    "yes/no": ["boolean", "number", "string", "null"],
-    "category": ["string", "number", "boolean", "null"],
-    "text": ["string", "null"],
-    "date": ["string", "null"],
-    "time": ["string", "null"],
-    "unused": ["string", "number", "boolean", "null"],
+# What cells of a column may be in JSON, by what it was learned as; each may be null. A flag may be 0 or 1.
+CELL_SCHEMAS: dict[str, Json] = {
+    "DOUBLE": {"type": ["number", "null"]},
+    "BOOLEAN": {"enum": [True, False, 0, 1, None]},
+    "VARCHAR": {"type": ["string", "null"]},
+    "TIMESTAMP": {"type": ["string", "null"], "format": "date-time"},
+    "TIME": {"type": ["string", "null"]},
 }
+ANY_CELL: Json = {"type": ["string", "number", "boolean", "null"]}
+DAY_SCHEMA: Json = {"type": ["string", "null"], "format": "date"}
 
 # What is wrong, by status, in the words of the problems that are answered.
 PROBLEMS = {
@@ -87,7 +90,10 @@ def row_schema(reader: Reader) -> Json:
     fitted = reader.state.fitted
     schema = fitted.schema
     kinds, levels = kinds_and_levels(fitted)
-    cells = [cell_schema(kinds.get(column, "unused"), levels.get(column)) for column in range(schema.width)]
+    types = schema.types or (MATRIX_TYPE,) * schema.width
+    cells = [
+        cell_schema(kinds.get(column, "unused"), learned, levels.get(column)) for column, learned in enumerate(types)
+    ]
     if schema.names is None:
         size = {"minItems": schema.width, "maxItems": schema.width}
         return {"type": "array", "prefixItems": cells, "items": False, **size}
@@ -99,15 +105,16 @@ def row_schema(reader: Reader) -> Json:
     }
 
 
-def cell_schema(kind: str, levels: Any = None) -> Json:
+def cell_schema(kind: str, learned: str, levels: Any = None) -> Json:
     """What a cell of such a column is; its levels are examples, for others are taken too."""
-    found: Json = {"type": CELL_TYPES[kind], "description": kind}
+    known = DAY_SCHEMA if learned.startswith("date") else CELL_SCHEMAS.get(kind_of(learned), ANY_CELL)
+    found: Json = {**known, "description": kind}
     if levels is not None:
         found["examples"] = [plain_json(level) for level in levels.slice(0, MOST_EXAMPLES).to_pylist()]
     elif kind == "number":
         found["examples"] = [1.5]
     elif kind == "date":
-        found["examples"] = ["2026-01-31"]
+        found["examples"] = ["2026-01-31"] if known is DAY_SCHEMA else ["2026-01-31T12:30:00Z", "2026-01-31 12:30:00"]
     elif kind == "time":
         found["examples"] = ["12:30:00"]
     return found
@@ -141,7 +148,7 @@ def _model_paths(before: str, row: Json, parameters: list[Json]) -> Json:
             [ID],
         ),
         "learn": ("Rows are learned", learned, "Results", [ID, TARGET_COLUMN, WEIGHT]),
-        "forget": ("Rows are forgotten", learned, "Results", [TARGET_COLUMN, WEIGHT]),
+        "forget": ("Rows are forgotten", learned, "Results", [ID, TARGET_COLUMN, WEIGHT]),
     }
     paths: Json = {}
     for name, (summary, options, answer, query) in posts.items():
@@ -180,7 +187,7 @@ def _post(
         "responses": {
             "200": {
                 "description": summary,
-                "headers": MODEL_HEADER,
+                "headers": MODEL_HEADER if learns else {**MODEL_HEADER, **IGNORED_COLUMNS},
                 "content": {JSON: {"schema": _reference(answer)}, CSV: table, ARROW_STREAM: table},
             },
             **_problems(statuses),
@@ -255,3 +262,5 @@ NAME_PARAMETER: Json = {
     "description": "The name of the model.",
 }
 MODEL_HEADER: Json = {"Deciban-Model": {"description": "The version of the model.", "schema": {"type": "string"}}}
+IGNORED = "Of CSV and Arrow: the columns that the model does not know, percent-encoded, with commas between."
+IGNORED_COLUMNS: Json = {IGNORED_HEADER: {"description": IGNORED, "schema": {"type": "string"}}}
