@@ -145,7 +145,7 @@ export function mountTryIt(root, form, source, changed) {
       ...[["for", form.chart.for], ["against", form.chart.against]].flatMap(([word, colour]) => {
         const patch = element("span", { class: "patch" });
         patch.style.background = colour;
-        return [element("span", { class: "legend" }, patch, `${word} ${name}`), " "];
+        return [element("span", { class: "legend" }, patch, word), " "];
       }));
     const chart = chartFor(at.evidence, form.chart, terms);
     const told = rolledUp(terms, form.terms);
