@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
-from deciban.serve.learning import housekeeping, ledger, model_on_disk
+from deciban.serve.learning import housekeeping, learned_model, model_on_disk
+from deciban.serve.learning.learned_model import LearnedModel, packed
 from deciban.serve.learning.learner import Learner
-from deciban.serve.learning.ledger import Ledger, packed
 from deciban.serve.learning.requests import forgetting_ids, learning
 from deciban.serve.learning.settings import LearnSettings
 from tests.serve.learned import ROWS, counts_of, same, saved
@@ -85,7 +85,11 @@ def kill_at(point: str, times: int) -> None:
         if left[0] < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    replace, settle, write = model_on_disk.ModelOnDisk.replace, ledger.Ledger.settle, ledger.Ledger.write
+    replace, settle, write = (
+        model_on_disk.ModelOnDisk.replace,
+        learned_model.LearnedModel.settle,
+        learned_model.LearnedModel.write,
+    )
 
     def replacing(self: Any, data: bytes) -> None:
         if point == "announced":
@@ -107,9 +111,9 @@ def kill_at(point: str, times: int) -> None:
     if point in ("announced", "replaced"):
         model_on_disk.ModelOnDisk.replace = replacing  # type: ignore[method-assign]
     elif point == "settled":
-        ledger.Ledger.settle = settling  # type: ignore[method-assign]
+        learned_model.LearnedModel.settle = settling  # type: ignore[method-assign]
     else:
-        ledger.Ledger.write = writing  # type: ignore[method-assign]
+        learned_model.LearnedModel.write = writing  # type: ignore[method-assign]
 
 
 class Expected:
@@ -144,7 +148,7 @@ class Expected:
 
     def check(self, model: Path, unanswered: list[Any]) -> None:
         """Whether the model on the disk knows just this; requests that were not answered may be in it, as a whole."""
-        found = Ledger.open(str(model), SETTINGS)
+        found = LearnedModel.open(str(model), SETTINGS)
         try:
             counts = found.state.fitted.counts
             known = found.journal.connection.execute("SELECT id, record, label FROM rows WHERE id IS NOT NULL")
@@ -252,7 +256,7 @@ def fork_for_ever() -> None:
 def load_kernels() -> None:
     """Do once what processes that learn do, without threads, which would not be forked."""
     with TemporaryDirectory() as folder:
-        found = Ledger.open(str(saved(Path(folder))), SETTINGS)
+        found = LearnedModel.open(str(saved(Path(folder))), SETTINGS)
         found.write([learning(ROWS[:2], ["yes", "no"], ["a", "b"])], [], None)
         found.write([forgetting_ids(["a"])], [], None)
         found.announce(packed(found.state.fitted), found.to_save())

@@ -58,7 +58,9 @@ class Open:
     def __init__(self, path: Path, **settings: Any) -> None:
         self.states: list[State] = []
         self.learner = Learner.open(path, LearnSettings(**settings), self.states.append)
-        while self.learner._house.busy:  # with what a killed process may have left: copies of files are whole after it
+        while (
+            self.learner._housekeeping.busy
+        ):  # with what a killed process may have left: copies of files are whole after it
             time.sleep(0.001)
 
     @property

@@ -17,7 +17,7 @@ import pytest
 
 from deciban import learn
 from deciban.errors import ModelFileError
-from deciban.serve.learning import housekeeping, ledger, model_on_disk, replay
+from deciban.serve.learning import housekeeping, learned_model, model_on_disk, replay
 from deciban.serve.learning.learner import Learner
 from deciban.serve.learning.settings import LearnSettings
 from deciban.store import model_file
@@ -93,7 +93,7 @@ def test_rows_that_come_while_the_model_file_is_written_are_not_dropped_with_tho
         assert begun.wait(20)
         service.learner.learn(ROWS[3:5], PLAY[3:5], ["d", "e"]).result(10)
         go.set()
-        wait_for(lambda: service.learner.status()["snapshots"] == 1 and not service.learner._house.busy)
+        wait_for(lambda: service.learner.status()["snapshots"] == 1 and not service.learner._housekeeping.busy)
         assert (service.learner.status()["unsaved"], service.learner.status()["rows_kept"]) == (2, 2)
         killed = copied(model, tmp_path / "copy")
     with Open(killed) as service:
@@ -110,7 +110,7 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
     def copy() -> None:
         copies.append(copied(model, tmp_path / f"copy{len(copies)}"))
 
-    replace, settle = model_on_disk.ModelOnDisk.replace, ledger.Ledger.settle
+    replace, settle = model_on_disk.ModelOnDisk.replace, learned_model.LearnedModel.settle
 
     def replacing(self: Any, data: bytes) -> None:
         if step == "announced":
@@ -127,10 +127,10 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
 
     monkeypatch.setattr(model_on_disk.ModelOnDisk, "replace", replacing)
     with Open(model, snapshot_every=3) as service:
-        monkeypatch.setattr(ledger.Ledger, "settle", settling)
+        monkeypatch.setattr(learned_model.LearnedModel, "settle", settling)
         service.learner.learn(ROWS[:4], PLAY[:4], ["a", None, "b", "c"]).result(10)
         service.learner.forget_ids(["b"]).result(10)
-        wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._house.busy)
+        wait_for(lambda: service.learner.status()["snapshots"] >= 1 and not service.learner._housekeeping.busy)
         monkeypatch.undo()
         expected = counts_of(some(0, 1, 3))
     assert len(copies) >= (3 if step == "settled" else 1)
@@ -370,7 +370,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
         assert problem_of(refused[0]).status == 507
         assert os.stat(f"{model}.journal").st_size <= 1 << 19
         monkeypatch.undo()
-        service.learner._house._retry_at = 0.0
+        service.learner._housekeeping._retry_at = 0.0
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
 
 
@@ -419,7 +419,7 @@ def test_a_learner_that_cannot_be_opened_leaves_the_journal_to_others(model: Pat
 
 
 def until_quiet(service: Open) -> None:
-    wait_for(lambda: not service.learner._house.busy and not service.learner._house.saving)
+    wait_for(lambda: not service.learner._housekeeping.busy and not service.learner._housekeeping.saving)
 
 
 def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
@@ -427,30 +427,32 @@ def test_readers_cannot_push_out_the_ids_of_learned_rows(model: Path) -> None:
     with Open(model, most_journal_bytes=bound) as service:
         learned = [{"sky": "sun", "wind": "w" * 1_000}] * 150
         service.learner.learn(learned, ["no"] * 150, [f"l{k}" for k in range(150)]).result(10)
-        service.learner._inbox.call(service.learner._house._save_here).result(10)
+        service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
         until_quiet(service)
         kept = service.learner.status()["rows_kept"]
         for start in range(0, 200, 10):
             rows = [{"sky": "x" * 2_000}] * 10
             service.learner.keep([f"p{k}" for k in range(start, start + 10)], rows).result(10)
-            service.learner._inbox.call(service.learner._house.make_room).result(10)
-        ledger = service.learner._ledger
-        assert 0 < ledger.numbers.pending_bytes <= bound // 8
-        found = ledger.journal.connection.execute("SELECT sum(length(id) + length(record)) FROM pending").fetchone()
-        assert ledger.numbers.pending_bytes == found[0]
+            service.learner._inbox.call(service.learner._housekeeping.make_room).result(10)
+        learned_model = service.learner._model
+        assert 0 < learned_model.numbers.pending_bytes <= bound // 8
+        found = learned_model.journal.connection.execute(
+            "SELECT sum(length(id) + length(record)) FROM pending"
+        ).fetchone()
+        assert learned_model.numbers.pending_bytes == found[0]
         assert service.learner.status()["rows_kept"] == kept == 150
 
 
 def test_pending_rows_go_before_rows_with_ids(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Open(model, most_journal_bytes=1 << 19) as service:
         service.learner.learn([{"wind": "w" * 1_000}] * 180, ["no"] * 180, [f"l{k}" for k in range(180)]).result(10)
-        service.learner._inbox.call(service.learner._house._save_here).result(10)
+        service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
         service.learner.keep([f"p{k}" for k in range(30)], [{"sky": "x" * 1_900}] * 30).result(10)
         until_quiet(service)
         monkeypatch.setattr(
-            ledger, "NEARLY_FULL", ledger.used_bytes(service.learner._ledger.journal) / (1 << 19) - 0.02
+            learned_model, "NEARLY_FULL", learned_model.used_bytes(service.learner._model.journal) / (1 << 19) - 0.02
         )
-        service.learner._inbox.call(lambda: list(service.learner._ledger.tidy())).result(10)
+        service.learner._inbox.call(lambda: list(service.learner._model.tidy())).result(10)
         assert service.learner.status()["pending"] < 30
         assert service.learner.status()["rows_kept"] == 180
 
@@ -462,8 +464,8 @@ def test_what_a_killed_process_did_not_shorten_is_shortened_at_the_next_start(
     bound = 1 << 18
     with Open(model, most_journal_bytes=1 << 20) as service:
         service.learner.learn([{"wind": "w" * 1_000}] * 250, ["no"] * 250).result(10)
-        monkeypatch.setattr(ledger.Ledger, "settle", lambda self, numbers: iter(()))
-        service.learner._inbox.call(service.learner._house._save_here).result(10)
+        monkeypatch.setattr(learned_model.LearnedModel, "settle", lambda self, numbers: iter(()))
+        service.learner._inbox.call(service.learner._housekeeping._save_here).result(10)
         killed = copied(model, tmp_path / "copy")
         monkeypatch.undo()
     with Open(killed, most_journal_bytes=bound) as service:
@@ -508,7 +510,7 @@ def test_a_chore_that_fails_costs_only_the_chore(model: Path, monkeypatch: pytes
             service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
             wait_for(lambda: service.learner.status()["problems"])
             assert service.learner.status()["problems"] == ["the model file cannot be written: can't start new thread"]
-            patch.setattr(ledger.Ledger, "tidy", failing)
+            patch.setattr(learned_model.LearnedModel, "tidy", failing)
             patch.setattr(housekeeping, "TIDY_SECONDS", 0.0)
             service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
             wait_for(lambda: len(service.learner.status()["problems"]) == 2)

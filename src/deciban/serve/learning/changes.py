@@ -42,19 +42,19 @@ class Row(NamedTuple):
 
 @dataclass
 class Delta:
-    """What a change adds and takes away; `doubted` rows are taken away too, if they can have been learned."""
+    """What a change adds and takes away; `unverified` rows are taken away too, if they can have been learned."""
 
     added: list[Row] = field(default_factory=list)
     removed: list[Row] = field(default_factory=list)
-    doubted: list[Row] = field(default_factory=list)
+    unverified: list[Row] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.doubted)
+        return bool(self.added or self.removed or self.unverified)
 
     def extend(self, other: "Delta") -> None:
         self.added += other.added
         self.removed += other.removed
-        self.doubted += other.doubted
+        self.unverified += other.unverified
 
 
 def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: ClassLabels) -> Fitted:
@@ -63,10 +63,10 @@ def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: C
     before: the decay of what is known so far. Rows that the journal has learned are taken away whatever rounding has
     made of them: the weight that is left then, if any, is less than anybody can measure.
     """
-    counts, slack = fitted.counts, ROUNDING * now.heft
+    counts, slack = fitted.counts, ROUNDING * now.weight_ever
     if before != now.decay:
         counts = counts * 2.0 ** (now.decay - before)
-    for rows, sign in ((delta.added, 1), (delta.removed, -1), (delta.doubted, 0)):
+    for rows, sign in ((delta.added, 1), (delta.removed, -1), (delta.unverified, 0)):
         some = counted(fitted, rows, now, labels)
         if some is None:
             continue

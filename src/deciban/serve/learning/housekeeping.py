@@ -11,7 +11,7 @@ from typing import Any
 from deciban.errors import DecibanError
 from deciban.fitted import Fitted
 from deciban.serve.learning.inbox import Inbox
-from deciban.serve.learning.ledger import Ledger, packed
+from deciban.serve.learning.learned_model import LearnedModel, packed
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.learning.retuning import MOST_ROWS, retuned
 from deciban.serve.problems import without_folders
@@ -41,20 +41,20 @@ class Housekeeping:
     show: called when the model has another tuning.
     """
 
-    def __init__(self, ledger: Ledger, inbox: Inbox, show: Callable[[], None]) -> None:
-        self._ledger, self._inbox, self._show = ledger, inbox, show
+    def __init__(self, learned_model: LearnedModel, inbox: Inbox, show: Callable[[], None]) -> None:
+        self._model, self._inbox, self._show = learned_model, inbox, show
         self.problems: dict[str, str] = {}
         self.snapshots = 0
         self.saved_at = self._changed_at = self._retry_at = self._tidied_at = time.monotonic()
         self.saving = self._tuning = self._save_soon = False
-        self._retune_at = ledger.settings.retune_every
+        self._retune_at = learned_model.settings.retune_every
         # a process that was killed may have left what the model file has
-        self._chores: Iterator[None] = ledger.settle(ledger.saved)
+        self._chores: Iterator[None] = learned_model.settle(learned_model.saved)
         self.busy = True
 
     def changed(self, before: int) -> None:
         """Something was learned; `before` is the number of the last change before that."""
-        if self._ledger.saved.sequence >= before:
+        if self._model.saved.sequence >= before:
             self._changed_at = time.monotonic()
 
     def patience(self) -> float:
@@ -64,7 +64,7 @@ class Housekeeping:
         due = self._tidied_at + TIDY_SECONDS
         try:
             if self._due(float("inf")):
-                due = min(due, max(self._changed_at + self._ledger.settings.snapshot_seconds, self._retry_at))
+                due = min(due, max(self._changed_at + self._model.settings.snapshot_seconds, self._retry_at))
             if self._due(time.monotonic()):
                 due = self._retry_at
         except sqlite3.Error as problem:  # the journal cannot even be asked how large it is
@@ -86,31 +86,31 @@ class Housekeeping:
 
     def _begin(self) -> None:
         """Start what is due next."""
-        ledger, now = self._ledger, time.monotonic()
+        learned_model, now = self._model, time.monotonic()
         if self._due(now) and now >= self._retry_at:
             self.saving, self._save_soon = True, False
             try:
-                arguments = (ledger.state.fitted, ledger.to_save())
+                arguments = (learned_model.state.fitted, learned_model.to_save())
                 Thread(target=self._save, args=arguments, name="deciban saves", daemon=True).start()
             except Exception as problem:
                 self._not_saved(problem)
         elif now >= self._tidied_at + TIDY_SECONDS:
             self._tidied_at = now
-            self._chores, self.busy = ledger.tidy(), True
-        if self._retune_at is not None and ledger.numbers.untuned >= self._retune_at and not self._tuning:
+            self._chores, self.busy = learned_model.tidy(), True
+        if self._retune_at is not None and learned_model.numbers.untuned >= self._retune_at and not self._tuning:
             self._tuning = True
             try:
-                rows = ledger.journal.newest_rows(MOST_ROWS)
-                state = (ledger.state.fitted, rows, ledger.to_save(), ledger.labels)
+                rows = learned_model.journal.newest_rows(MOST_ROWS)
+                state = (learned_model.state.fitted, rows, learned_model.to_save(), learned_model.labels)
                 Thread(target=self._retune, args=state, name="deciban tunes", daemon=True).start()
             except Exception as problem:
                 self._not_tuned(problem)
 
     def _due(self, now: float) -> bool:
         """Whether the model file is to be written by then."""
-        ledger, settings = self._ledger, self._ledger.settings
-        late = now >= self._changed_at + settings.snapshot_seconds or ledger.unsaved >= settings.snapshot_every
-        return self._save_soon or (ledger.unsaved > 0 and (late or ledger.nearly_full))
+        learned_model, settings = self._model, self._model.settings
+        late = now >= self._changed_at + settings.snapshot_seconds or learned_model.unsaved >= settings.snapshot_every
+        return self._save_soon or (learned_model.unsaved > 0 and (late or learned_model.nearly_full))
 
     def make_room(self) -> None:
         """Write the model file and shorten the journal now, while requests wait."""
@@ -118,10 +118,10 @@ class Housekeeping:
         try:
             for _ in self._chores:
                 pass
-            if self._ledger.unsaved and time.monotonic() >= self._retry_at:
+            if self._model.unsaved and time.monotonic() >= self._retry_at:
                 self._save_here()
             else:
-                self._chores = self._ledger.tidy()
+                self._chores = self._model.tidy()
             for _ in self._chores:
                 pass
         except Exception as problem:
@@ -136,7 +136,7 @@ class Housekeeping:
     def end(self) -> None:
         """Write the model file, and tidy up behind it."""
         try:
-            if self._ledger.unsaved or self._save_soon:
+            if self._model.unsaved or self._save_soon:
                 self._save_here()
             for _ in self._chores:
                 pass
@@ -149,8 +149,8 @@ class Housekeeping:
         """Write the model file, on a thread of its own."""
         try:
             data = packed(fitted)
-            self._inbox.call(partial(self._ledger.announce, data, numbers)).result()
-            self._ledger.file.replace(data)
+            self._inbox.call(partial(self._model.announce, data, numbers)).result()
+            self._model.file.replace(data)
         except Exception as problem:
             self._inbox.post(partial(self._not_saved, problem))
         else:
@@ -158,17 +158,17 @@ class Housekeeping:
 
     def _save_here(self) -> None:
         """Write the model file on this thread."""
-        fitted, numbers = self._ledger.state.fitted, self._ledger.to_save()
+        fitted, numbers = self._model.state.fitted, self._model.to_save()
         data = packed(fitted)
-        self._ledger.announce(data, numbers)
-        self._ledger.file.replace(data)
+        self._model.announce(data, numbers)
+        self._model.file.replace(data)
         self._was_saved(numbers)
 
     def _was_saved(self, numbers: Numbers) -> None:
         self.saving, self._save_soon, self.busy = False, False, True
         self.snapshots += 1
         self.saved_at = self._changed_at = self._tidied_at = time.monotonic()
-        self._chores = self._ledger.settle(numbers)
+        self._chores = self._model.settle(numbers)
         self.problems.pop("snapshot", None)
 
     def _not_saved(self, problem: Exception) -> None:
@@ -190,23 +190,23 @@ class Housekeeping:
     def _was_tuned(self, tuning: Tuning, fitted: Fitted) -> None:
         self._tuning = False
         try:
-            self._ledger.retune(tuning, fitted)
+            self._model.retune(tuning, fitted)
         except Exception as problem:
             self._not_tuned(problem)
             return
-        self._retune_at, self._save_soon, self.busy = self._ledger.settings.retune_every, True, True
+        self._retune_at, self._save_soon, self.busy = self._model.settings.retune_every, True, True
         self.problems.pop("tuning", None)
         self._show()
 
     def _not_tuned(self, problem: Exception) -> None:
         self._tuning = False
-        self._retune_at = self._ledger.numbers.untuned + (self._ledger.settings.retune_every or 1)
+        self._retune_at = self._model.numbers.untuned + (self._model.settings.retune_every or 1)
         self.tell("tuning", problem)
 
     def tell(self, about: str, problem: Exception | str) -> None:
         """Let the status, and the log, say what is wrong."""
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        text = f"{TOLD[about]}: {without_folders(reason, self._ledger.file.path)}"
+        text = f"{TOLD[about]}: {without_folders(reason, self._model.file.path)}"
         if self.problems.get(about) != text:
             foreseen = isinstance(problem, str | DecibanError | OSError | sqlite3.Error)
             log.warning("%s", text, exc_info=problem if isinstance(problem, Exception) and not foreseen else None)

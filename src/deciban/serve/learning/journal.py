@@ -61,7 +61,7 @@ class Journal:
 
         model: the path of the model file. weight: of all its rows. classes: its labels, as JSON has them.
         """
-        connection = opened(path, model, Numbers(heft=weight), model_hash, as_json(list(classes)))
+        connection = opened(path, model, Numbers(weight_ever=weight), model_hash, as_json(list(classes)))
         try:
             name = connection.execute("SELECT name FROM state").fetchone()[0]
             journal = cls(path, connection, name)

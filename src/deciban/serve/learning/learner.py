@@ -12,7 +12,7 @@ from typing import Any
 from deciban.serve.json_values import Record
 from deciban.serve.learning.housekeeping import Housekeeping
 from deciban.serve.learning.inbox import Inbox, PendingRows
-from deciban.serve.learning.ledger import Ledger
+from deciban.serve.learning.learned_model import LearnedModel
 from deciban.serve.learning.requests import (
     Learned,
     Request,
@@ -37,13 +37,13 @@ class Learner:
     model that is read next. The model file is written from time to time, by another thread.
     """
 
-    def __init__(self, ledger: Ledger, publish: Callable[[State], None]) -> None:
-        self._ledger = ledger
+    def __init__(self, learned_model: LearnedModel, publish: Callable[[State], None]) -> None:
+        self._model = learned_model
         self._publish = publish
-        self._inbox = Inbox(ledger.settings.most_waiting, ledger.settings.most_waiting_bytes)
-        self._house = Housekeeping(ledger, self._inbox, self._show)
+        self._inbox = Inbox(learned_model.settings.most_waiting, learned_model.settings.most_waiting_bytes)
+        self._housekeeping = Housekeeping(learned_model, self._inbox, self._show)
         self._closing = Lock()
-        publish(ledger.state)
+        publish(learned_model.state)
         self._thread = Thread(target=self._run, name="deciban learns", daemon=True)
         self._thread.start()
 
@@ -54,7 +54,7 @@ class Learner:
         publish: called with each new state, the first one included. A ModelFileError where another process learns with
         this model, or where the journal belongs to another one.
         """
-        return cls(Ledger.open(os.fspath(path), settings), publish)
+        return cls(LearnedModel.open(os.fspath(path), settings), publish)
 
     def learn(
         self, records: Sequence[Record], labels: Sequence[Any], ids: Any = None, weights: Any = None
@@ -77,7 +77,7 @@ class Learner:
     def keep(self, ids: Sequence[Any], records: Sequence[Record]) -> "Future[None]":
         """Keep rows to be labelled later. They are kept soon; requests that come after this one find them."""
         try:
-            return self._inbox.keep(rows_to_keep(self._ledger.state.fitted, ids, records))
+            return self._inbox.keep(rows_to_keep(self._model.state.fitted, ids, records))
         except Problem as problem:
             if problem.status != 422:
                 self._inbox.lose(len(ids))
@@ -94,21 +94,21 @@ class Learner:
 
     def status(self) -> dict[str, Any]:
         """Where learning stands, for people and metrics; ages in seconds, problems as text."""
-        ledger, numbers = self._ledger, self._ledger.numbers
+        learned_model, numbers = self._model, self._model.numbers
         return {
             "sequence": numbers.sequence,
-            "unsaved": ledger.unsaved,
+            "unsaved": learned_model.unsaved,
             "waiting": self._inbox.waiting,
-            "journal_bytes": sum(_size(ledger.journal.path + end) for end in ("", "-wal")),
-            "model_bytes": ledger.file.size,
+            "journal_bytes": sum(_size(learned_model.journal.path + end) for end in ("", "-wal")),
+            "model_bytes": learned_model.file.size,
             "rows_kept": numbers.kept,
             "pending": numbers.pending,
             "pending_lost": self._inbox.lost,
-            "snapshots": self._house.snapshots,
-            "snapshot_age": time.monotonic() - self._house.saved_at,
-            "tunings": ledger.tunings,
+            "snapshots": self._housekeeping.snapshots,
+            "snapshot_age": time.monotonic() - self._housekeeping.saved_at,
+            "tunings": learned_model.tunings,
             "rows_since_retune": numbers.untuned,
-            "problems": list(self._house.problems.values()),
+            "problems": list(self._housekeeping.problems.values()),
         }
 
     def close(self) -> None:
@@ -129,15 +129,15 @@ class Learner:
         try:
             while not self._step():
                 pass
-            self._house.wait_for_saving()
-            self._house.end()
+            self._housekeeping.wait_for_saving()
+            self._housekeeping.end()
         except Exception as fault:  # of our own making: what is acknowledged is in the journal
             log.exception("learning has ended")
-            self._house.tell("learning", f"{type(fault).__name__}; see its log, and start it again")
+            self._housekeeping.tell("learning", f"{type(fault).__name__}; see its log, and start it again")
             self._refuse_all(Problem(503, "the service has stopped learning", "start it again"))
         finally:
             self._inbox.end()
-            self._ledger.close()
+            self._model.close()
 
     def _refuse_all(self, why: Problem) -> None:
         """Fail all that waits, and all that comes."""
@@ -154,14 +154,14 @@ class Learner:
 
     def _step(self) -> bool:
         """Do what waits, and a little of what is due besides; whether that was the last."""
-        work = self._inbox.take(self._house.patience())
+        work = self._inbox.take(self._housekeeping.patience())
         for call in work.calls:
             call()
         requests = [request for request in work.requests if request.answer.set_running_or_notify_cancel()]
         pending = [some for some in work.pending if some.answer.set_running_or_notify_cancel()]
         if requests or pending:
             self._answer(requests, pending)
-        self._house.step()
+        self._housekeeping.step()
         return work.ended
 
     def _answer(self, requests: list[Request], pending: list[PendingRows], again: bool = True) -> None:
@@ -169,20 +169,20 @@ class Learner:
 
         again: whether to try once more when the journal finds no room.
         """
-        before = self._ledger.state
+        before = self._model.state
         try:
             rows = [row for some in pending for row in some.rows]
-            outcomes = self._ledger.write(requests, rows, self._full())
+            outcomes = self._model.write(requests, rows, self._full())
         except sqlite3.Error as problem:
             if len(requests) > 1:  # some of them may find room
                 for request in requests:
                     self._answer([request], [])
                 self._answer([], pending)
-            elif again and "full" in str(problem) and self._ledger.can_be_shortened:
-                self._house.make_room()
+            elif again and "full" in str(problem) and self._model.can_be_shortened:
+                self._housekeeping.make_room()
                 self._answer(requests, pending, again=False)
             else:
-                self._house.tell("journal", problem)
+                self._housekeeping.tell("journal", problem)
                 failed = Problem(503, "the journal cannot be written", "nothing was learned: send it again later")
                 self._fail_both(requests, pending, failed)
             return
@@ -190,9 +190,9 @@ class Learner:
             log.exception("learning failed")
             self._fail_both(requests, pending, problem)
             return
-        self._house.problems.pop("journal", None)
-        if self._ledger.state is not before:
-            self._house.changed(before.sequence)
+        self._housekeeping.problems.pop("journal", None)
+        if self._model.state is not before:
+            self._housekeeping.changed(before.sequence)
             self._show()
         for some in pending:
             some.answer.set_result(None)
@@ -200,7 +200,7 @@ class Learner:
             if isinstance(outcome, Exception):
                 request.answer.set_exception(outcome)
             else:
-                request.answer.set_result(Learned(outcome, self._ledger.state))
+                request.answer.set_result(Learned(outcome, self._model.state))
 
     def _fail_both(self, requests: list[Request], pending: list[PendingRows], problem: Exception) -> None:
         self._inbox.lose(sum(len(some.rows) for some in pending))
@@ -208,19 +208,19 @@ class Learner:
 
     def _show(self) -> None:
         try:
-            self._publish(self._ledger.state)
+            self._publish(self._model.state)
         except Exception:  # of somebody else's making: what was learned is learned
             log.exception("publishing a model failed")
 
     def _full(self) -> Problem | None:
         """Why nothing is learned any more, if that is so; before that, room is made."""
-        settings, ledger = self._ledger.settings, self._ledger
-        if ledger.file.size > settings.most_model_bytes:
+        settings, learned_model = self._model.settings, self._model
+        if learned_model.file.size > settings.most_model_bytes:
             cause = f"the model has reached its bound of {settings.most_model_bytes:,} bytes"
             return Problem(507, cause, "forget rows, or raise --most-model-bytes")
-        if ledger.full:
-            self._house.make_room()
-        if not ledger.full:
+        if learned_model.full:
+            self._housekeeping.make_room()
+        if not learned_model.full:
             return None
         cause = f"the journal has reached its bound of {settings.most_journal_bytes:,} bytes"
         return Problem(

@@ -10,9 +10,9 @@ class Numbers:
     """Where learning on line stands.
 
     sequence: the number of the last change. decay: the logarithm, to base 2, of what is left of a row that was learned
-    when the journal began. learned, untuned: rows learned since the last decay and the last tuning. heft: the weight of
-    all rows that were ever learned or forgotten, decayed like them: sums of weights may be wrong by a tiny share of it.
-    tunings: how often the model was tuned since the journal began. clock: seconds of service so far.
+    when the journal began. learned, untuned: rows learned since the last decay and the last tuning. weight_ever: the
+    weight of all rows that were ever learned or forgotten, decayed like them: sums of weights may be wrong by a tiny
+    share of it. tunings: how often the model was tuned since the journal began. clock: seconds of service so far.
     kept, pending: how many rows have an id, and wait for a label; pending_bytes: of the latter. unverified: how many
     rows were forgotten without an id, of which nobody knows whether they were those of some id.
     """
@@ -21,7 +21,7 @@ class Numbers:
     decay: float = 0.0
     learned: int = 0
     untuned: int = 0
-    heft: float = 0.0
+    weight_ever: float = 0.0
     tunings: int = 0
     clock: float = 0.0
     kept: int = 0

@@ -24,7 +24,7 @@ REPLAYED = 5_000
 def replayed(journal: Journal, fitted: Fitted, saved: Numbers, labels: ClassLabels) -> Fitted:
     """The model of the file with the changes behind it; a ModelFileError where one is missing or cannot be made."""
     end = journal.numbers()
-    now = replace(saved, heft=max(saved.heft, end.heft))
+    now = replace(saved, weight_ever=max(saved.weight_ever, end.weight_ever))
     try:
         for some in _runs(journal, saved):
             fitted, now = _with_changes(fitted, some, now, labels)

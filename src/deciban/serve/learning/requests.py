@@ -8,7 +8,7 @@ from typing import Any
 
 from deciban.fitted import Fitted
 from deciban.serve.json_values import JSON_KINDS, Record, row_id, row_weight
-from deciban.serve.learning.book import Book, record_as_json
+from deciban.serve.learning.draft import Draft, record_as_json
 from deciban.serve.problems import Problem
 from deciban.serve.state import State
 
@@ -23,21 +23,21 @@ class Learned:
 
 @dataclass(frozen=True)
 class Request:
-    """Something to be written down in a book; `write` returns what became of each row, or raises a Problem."""
+    """Something to be written down in a draft; `write` returns what became of each row, or raises a Problem."""
 
     size: int
-    write: Callable[[Book], list[str]]
+    write: Callable[[Draft], list[str]]
     answer: "Future[Learned]" = field(default_factory=Future)
 
 
 def learning(records: Sequence[Record], labels: Sequence[Any], ids: Any = None, weights: Any = None) -> Request:
     """Learn rows; those with an id that is known already are learned once."""
 
-    def write(book: Book) -> list[str]:
+    def write(draft: Draft) -> list[str]:
         size = len(_list("rows", records, None))
         given, names = _list("labels", labels, size), _ids(ids, size)
         amounts = _weights(weights, size)
-        return [book.learn(names[k], record, given[k], amounts[k], k) for k, record in enumerate(records)]
+        return [draft.learn(names[k], record, given[k], amounts[k], k) for k, record in enumerate(records)]
 
     return Request(_length(records), write)
 
@@ -45,10 +45,10 @@ def learning(records: Sequence[Record], labels: Sequence[Any], ids: Any = None, 
 def learning_later(ids: Sequence[Any], labels: Sequence[Any]) -> Request:
     """Learn rows that are kept by their ids."""
 
-    def write(book: Book) -> list[str]:
+    def write(draft: Draft) -> list[str]:
         names = _known_ids(ids)
         given = _list("labels", labels, len(names))
-        return [book.learn(name, None, given[k], 1.0, k) for k, name in enumerate(names)]
+        return [draft.learn(name, None, given[k], 1.0, k) for k, name in enumerate(names)]
 
     return Request(_length(ids), write)
 
@@ -56,8 +56,8 @@ def learning_later(ids: Sequence[Any], labels: Sequence[Any]) -> Request:
 def forgetting_ids(ids: Sequence[Any]) -> Request:
     """Forget the rows of these ids."""
 
-    def write(book: Book) -> list[str]:
-        return [book.forget_id(name, k) for k, name in enumerate(_known_ids(ids))]
+    def write(draft: Draft) -> list[str]:
+        return [draft.forget_id(name, k) for k, name in enumerate(_known_ids(ids))]
 
     return Request(_length(ids), write)
 
@@ -65,10 +65,10 @@ def forgetting_ids(ids: Sequence[Any]) -> Request:
 def forgetting_rows(records: Sequence[Record], labels: Sequence[Any], weights: Any = None) -> Request:
     """Forget rows that were learned without an id."""
 
-    def write(book: Book) -> list[str]:
+    def write(draft: Draft) -> list[str]:
         size = len(_list("rows", records, None))
         given, amounts = _list("labels", labels, size), _weights(weights, size)
-        return [book.forget_row(record, given[k], amounts[k], k) for k, record in enumerate(records)]
+        return [draft.forget_row(record, given[k], amounts[k], k) for k, record in enumerate(records)]
 
     return Request(_length(records), write)
 

@@ -13,7 +13,6 @@ from itertools import chain
 from deciban.errors import DecibanError
 from deciban.fitted import Fitted
 from deciban.parallel import one_blas_thread
-from deciban.serve.learning.book import Book
 from deciban.serve.learning.changes import applied, placed
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.compaction import (
@@ -24,6 +23,7 @@ from deciban.serve.learning.compaction import (
     shorten,
     used_bytes,
 )
+from deciban.serve.learning.draft import Draft
 from deciban.serve.learning.journal import Journal
 from deciban.serve.learning.model_on_disk import ModelOnDisk, digest, journal_of
 from deciban.serve.learning.numbers import Numbers
@@ -46,7 +46,7 @@ Outcome = list[str] | Exception
 
 
 @dataclass
-class Ledger:
+class LearnedModel:
     """The model as it is, on the disk and in memory.
 
     saved: where learning stood when the file was written. tunings: which of the tunings so far the model has. started:
@@ -64,7 +64,7 @@ class Ledger:
     started: float
 
     @classmethod
-    def open(cls, path: str, settings: LearnSettings) -> "Ledger":
+    def open(cls, path: str, settings: LearnSettings) -> "LearnedModel":
         """The model of the file and all that was learned since; an error where these do not fit together."""
         settings.check()
         path = os.path.realpath(path)
@@ -87,10 +87,10 @@ class Ledger:
                 fitted = replayed(journal, fitted, saved, labels)
                 _ = fitted.model
             state, numbers = State(fitted, "", 0, time.time()), journal.numbers()
-            ledger = cls(settings, journal, file, state, numbers, labels, saved, saved.tunings, time.monotonic())
-            ledger._show(fitted)
+            learned_model = cls(settings, journal, file, state, numbers, labels, saved, saved.tunings, time.monotonic())
+            learned_model._show(fitted)
             undone.pop_all()
-        return ledger
+        return learned_model
 
     def close(self) -> None:
         """Let others have the model."""
@@ -128,60 +128,62 @@ class Ledger:
     ) -> list[Outcome]:
         fitted, numbers, outcomes = self.state.fitted, self._now(), list[Outcome]()
         start = copy(numbers)
-        book = Book(self.journal, self.settings, numbers, self.labels, known_columns(fitted), start.sequence + 1, full)
+        draft = Draft(
+            self.journal, self.settings, numbers, self.labels, known_columns(fitted), start.sequence + 1, full
+        )
         with one_blas_thread(), self.journal.transaction():
             for row_id, record in kept:
-                book.keep(row_id, record)
+                draft.keep(row_id, record)
             if together:
-                outcomes += [request.write(book) for request in requests]
-                fitted = self._after(fitted, book, start.decay)
+                outcomes += [request.write(draft) for request in requests]
+                fitted = self._after(fitted, draft, start.decay)
             else:
                 for request in requests:
-                    book, fitted, outcome = self._alone(request, book, fitted)
+                    draft, fitted, outcome = self._alone(request, draft, fitted)
                     outcomes.append(outcome)
-            if book.numbers != start:
-                self._enter(book)
-        self.numbers, self.labels = book.numbers, book.labels
+            if draft.numbers != start:
+                self._write_down(draft)
+        self.numbers, self.labels = draft.numbers, draft.labels
         if fitted is not self.state.fitted:
             self._show(fitted)
         return outcomes
 
-    def _alone(self, request: Request, book: Book, fitted: Fitted) -> tuple[Book, Fitted, Outcome]:
-        """The book and the model after a request that may fail, and what became of it."""
-        page = book.page()
+    def _alone(self, request: Request, draft: Draft, fitted: Fitted) -> tuple[Draft, Fitted, Outcome]:
+        """The draft and the model after a request that may fail, and what became of it."""
+        part = draft.part()
         try:
             with self.journal.part():
-                outcome = request.write(page)
-                after = self._after(fitted, page, book.numbers.decay)
-            return page, after, outcome
+                outcome = request.write(part)
+                after = self._after(fitted, part, draft.numbers.decay)
+            return part, after, outcome
         except Problem as problem:
-            return book, fitted, problem
+            return draft, fitted, problem
         except DecibanError as problem:
-            return book, fitted, placed(problem, [])
+            return draft, fitted, placed(problem, [])
         except sqlite3.Error:
             raise
         except Exception as problem:  # of our own making: the others are none the worse for it
             log.exception("a request failed")
-            return book, fitted, problem
+            return draft, fitted, problem
 
-    def _after(self, fitted: Fitted, book: Book, before: float) -> Fitted:
-        """What is known after all that is in the book, with its model, so that no reader waits for it."""
-        if book.delta or book.numbers.decay != before:
-            fitted = applied(fitted, book.delta, before, book.numbers, book.labels)
+    def _after(self, fitted: Fitted, draft: Draft, before: float) -> Fitted:
+        """What is known after all that is in the draft, with its model, so that no reader waits for it."""
+        if draft.delta or draft.numbers.decay != before:
+            fitted = applied(fitted, draft.delta, before, draft.numbers, draft.labels)
             _ = fitted.model
         return fitted
 
-    def _enter(self, book: Book) -> None:
-        """Write down where learning stands after the book."""
-        rows = book.numbers.pending - self.settings.most_pending
-        size = book.numbers.pending_bytes - self.settings.most_pending_bytes
+    def _write_down(self, draft: Draft) -> None:
+        """Write down where learning stands after the draft."""
+        rows = draft.numbers.pending - self.settings.most_pending
+        size = draft.numbers.pending_bytes - self.settings.most_pending_bytes
         if rows > 0 or size > 0:
             dropped, freed = drop_oldest_pending(self.journal, rows, size)
-            book.numbers.pending -= dropped
-            book.numbers.pending_bytes -= freed
-        self.journal.save(book.numbers)
-        if book.labels is not self.labels:
-            self.journal.save_classes(list(book.labels.known))
+            draft.numbers.pending -= dropped
+            draft.numbers.pending_bytes -= freed
+        self.journal.save(draft.numbers)
+        if draft.labels is not self.labels:
+            self.journal.save_classes(list(draft.labels.known))
 
     def _now(self) -> Numbers:
         """Where learning stands, with the seconds of service up to now."""

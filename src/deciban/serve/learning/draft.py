@@ -25,7 +25,7 @@ INFINITY = float("inf")
 
 
 @dataclass
-class Book:
+class Draft:
     """Changes that are in the transaction of the journal, and what they do to the counts.
 
     numbers, labels: where learning stands after them. check: raises a Problem for a record that has something else than
@@ -41,8 +41,8 @@ class Book:
     full: Problem | None = None
     delta: Delta = field(default_factory=Delta)
 
-    def page(self) -> "Book":
-        """A book to go on in, whose changes so far are none: for a request that may fail alone."""
+    def part(self) -> "Draft":
+        """A draft to go on in, whose changes so far are none: for a request that may fail alone."""
         return replace(self, numbers=copy(self.numbers), batch=self.numbers.sequence + 1, delta=Delta())
 
     def learn(self, row_id: str | None, record: Record | None, label: Any, weight: float, place: int) -> str:
@@ -77,7 +77,7 @@ class Book:
         numbers, text = self.numbers, record_as_json(record, place)
         self.labels = self.labels.with_label(label)
         numbers.sequence += 1
-        numbers.heft += weight
+        numbers.weight_ever += weight
         self.journal.learn(numbers.sequence, self.batch, row_id, text, as_json(label), weight, numbers.decay)
         self.delta.added.append(Row(record, label, weight, numbers.decay, place))
         numbers.kept += row_id is not None
@@ -91,7 +91,7 @@ class Book:
         numbers = self.numbers
         numbers.sequence += 1
         numbers.decay += amount
-        numbers.heft *= 2.0**amount
+        numbers.weight_ever *= 2.0**amount
         numbers.learned = 0
         self.journal.decay(numbers.sequence, self.batch, amount)
 
@@ -110,7 +110,7 @@ class Book:
         left = numbers.left_of(kept.weight, kept.decay)
         record, label = msgspec.json.decode(self.journal.record(kept.sequence)), msgspec.json.decode(kept.label)
         numbers.sequence += 1
-        numbers.heft += left
+        numbers.weight_ever += left
         numbers.kept -= 1
         self.journal.forget_row(numbers.sequence, self.batch, kept.sequence, left)
         self.delta.removed.append(Row(record, label, left, numbers.decay, place))
@@ -121,10 +121,10 @@ class Book:
         self.check(record, place)
         numbers, text = self.numbers, record_as_json(record, place)
         numbers.sequence += 1
-        numbers.heft += weight
+        numbers.weight_ever += weight
         numbers.unverified += 1
         self.journal.forget(numbers.sequence, self.batch, text, as_json(label), weight)
-        self.delta.doubted.append(Row(record, label, weight, numbers.decay, place))
+        self.delta.unverified.append(Row(record, label, weight, numbers.decay, place))
         return FORGOTTEN
 
     def keep(self, row_id: str, record: str) -> None:
