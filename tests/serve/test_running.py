@@ -151,7 +151,7 @@ def test_a_worker_starts_also_while_the_model_cannot_be_read(models: Path, tmp_p
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=PATIENCE)
         assert "Traceback" not in error
-        assert 2 <= error.count("weather.dcb: ") <= 4, error
+        assert 1 <= error.count("weather.dcb: ") <= 4, error  # a worker may have seen the good file alone
 
 
 def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def test_large_bodies_leave_the_event_loop_alone(learner: TestClient, monkeypatc
         return here(self, schema)
 
     monkeypatch.setattr(Body, "records", watched)
-    rows = [{"city": "Bern", "note": "please call back"}] * 500
+    rows = [{"city": "Bern", "note": "please call back " * 100}] * 500
     assert learner.post("/predict", json={"rows": rows, "ids": list(range(500))}).status_code == 200
     assert learner.post("/learn", json={"rows": rows, "labels": ["low"] * 500}).status_code == 200
     assert len(made) == 2
