@@ -63,7 +63,7 @@ def test_the_second_waits_says_so_and_sees_what_the_first_wrote(model: str, capf
     timer.start()
     assert run(["learn", model, "one.csv"]) == 0
     timer.join()
-    assert f"note: {model}: another command is changing this model; waiting for it" in capfd.readouterr().err
+    assert f"note: {model}: another command, or a service that learns, has this model; waiting for it" in capfd.readouterr().err
     assert load(model).counts_.rows == 60
 
 
@@ -76,7 +76,7 @@ def test_the_second_does_not_wait_for_ever(
         fcntl.flock(first, fcntl.LOCK_EX)
         for command in (["learn", model, "one.csv"], ["forget", model, "base.csv", "--output", "./m.dcb"]):
             assert run(command) == 5
-            assert "another command has been changing this model for 0.2 seconds; try again" in capfd.readouterr().err
+            assert "has had this model for 0.2 seconds; try again when it has ended" in capfd.readouterr().err
         assert run(["learn", model, "one.csv", "--output", "other.dcb"]) == 0
         assert run(["predict", model, "one.csv"]) == 0
     assert Path(model).read_bytes() == before
