@@ -12,11 +12,12 @@ from deciban.warmup import WARM, warm
 pytest_plugins = ["tests.engines.servers"]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def compiled_kernels() -> None:
-    """All kernels are compiled before the first test, on all cores, unless that was done before."""
+def pytest_configure(config: pytest.Config) -> None:
+    """All kernels are compiled before the first test, on all cores, unless that was done before: by the process that
+    starts the others, if there are others, so that it is done once."""
     folder = cache_folder()
-    if folder is not None and not (folder / WARM).exists():
+    is_worker = hasattr(config, "workerinput")
+    if folder is not None and not is_worker and not (folder / WARM).exists():
         for _ in warm():
             pass
 

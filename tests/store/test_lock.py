@@ -63,7 +63,8 @@ def test_the_second_waits_says_so_and_sees_what_the_first_wrote(model: str, capf
     timer.start()
     assert run(["learn", model, "one.csv"]) == 0
     timer.join()
-    assert f"note: {model}: another command, or a service that learns, has this model; waiting for it" in capfd.readouterr().err
+    said = f"note: {model}: another command, or a service that learns, has this model; waiting for it"
+    assert said in capfd.readouterr().err
     assert load(model).counts_.rows == 60
 
 
