@@ -25,15 +25,15 @@ def owned(path: str | os.PathLike[str]) -> int | None:
     None where files cannot be locked; a BlockingIOError where another process is changing it.
     """
     name = os.fspath(path)
-    file = _opened(name)
+    file = os.open(_lock_file(name), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
     try:
         if _try_lock(file) and _still_has_name(file, name):
             return file
-    except OSError as problem:
+    except BaseException as problem:
         os.close(file)
-        if problem.errno not in CANNOT_LOCK:
-            raise
-        return None
+        if isinstance(problem, OSError) and problem.errno in CANNOT_LOCK:
+            return None
+        raise
     os.close(file)
     raise BlockingIOError(errno.EAGAIN, "another process is changing this model; start again when it has ended", name)
 
@@ -57,20 +57,14 @@ def _locked(path: str, tell: Callable[[str], None]) -> int | None:
     end = time.monotonic() + LONGEST_WAIT
     waiting = False
     while True:
-        file = _opened(path)
         try:
-            if _try_lock(file) and _still_has_name(file, path):
-                return file
-        except OSError as problem:
-            os.close(file)
-            if problem.errno not in CANNOT_LOCK:
-                raise
-            tell(f"{path}: files cannot be locked here; let only one command at a time change this one")
-            return None
-        except BaseException:
-            os.close(file)
-            raise
-        os.close(file)
+            file = owned(path)
+        except BlockingIOError:
+            pass
+        else:
+            if file is None:
+                tell(f"{path}: files cannot be locked here; let only one command at a time change this one")
+            return file
         if not waiting:
             tell(f"{path}: another command, or a service that learns, has this model; waiting for it")
             waiting = True
@@ -80,11 +74,6 @@ def _locked(path: str, tell: Callable[[str], None]) -> int | None:
                 f"try again when it has ended"
             )
         time.sleep(PAUSE)
-
-
-def _opened(path: str) -> int:
-    """What is locked for a model file, opened."""
-    return os.open(_lock_file(path), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
 
 
 if sys.platform == "win32":  # where an open file cannot be replaced: another file is locked for it
