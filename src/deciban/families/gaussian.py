@@ -264,6 +264,9 @@ class Normal(BaseLikelihood):
         deviation = np.sqrt(max(float(self.variance[column, label]), 1e-300))
         return np.asarray(scipy.special.ndtr((x - self.centre[column] - self.mean[column, label]) / deviation))
 
+    def landmarks(self, column: int) -> Floats:
+        return np.unique(self.centre[column] + self.mean[column])
+
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         return [self._terms(j, name) for j, name in enumerate(names)]
 

@@ -135,6 +135,11 @@ class LogNormalLikelihood(BaseLikelihood):
     def cumulative(self, x: Floats, column: int, label: int) -> Floats:
         return self.normal.cumulative(np.log(np.where(x > 0.0, x, 1e-300)), column, label)
 
+    def landmarks(self, column: int) -> Floats:
+        with np.errstate(over="ignore"):
+            modes = np.exp(self.normal.centre[column] + self.normal.mean[column] - self.normal.variance[column])
+        return np.unique(modes[np.isfinite(modes)])
+
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         """The features are logarithms."""
         return [_of_logs(terms) for terms in self.normal.score_terms([f"log({name})" for name in names])]

@@ -28,7 +28,8 @@ class ColumnDisplay(Display):
     """What a column says for each class over its values, above how it is distributed within the classes.
 
     Above is the evidence in decibans for each class against all others together, with all other columns missing; below
-    are the densities (of categories: the shares) that plain Bayes has estimated, and behind them what was counted.
+    are the densities (of categories: the shares) by the family that the model uses for the column (of a column in a
+    joint block only, its marginal), and behind them what was counted.
     All of it comes from counts; no row is needed. Of texts, the words that tell most are shown, each as a text of one
     word.
 
@@ -108,7 +109,7 @@ class ColumnDisplay(Display):
         fitted = fitted_of(estimator)
         place = column_place(fitted, column)
         values = words_of(fitted, place) or values_of(fitted, place)
-        density = density_of_each(fitted.plain, [values])[0]
+        density = density_of_each(fitted.generative, [values])[0]
         counts = counted_column(fitted.counts, values.column)
         evidence = evidence_alone(fitted.model, [values])
         return cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight).plot(ax)

@@ -13,8 +13,9 @@ from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
 from deciban.errors import UsageError
 from deciban.explain.alone import table_of_columns
-from deciban.explain.column_values import ColumnValues, allowed, column_place, values_of
+from deciban.explain.column_values import ColumnValues, allowed, column_place, home_of, values_of
 from deciban.fitted import Fitted
+from deciban.model import Model
 from deciban.plot.decision_line import Interval, best_intervals, given_intervals, intervals, value_intervals
 from deciban.posterior import log_normalize
 
@@ -25,13 +26,18 @@ WIDER = 0.3
 
 
 class Curves(NamedTuple):
-    """Prior times density of each class at rising points, the intervals of a rule, and those of the best one."""
+    """Prior times density of each class at rising points, the intervals of a rule, and those of the best one.
+
+    areas: the exact area under the curve of each class in each decision, of the rule and of the best one; None where
+    only the points are known.
+    """
 
     x: Floats
     joint: Floats
     rule: list[Interval]
     best: list[Interval]
     discrete: bool
+    areas: tuple[Floats, Floats] | None = None
 
 
 def curves_of_result(result: BayesError) -> Curves:
@@ -67,7 +73,11 @@ def curves_of_column(
         rule = best if boundaries is None else given_intervals(joint, values.numbers, loss, boundaries, decisions)
         return Curves(*_bars(values.numbers, joint), rule, best, True)
     room = WIDER * float(values.numbers[-1] - values.numbers[0])
-    x = np.linspace(values.numbers[0] - room, values.numbers[-1] + room, CURVE_POINTS)
+    home = home_of(fitted.generative, column)
+    assert home is not None, "it has values"
+    marks = home[1].landmarks(home[2])  # those of bins are all that has a density
+    ends = (min(values.numbers[0] - room, *marks), max(values.numbers[-1] + room, *marks))
+    x = np.unique(np.concatenate([np.linspace(*ends, CURVE_POINTS), values.numbers, marks]))
     x = x[allowed(fitted.model, column, x)]
 
     def joint_at(points: Floats) -> Floats:
@@ -76,21 +86,51 @@ def curves_of_column(
     best = best_intervals(joint_at, x, loss)
     rule = best if boundaries is None else given_intervals(joint_at(x), x, loss, boundaries, decisions)
     x = _with_edges(x, rule, best)
-    return Curves(x, joint_at(x), rule, best, False)
+    areas = None
+    if _drawn_model(fitted, 1) is fitted.generative:
+        exact = [exact_areas(one, fitted.generative, column, len(loss.matrix)) for one in (rule, best)]
+        areas = None if exact[0] is None or exact[1] is None else (exact[0], exact[1])
+    return Curves(x, joint_at(x), rule, best, False, areas)
+
+
+def exact_areas(rule: Sequence[Interval], model: Model, column: int, decisions: int) -> Floats | None:
+    """The probability of each decision with each class, by the cumulative distribution of a column; None where its
+    family has none."""
+    home = home_of(model, column)
+    assert home is not None, "the column has a family"
+    _, likelihood, place = home
+    edges = np.array([one.low for one in rule[1:]])
+    found = np.zeros((decisions, model.classes.size))
+    for c, prior in enumerate(np.exp(model.log_prior)):
+        below = likelihood.cumulative(edges, place, c)
+        if below is None:
+            return None
+        mass = np.diff(np.concatenate([[0.0], below, [1.0]]))
+        np.add.at(found[:, c], [one.decision for one in rule], prior * mass)
+    return found
+
+
+def _drawn_model(fitted: Fitted, columns: int) -> Model:
+    """The model whose posteriors are drawn over so many columns: of a model that has others, the generative one."""
+    if fitted.is_tuned and fitted.model.schema.width == columns:
+        return fitted.model
+    return fitted.generative
 
 
 def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats) -> Floats:
     """Prior times density of each class, at points (point by column).
 
-    Of a tuned model that has just these columns, it is its posterior times the density of plain Bayes. Where it has
-    others, plain Bayes is drawn: weights and biases are tuned for rows in which all columns are there.
+    Each column has the family that the model uses for it. Of a tuned model that has just these columns, it is its
+    posterior times that density. Where it has others, weights and biases are left out: they are tuned for rows in which
+    all columns are there.
     """
     cells = {one.column: pa.array(points[:, k]) for k, one in enumerate(columns)}
-    model = fitted.model if fitted.model.schema.width == len(columns) else fitted.plain
+    model, generative = _drawn_model(fitted, len(columns)), fitted.generative
     table = table_of_columns(model.schema, cells, len(points))
     posterior, _ = log_normalize(model.log_joint(table), model.log_prior)
-    _, log_density = log_normalize(fitted.plain.log_joint(table), fitted.plain.log_prior)
-    unseen = np.zeros(len(points), dtype=np.bool_) if len(columns) > 1 else log_density == 0.0
+    log_joint = generative.log_joint(table)
+    _, log_density = log_normalize(log_joint, generative.log_prior)
+    unseen = (log_joint == generative.log_prior).all(axis=1) & (len(columns) == 1)  # in no bin that has cells
     return posterior * np.where(unseen, 0.0, np.exp(log_density))[:, None]
 
 

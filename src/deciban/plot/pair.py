@@ -90,7 +90,7 @@ class PairDisplay(Display):
         fitted = fitted_of(estimator)
         first, second = two_columns(fitted, columns, MAP_POINTS)
         shape = (len(first.cells), len(second.cells), fitted.classes.size)
-        chances = np.exp(log_joint_of(fitted.plain, [first, second]) - log_joint_of(fitted.plain, []))
+        chances = np.exp(log_joint_of(fitted.generative, [first, second]) - log_joint_of(fitted.generative, []))
         evidence = evidence_alone(fitted.model, [first, second])
         return cls(first, second, fitted.classes, evidence.reshape(shape), chances.reshape(shape)).plot(ax)
 
