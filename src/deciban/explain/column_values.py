@@ -115,10 +115,13 @@ def values_of(
     if whole:
         return _of_numbers(column, name, _whole(drawn, points), "whole", learned)
     low, high = _reach(drawn) if own is None else _counted_reach(own)
-    line, marks = np.linspace(low, high, points), likelihood.landmarks(place)
-    marks = marks[(marks > low) & (marks < high)]
-    if not even and marks.size <= LANDMARKS_PER_POINT * points:
-        line = np.unique(np.concatenate([line, marks]))
+    line = np.linspace(low, high, points)
+    if not even:
+        marks = likelihood.landmarks(place)
+        marks = marks[(marks > low) & (marks < high)]
+        dense = np.nanquantile(drawn, np.linspace(0.01, 0.99, max(points // (2 * len(drawn)), 3)), axis=1).ravel()
+        marks = marks if marks.size <= LANDMARKS_PER_POINT * points else marks[:0]
+        line = np.unique(np.concatenate([line, marks, dense[(dense > low) & (dense < high)]]))
     return _of_numbers(column, name, line, "continuous", learned)
 
 

@@ -199,7 +199,8 @@ class BinnedLikelihood(BaseLikelihood):
         """Both sides of the edges of each occupied bin."""
         bins = self.bins[column]
         edges = np.unique(np.ldexp(np.concatenate([bins.cells, bins.cells + 1.0]), bins.exponent))
-        return np.stack([np.nextafter(edges, -np.inf), edges], axis=1).ravel()
+        before = np.minimum(np.nextafter(edges, -np.inf), edges - np.ldexp(1.0, bins.exponent - 40))
+        return np.stack([before, edges], axis=1).ravel()
 
     def parameters(self) -> Parameters:
         """The shares of all bins but one."""

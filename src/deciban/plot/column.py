@@ -134,18 +134,48 @@ class ColumnDisplay(Display):
         name = shown_name(self.values.name)
         left_out = len(self.values.cells) - places.size
         rest = f" (the {places.size} most telling of {len(self.values.cells)} values)" if left_out else ""
-        quiet(above, f"what {name} says", y="decibans")
+        endless = " (−∞: never in that class)" if np.isinf(self.evidence[places]).any() else ""
+        quiet(above, f"what {name} says{endless}", y="decibans")
         what = "share" if self.values.kind != "continuous" else "density"
         quiet(below, "in each class", x=name + rest, y=what)
         for one in (above, below):
             mark_values(one, self.values, places)
         below.set_xlim(above.get_xlim())
         above.tick_params(labelbottom=False)
-        above.set_ylim(evidence_limits(self.evidence[places], self.density[places]))
+        limits = evidence_limits(self.evidence[places], self._chances[places])
+        above.set_ylim(limits)
+        self._mark_beyond(above, places, limits)
         legend(above, outside=True, own=ax is None)
         self.axes_ = [above, below]
         self._drawn(above)
         return self
+
+    @property
+    def _chances(self) -> Floats:
+        """The probability of each value in each class; of a line, of the stretch about each point."""
+        if self.values.kind != "continuous" or len(self.values.cells) < 2:
+            return self.density
+        return self.density * np.gradient(self.values.positions)[:, None]
+
+    def _mark_beyond(self, ax: Axes, places: Integers, limits: tuple[float, float]) -> None:
+        """Mark evidence beyond the axis: by ∞, or by a triangle where it is finite; of lines, each stretch once."""
+        x, size = drawn_positions(self.values, places), self.classes.size
+        listed = self.values.kind == "categories"
+        for c, style in enumerate(class_styles(self.classes)):
+            said = self.evidence[places, c]
+            at = x + (c - (size - 1) / 2.0) * BARS_WIDTH / size if listed else x
+            for edge, beyond in zip(limits, (said < limits[0], said > limits[1]), strict=True):
+                out = np.flatnonzero(beyond)
+                stretches = np.split(out, np.arange(1, out.size) if listed else np.flatnonzero(np.diff(out) > 1) + 1)
+                for stretch in (one for one in stretches if one.size):
+                    middle, up = float(at[stretch[stretch.size // 2]]), edge > 0.0
+                    if not np.isinf(said[stretch]).any():
+                        ax.plot(middle, edge, marker="^" if up else "v", color=style.colour, clip_on=False, markersize=5)
+                        continue
+                    look = {"color": style.colour, "ha": "center", "va": "top" if up else "bottom"}
+                    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+                    ax.annotate("+∞" if up else "−∞", (middle, edge), (0.0, -3.0 if up else 3.0), bbox=behind,
+                                textcoords="offset points", **look)  # fmt: skip
 
     def _draw_evidence(self, ax: Axes, places: Integers) -> None:
         x = drawn_positions(self.values, places)

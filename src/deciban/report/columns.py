@@ -46,9 +46,9 @@ class ColumnFigures:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """The least and the most that it says for any class, in decibans."""
-        finite = self.evidence[np.isfinite(self.evidence)]
-        return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+        """The least and the most that it says for any class, in decibans; infinite where a value rules a class out."""
+        known = self.evidence[~np.isnan(self.evidence)]
+        return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
     @property
     def typical(self) -> list[Any]:
