@@ -161,7 +161,8 @@ def _triangle(x: float, y: float, right: int, down: int, colour: str) -> Html:
 def _beyond(line: Floats, limits: tuple[float, float]) -> list[tuple[Integers, bool]]:
     """The stretches of places in which a line is beyond its limits, and whether above them."""
     found = []
-    for above, out in ((True, line > limits[1]), (False, line < limits[0])):
+    slack = 0.01 * (limits[1] - limits[0])
+    for above, out in ((True, line > limits[1] + slack), (False, line < limits[0] - slack)):
         places = np.flatnonzero(out)
         stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if places.size else []
         found += [(stretch, above) for stretch in stretches]
