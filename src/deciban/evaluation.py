@@ -205,7 +205,7 @@ class Evaluation:
             confusion[np.ix_(at, at)] += one.confusion
             rankings.append(one.ranking if at.size == classes.size else one.ranking.among(at, classes.size))
             if one.decided is not None and one.constant_costs is not None:
-                among = [decisions.index(decision) for decision in one.decisions or ()]
+                among = np.array([decisions.index(decision) for decision in one.decisions or ()], dtype=np.int64)
                 decided[np.ix_(at, among)] += one.decided
                 constant[among] += one.constant_costs
         both = self.cost is not None and other.cost is not None

@@ -130,7 +130,9 @@ class Fitted:
     def with_settings(self, settings: Settings) -> "Fitted":
         """The same with other settings, on which the model does not depend."""
         changed = replace(self, settings=settings)
-        vars(changed).update({name: made for name, made in vars(self).items() if name in ("model", "plain", "generative")})
+        vars(changed).update(
+            {name: made for name, made in vars(self).items() if name in ("model", "plain", "generative")}
+        )
         return changed
 
     @property

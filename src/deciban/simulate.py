@@ -10,6 +10,7 @@ from deciban.decisions.bayes_error import mean_with_interval
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import least_risk_decisions
 from deciban.errors import UsageError
+from deciban.explain.decision_curves import exact_risk
 from deciban.fitted import Fitted
 from deciban.posterior import posteriors
 from deciban.scoring import score_table
@@ -63,9 +64,9 @@ def generator(random_state: Any) -> np.random.Generator:
 
 @dataclass(frozen=True, repr=False)
 class PlugInRisk:
-    """The risk of the best rule if the generative model were true, with its interval, and the leave-one-out risk beside it.
+    """The risk of the best rule if the generative model were true, its interval, and the leave-one-out risk beside it.
 
-    `left_out` is None where the training rows are not known.
+    `interval` has no width where the risk is exact. `left_out` is None where the training rows are not known.
     """
 
     risk: float
@@ -78,15 +79,21 @@ class PlugInRisk:
 
     def __str__(self) -> str:
         low, high = self.interval
-        found = f"by the model's own lights {self.risk:.4f} (between {max(low, 0.0):.4f} and {high:.4f})"
+        how = "exact" if low == high else f"between {max(low, 0.0):.4f} and {high:.4f}"
+        found = f"according to the model itself {self.risk:.4f} ({how})"
         return found + ("" if self.left_out is None else f"; leave-one-out {self.left_out:.4f}")
 
 
-def simulated_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> tuple[float, tuple[float, float]]:
-    """The mean risk of the best decisions on rows drawn from the generative model, and its 95 % interval."""
+def model_risk(fitted: Fitted, loss: Loss, rows: int, random_state: Any) -> tuple[float, tuple[float, float]]:
+    """The risk of the best decisions if the generative model were true, and its 95 % interval.
+
+    Exact, with an interval without width, for one column whose distribution is known exactly; else simulated.
+    """
     if not isinstance(rows, int | np.integer) or rows < 100:
         raise UsageError(f"bayes_error(rows={rows!r}): give at least 100 rows to simulate")
     _ = loss.matrix  # refuses costs that differ from row to row, which simulated rows do not have
+    if (exact := exact_risk(fitted, loss)) is not None:
+        return exact, (exact, exact)
     drawn, _ = sample_rows(fitted, rows, random_state)
     model = fitted.generative
     table = model.schema.table_as_learned(as_table(drawn))

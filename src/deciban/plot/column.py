@@ -170,7 +170,9 @@ class ColumnDisplay(Display):
                 for stretch in (one for one in stretches if one.size):
                     middle, up = float(at[stretch[stretch.size // 2]]), edge > 0.0
                     if not np.isinf(said[stretch]).any():
-                        ax.plot(middle, edge, marker="^" if up else "v", color=style.colour, clip_on=False, markersize=5)
+                        ax.plot(
+                            middle, edge, marker="^" if up else "v", color=style.colour, clip_on=False, markersize=5
+                        )
                         continue
                     look = {"color": style.colour, "ha": "center", "va": "top" if up else "bottom"}
                     behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}

@@ -9,9 +9,9 @@ from deciban.arrays import Flags, Floats
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import risks
+from deciban.decisions.regions import Interval, areas_of, decision_at
 from deciban.errors import UsageError
-from deciban.plot.decision_curves import curves_of_column, curves_of_result, places_of_columns
-from deciban.plot.decision_line import Interval, areas_of, decision_at
+from deciban.explain.decision_curves import curves_of_column, curves_of_result, places_of_columns
 from deciban.plot.decision_map import DecisionMapDisplay
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
@@ -204,13 +204,15 @@ class DecisionDisplay(Display):
         self._draw_curves(ax)
         self._draw_errors(ax)
         self._draw_avoidable(ax)
-        told = len(self.boundaries) <= MOST_TOLD_APART
-        for edge in self.boundaries:
+        seen = self.x[self.joint.max(axis=1) > LEAST_SEEN * self.joint.max()]
+        low, high = float(seen.min()), float(seen.max())
+        within = [edge for edge in self.boundaries if low <= edge <= high]
+        for edge in within:
+            told = len(within) <= MOST_TOLD_APART
             ax.axvline(edge, color="black", linewidth=1.0, label=f"boundary {edge:.6g}" if told else None)
         for edge in {one.low for one in self.best[1:]} - set(self.boundaries):
             ax.axvline(edge, color=QUIET_COLOUR, linewidth=1.0, linestyle=":")
-        seen = self.x[self.joint.max(axis=1) > LEAST_SEEN * self.joint.max()]
-        ax.set_xlim(float(seen.min()), float(seen.max()))
+        ax.set_xlim(low, high)
         ax.set_ylim(bottom=0.0)
         what = "error" if self.loss.is_zero_one else "risk"
         avoidable = f", of which {digits(self.avoidable)} avoidable" if self._moved().any() else ""

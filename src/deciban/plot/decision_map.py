@@ -9,14 +9,14 @@ from deciban.arrays import Floats, Integers
 from deciban.decisions.bayes_error_exact import log_joint
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
+from deciban.decisions.regions import least_risk
 from deciban.errors import UsageError
 from deciban.explain.column_values import ColumnValues, values_of
+from deciban.explain.decision_curves import joint_of
 from deciban.explain.estimates import Estimates
 from deciban.fitted import Fitted
 from deciban.forms import form_of
 from deciban.palette import CLASS_COLOURS
-from deciban.plot.decision_curves import joint_of
-from deciban.plot.decision_line import least_risk
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import ClassStyle, class_styles, legend, quiet, shown_name

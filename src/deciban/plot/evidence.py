@@ -195,7 +195,8 @@ class EvidenceDisplay(Display):
             endless = bool(np.isinf(said[row]))
             if endless:  # an arrow: the bar has no end
                 ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=colour, clip_on=False)
-            ax.annotate(signed(said[row]), (end, row), ((9.0 if endless else 3.0) * side, 0.0), textcoords="offset points", va="center",
+            away = (9.0 if endless else 3.0) * side
+            ax.annotate(signed(said[row]), (end, row), (away, 0.0), textcoords="offset points", va="center",
                         ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
         ends = [end for _, *both in bars for end in both]
         room = max(0.11 * (max(ends) - min(ends)), 0.5)

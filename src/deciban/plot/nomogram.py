@@ -193,9 +193,9 @@ class NomogramDisplay(Display):
             marks = marks_of(values, worth)
             _draw_marks(ax, row, [mark for mark in marks if low <= mark.decibans <= high], room)
             for side, edge in ((-1, low), (1, high)):
-                names = [mark.name for mark in marks if mark.decibans == side * np.inf]
-                if names or (worth == side * np.inf).any():
-                    _draw_endless(ax, row, edge, side * step, shortened(", ".join(names), MARK_PLACES + 8))
+                if (worth == side * np.inf).any():
+                    ruling = ", ".join(mark.name for mark in marks if mark.decibans == side * np.inf)
+                    _draw_endless(ax, row, edge, side * step, shortened(ruling, MARK_PLACES + 8))
         names = [shown_name(values.name) for values in self.columns]
         against = "all others" if self.against is None else shown_name(self.against)
         rest = f" ({counted(self.left_out, 'column')} not drawn)" if self.left_out else ""
@@ -211,8 +211,8 @@ class NomogramDisplay(Display):
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", color=LINE_COLOUR, linewidth=0.6)
         ax.set_axisbelow(True)
-        for side, visible in (("top", True), ("bottom", False), ("left", False)):
-            ax.spines[side].set_visible(visible)
+        for spine, visible in (("top", True), ("bottom", False), ("left", False)):
+            ax.spines[spine].set_visible(visible)
 
     def _draw_sum(self, ax: Axes) -> None:
         """The sum of what the columns are worth, above the probability that it makes with the prior."""

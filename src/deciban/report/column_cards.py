@@ -51,9 +51,9 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
     if "decibans" in data:
         size = f"{data['decibans']:.1f} decibans"
         if np.isinf(data["decibans"]):
-            own = "least" in data and np.isinf([data["least"], data["most"]]).any()
-            why = "a value that a class never has rules it out" if own else "without a left-out row, its class never has its value"
-            size = f"∞ decibans ({why})"
+            own = np.isinf([data["least"], data["most"]]).any()
+            why = "a value that a class never has" if own else "a value that only the left-out row of a class has"
+            size = f"∞ decibans ({why} rules the class out)"
         known = f"on average {size}, {data['bits']:+.3f} bits"
     reach = f"from {signed(data['least'])} to {signed(data['most'])} decibans" if "values" in data else ""
     weights = "; ".join(

@@ -50,7 +50,9 @@ def line_chart(
             if said in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
                 text = signed(said) if np.isinf(said) else f"{said:.3g}"
                 flip = middle > WIDE / 2
-                parts.append(_text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip))
+                parts.append(
+                    _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
+                )
     parts += [_text(left - 4, up(value) + 4, f"{value:.3g}", end=True) for value in limits]
     parts.append(_text(left, HIGH - 6, shortened(ends[0], MOST_END)))
     parts.append(_text(WIDE - right, HIGH - 6, shortened(ends[1], MOST_END), end=True))

@@ -11,18 +11,25 @@ from deciban.decisions.bayes_error import bayes_error
 from deciban.decisions.bayes_error_exact import log_joint
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
+from deciban.decisions.policy import risks
+from deciban.decisions.regions import Interval, areas_of, best_intervals, given_intervals, intervals, value_intervals
 from deciban.errors import UsageError
-from deciban.explain.alone import table_of_columns
+from deciban.explain.alone import log_joint_of, table_of_columns
 from deciban.explain.column_values import ColumnValues, allowed, column_place, home_of, values_of
 from deciban.fitted import Fitted
 from deciban.model import Model
-from deciban.plot.decision_line import Interval, best_intervals, given_intervals, intervals, value_intervals
 from deciban.posterior import log_normalize
 
 # Points of the curves; the share of a class that is beyond them; how much wider than the cells of a column they are.
 CURVE_POINTS = 2001
 BEYOND_CURVES = 1e-9
 WIDER = 0.3
+
+# Where boundaries beyond the curves are looked for, in widths of these, as far as densities are above this share of the
+# highest one; and how far from 1 the areas under all curves may be if they are exact.
+FAR = np.logspace(-3.0, 3.0, 300)
+LEAST_DENSITY = 1e-13
+EXACT = 1e-9
 
 
 class Curves(NamedTuple):
@@ -60,14 +67,19 @@ def curves_of_result(result: BayesError) -> Curves:
 
 
 def curves_of_column(
-    fitted: Fitted, column: int, loss: Loss, boundaries: Sequence[float] | None, decisions: Sequence[Any] | None
+    fitted: Fitted,
+    column: int,
+    loss: Loss,
+    boundaries: Sequence[float] | None = None,
+    decisions: Sequence[Any] | None = None,
+    tuned: bool = True,
 ) -> Curves:
-    """Those of a column of a model."""
+    """Those of a column of a model; without `tuned`, of its generative model even if it has no other column."""
     values = values_of(fitted, column, CURVE_POINTS)
     if values.numbers is None or values.dates:
         raise UsageError(f"the column {values.name!r} holds no numbers; choose one that does")
     if values.kind != "continuous":
-        joint = joint_of(fitted, [values], values.numbers[:, None])
+        joint = joint_of(fitted, [values], values.numbers[:, None], tuned)
         joint = joint / max(float(joint.sum()), 1e-300)
         best = value_intervals(values.numbers, joint, loss)
         rule = best if boundaries is None else given_intervals(joint, values.numbers, loss, boundaries, decisions)
@@ -81,13 +93,17 @@ def curves_of_column(
     x = x[allowed(fitted.model, column, x)]
 
     def joint_at(points: Floats) -> Floats:
-        return joint_of(fitted, [values], points[:, None])
+        return joint_of(fitted, [values], points[:, None], tuned)
 
-    best = best_intervals(joint_at, x, loss)
+    beyond = FAR * (x[-1] - x[0])
+    far = np.concatenate([x[0] - beyond, x[-1] + beyond])
+    far = far[allowed(fitted.model, column, far)]
+    far = far[joint_at(far).max(axis=1) > LEAST_DENSITY * joint_at(x).max()]
+    best = best_intervals(joint_at, np.unique(np.concatenate([x, far])), loss)
     rule = best if boundaries is None else given_intervals(joint_at(x), x, loss, boundaries, decisions)
     x = _with_edges(x, rule, best)
     areas = None
-    if _drawn_model(fitted, 1) is fitted.generative:
+    if _drawn_model(fitted, 1, tuned) is fitted.generative:
         exact = [exact_areas(one, fitted.generative, column, len(loss.matrix)) for one in (rule, best)]
         areas = None if exact[0] is None or exact[1] is None else (exact[0], exact[1])
     return Curves(x, joint_at(x), rule, best, False, areas)
@@ -110,14 +126,31 @@ def exact_areas(rule: Sequence[Interval], model: Model, column: int, decisions: 
     return found
 
 
-def _drawn_model(fitted: Fitted, columns: int) -> Model:
+def exact_risk(fitted: Fitted, loss: Loss) -> float | None:
+    """The least risk if the generative model were true, for one column whose distribution is known exactly: listed
+    values, bins, or a family with a cumulative distribution; None for others."""
+    if fitted.generative.schema.width != 1:
+        return None
+    try:
+        values = values_of(fitted, 0)
+        if values.kind != "continuous":
+            joint = np.exp(log_joint_of(fitted.generative, [values]))
+            return float(risks(joint, loss).min(axis=1).sum()) if abs(joint.sum() - 1.0) < EXACT else None
+        curves = curves_of_column(fitted, 0, loss, tuned=False)
+    except UsageError:  # texts, dates, and columns without cells
+        return None
+    areas = areas_of(curves.best, curves.joint, curves.x, len(loss.matrix)) if curves.areas is None else curves.areas[1]
+    return float((loss.matrix * areas).sum()) if abs(areas.sum() - 1.0) < EXACT else None
+
+
+def _drawn_model(fitted: Fitted, columns: int, tuned: bool = True) -> Model:
     """The model whose posteriors are drawn over so many columns: of a model that has others, the generative one."""
-    if fitted.is_tuned and fitted.model.schema.width == columns:
+    if tuned and fitted.is_tuned and fitted.model.schema.width == columns:
         return fitted.model
     return fitted.generative
 
 
-def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats) -> Floats:
+def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats, tuned: bool = True) -> Floats:
     """Prior times density of each class, at points (point by column).
 
     Each column has the family that the model uses for it. Of a tuned model that has just these columns, it is its
@@ -125,7 +158,7 @@ def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats) ->
     all columns are there.
     """
     cells = {one.column: pa.array(points[:, k]) for k, one in enumerate(columns)}
-    model, generative = _drawn_model(fitted, len(columns)), fitted.generative
+    model, generative = _drawn_model(fitted, len(columns), tuned), fitted.generative
     table = table_of_columns(model.schema, cells, len(points))
     posterior, _ = log_normalize(model.log_joint(table), model.log_prior)
     log_joint = generative.log_joint(table)
