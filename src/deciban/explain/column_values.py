@@ -119,7 +119,7 @@ def values_of(
     if not even:
         marks = likelihood.landmarks(place)
         marks = marks[(marks > low) & (marks < high)]
-        dense = np.nanquantile(drawn, np.linspace(0.01, 0.99, max(points // (2 * len(drawn)), 3)), axis=1).ravel()
+        dense = np.nanquantile(drawn, np.linspace(0.01, 0.99, points // (2 * len(drawn))), axis=1).ravel()
         marks = marks if marks.size <= LANDMARKS_PER_POINT * points else marks[:0]
         line = np.unique(np.concatenate([line, marks, dense[(dense > low) & (dense < high)]]))
     return _of_numbers(column, name, line, "continuous", learned)
