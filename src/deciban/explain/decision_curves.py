@@ -29,7 +29,7 @@ WIDER = 0.3
 # highest one; and how far from 1 the areas under all curves may be if they are exact.
 FAR = np.logspace(-3.0, 3.0, 300)
 LEAST_DENSITY = 1e-13
-EXACT = 1e-9
+MAX_AREA_ERROR = 1e-9
 
 
 class Curves(NamedTuple):
@@ -135,12 +135,12 @@ def exact_risk(fitted: Fitted, loss: Loss) -> float | None:
         values = values_of(fitted, 0)
         if values.kind != "continuous":
             joint = np.exp(log_joint_of(fitted.generative, [values]))
-            return float(risks(joint, loss).min(axis=1).sum()) if abs(joint.sum() - 1.0) < EXACT else None
+            return float(risks(joint, loss).min(axis=1).sum()) if abs(joint.sum() - 1.0) < MAX_AREA_ERROR else None
         curves = curves_of_column(fitted, 0, loss, tuned=False)
     except UsageError:  # texts, dates, and columns without cells
         return None
     areas = areas_of(curves.best, curves.joint, curves.x, len(loss.matrix)) if curves.areas is None else curves.areas[1]
-    return float((loss.matrix * areas).sum()) if abs(areas.sum() - 1.0) < EXACT else None
+    return float((loss.matrix * areas).sum()) if abs(areas.sum() - 1.0) < MAX_AREA_ERROR else None
 
 
 def _drawn_model(fitted: Fitted, columns: int, tuned: bool = True) -> Model:
