@@ -157,7 +157,7 @@ def test_small_headers_cannot_ask_for_long_work(tmp_path: Path) -> None:
 
 def test_a_model_that_could_not_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "MAX_LISTS", 10)
-    with pytest.raises(dc.UsageError, match="cannot hold .* lists"):
+    with pytest.raises(dc.UsageError, match="a model file cannot hold"):
         small().save(tmp_path / "model.dcb")
     assert not list(tmp_path.iterdir())
 

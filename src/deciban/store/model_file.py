@@ -84,8 +84,8 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
         if type(header["format"]) is not int or header["format"] != FORMAT:
             version = header.get("deciban", "another version")
             raise ModelFileError(
-                f"{path}: the file has format {shortened(header['format'])} of deciban {shortened(version)}, this deciban reads "
-                f"format {FORMAT}; install a newer version"
+                f"{path}: the file has format {shortened(header['format'])} of deciban {shortened(version)}, "
+                f"this deciban reads format {FORMAT}; install a newer version"
             )
         if tuple(header) != KEYS:
             raise ValueError(f"it has {shortened(list(header))} where {', '.join(KEYS)} were expected")
