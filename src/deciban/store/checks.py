@@ -73,6 +73,10 @@ def check_counts(counts: Counts) -> None:
         template = group.family.empty(classes.size, len(group.columns))
         require(type(statistic) is type(template), f"{group.family} has a {type(statistic).__name__}")
         check_statistic(statistic, template, classes.size)
+        given = getattr(group.family, "levels", None)
+        if given is not None and isinstance(statistic, Levels):
+            found = [set(levels.to_pylist()) for levels in statistic.levels]
+            require(all(levels <= set(given) for levels in found), f"{group.family!r:.60} has counted another level")
         if isinstance(group.family, Bernoulli):
             possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
             require((statistic.total <= possible).all(), "more rows have a flag than there are")

@@ -81,10 +81,8 @@ def _unusable(path: str, model: str, problem: sqlite3.Error | OSError) -> ModelF
         cause = "another process learns on line with this model; stop that one, or serve a copy"
         return naming_source(ModelFileError(f"{model}: {cause}"))
     reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
-    if (
-        getattr(problem, "sqlite_errorname", "").startswith(NO_ROOM)
-        or getattr(problem, "errno", None) in NO_ROOM_ERRORS
-    ):
+    name, number = getattr(problem, "sqlite_errorname", ""), getattr(problem, "errno", None)
+    if name.startswith(NO_ROOM) or number in NO_ROOM_ERRORS:
         remedy = "nothing is learned until the disk has room; predictions go on"
         return naming_source(JournalSpaceError(f"{path}: the journal cannot be written ({reason}); {remedy}"))
     remedy = "give the service a folder it may write to"
@@ -118,8 +116,8 @@ def _size(path: str) -> int:
 def _lock(connection: sqlite3.Connection) -> None:
     """Open the database for this process alone, every commit on the disk when it returns.
 
-    Before it is asked anything: in exclusive mode SQLite needs no file for an index of its log, for which a full disk has
-    no room.
+    Exclusive mode comes first: without it SQLite makes a file for the index of its log, for which a full disk has no
+    room.
     """
     connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
     new = not connection.execute("PRAGMA page_count").fetchone()[0]
