@@ -17,11 +17,6 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def journal_of(path: str) -> str:
-    """Where the journal of a model is: beside the file, not beside a link to it."""
-    return f"{os.path.realpath(path)}.journal"
-
-
 @dataclass
 class ModelOnDisk:
     """The file as it was read or written last, which no command changes until it is closed.
