@@ -35,7 +35,7 @@ READ_BYTES = 1 << 22
 # Bounds of a header, checked before its content is built, so that no short file takes long or much memory.
 MAX_HEADER_BYTES = 1 << 28
 MAX_LISTS = 1 << 20  # lists and objects; each column of a model has a few
-MAX_VALUES = 1 << 25
+MAX_VALUES = 1 << 24
 MAX_DEPTH = 64  # of lists inside each other; models have about a dozen
 MAX_DIGITS = 20  # of a whole number: those of 64 bits
 MAX_DIMENSIONS = 8  # of an array
