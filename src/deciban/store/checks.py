@@ -26,7 +26,7 @@ MAX_COLUMNS = 1 << 24
 MAX_UNUSED_COLUMNS = 1 << 16
 
 # The share of a variance by which rounding may make a matrix of covariances impossible.
-ROUNDING = 1e-6
+COVARIANCE_ERROR = 1e-6
 
 # No variance is larger: it is that of numbers up to TOO_LARGE.
 VAST = 1e290
@@ -163,7 +163,7 @@ def _check_covariances(scatter: Floats, weight: Floats, rounding_error: Floats) 
     """Symmetric matrices without a negative eigenvalue, but for rounding: no others can have been counted."""
     require(np.allclose(scatter, np.swapaxes(scatter, 1, 2), rtol=1e-9, atol=0.0), "a covariance is not symmetric")
     own, size = np.diagonal(scatter, axis1=1, axis2=2), scatter.shape[1]
-    scale = 1.0 / np.sqrt(own + ROUNDING * own + size * rounding_error + (1.0 + weight[:, None]) / VAST)
+    scale = 1.0 / np.sqrt(own + COVARIANCE_ERROR * own + size * rounding_error + (1.0 + weight[:, None]) / VAST)
     with np.errstate(over="ignore"):
         correlation = scatter * scale[:, :, None] * scale[:, None, :]
     require(np.abs(correlation).max(initial=0.0) <= 1.0, "a covariance is larger than its variances allow")
