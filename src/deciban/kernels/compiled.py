@@ -69,8 +69,9 @@ class _CompilationNotice(event.Listener):
         self.spent = 0.0
 
     def on_start(self, event: event.Event) -> None:
-        if not (self.begun or event.data["dispatcher"].py_func.__module__.startswith("deciban.")):
-            return  # a kernel of somebody else
+        module = event.data["dispatcher"].py_func.__module__ or ""  # None for some functions made by exec
+        if not (self.begun or module.startswith("deciban.")):
+            return  # a kernel of another package
         if not self.begun and self.spent > UNNOTICED_SECONDS:
             show_line(f"compiling for this machine, once (about {EXPECTED_SECONDS} s): {self.spent:.0f} s")
         self.begun.append(time.monotonic())

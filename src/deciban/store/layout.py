@@ -177,7 +177,7 @@ class ArrayReader:
 
     def take(self, kind: Any, shape: Any) -> npt.NDArray[Any]:
         """The next array."""
-        if kind not in ARRAY_TYPES or not isinstance(shape, list):
+        if not isinstance(kind, str) or kind not in ARRAY_TYPES or not isinstance(shape, list):
             raise ValueError(f"an array of type {kind!r} and shape {shape!r}")
         if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > 8:
             raise ValueError(f"an array of shape {shape!r}")
