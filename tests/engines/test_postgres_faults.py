@@ -243,7 +243,7 @@ def test_an_interrupt_while_connecting_leaves_no_connection(
 
 def test_without_the_driver_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
-    with pytest.raises(UsageError, match=r"which is not installed: pip install 'deciban\[postgres\]'"):
+    with pytest.raises(UsageError, match=r"which is not installed; run pip install '\.\[postgres\]'"):
         scan("postgresql://localhost/db", table="t")
 
 

@@ -259,7 +259,7 @@ def test_without_the_extra_it_says_how_to_install_it(models: Path) -> None:
     command = [sys.executable, "-c", BLOCKED, "serve", str(models / "weather.dcb")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
     assert done.returncode == 2
-    assert 'pip install "deciban[serve]"' in done.stderr
+    assert "run pip install '.[serve]' in the source folder of deciban" in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are watched alike everywhere")
