@@ -14,6 +14,7 @@ import pytest
 from deciban.files.duckdb import connect
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
+ROOT = Path(__file__).parent.parent.parent
 COMMAND = str(Path(sys.executable).with_name("deciban"))
 
 
@@ -129,6 +130,19 @@ def test_an_ignored_signal_stays_ignored() -> None:
         [sys.executable, "-c", script], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
     )
     assert done.returncode == 7
+
+
+def test_programs_that_tests_start_do_not_ignore_signals_as_under_nohup() -> None:
+    """See restore_signals in conftest.py: the tests of this file would fail under nohup, or in the background."""
+    child = [sys.executable, "-c", "import signal; print([k for k in (1, 2, 3, 15) if signal.getsignal(k) == 1])"]
+    script = f"import subprocess, conftest; conftest.restore_signals(); subprocess.run({child!r})"
+
+    def ignore() -> None:
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN)
+
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, preexec_fn=ignore, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_an_interrupt_tells_what_was_written_before_and_removes_the_rest(tmp_path: Path) -> None:

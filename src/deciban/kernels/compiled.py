@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -112,9 +113,10 @@ def cache_folder() -> Path | None:
     """Where compiled kernels are kept; None where no folder can be written to, and each process compiles its own.
 
     It depends on the source of all kernels and of the constants that are compiled into them, because numba does not see
-    that what a kernel uses has changed.
+    that what a kernel uses has changed; and on the versions of Python and numba, which cannot use each other's kernels.
     """
-    here, sources = Path(__file__).parent, hashlib.sha256()
+    here = Path(__file__).parent
+    sources = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__}".encode())
     for path in (here.parent / "arrays.py", *sorted(here.glob("*.py"))):
         sources.update(path.read_bytes())
     for folder in _candidates():
