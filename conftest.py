@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from deciban.arrays import CORES
 from deciban.kernels.compiled import cache_folder
 from deciban.warmup import WARM, warm
 
@@ -49,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if folder is not None and not is_worker and not (folder / WARM).exists():
         for _ in warm():
             pass
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """The workers of `-n auto`: one more than cores, as tests of services and servers wait for much of their time."""
+    return CORES + 1
 
 
 @pytest.fixture(autouse=True)
