@@ -6,6 +6,9 @@ from hypothesis import settings
 
 from deciban import BayesClassifier
 
+# Seconds after which a test gives up waiting for another process: many, as machines are busy.
+PATIENCE = 300.0
+
 
 def textbook(columns: Any = None, **given: Any) -> BayesClassifier:
     """Textbook Bayes, untuned."""

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from deciban.files.duckdb import connect
+from tests import PATIENCE
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,11 +77,11 @@ def test_a_stopped_command_leaves_everything_as_it_was(
     read = Path("tmp").absolute() if command == "fit -" else long_table  # a copy, which no folder shows
     while not reading(process, read):
         assert process.poll() is None
-        assert time.monotonic() < started + 120
+        assert time.monotonic() < started + PATIENCE
         time.sleep(0.01)
     time.sleep(0.3)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert b"Traceback" not in err
     word = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}[number]
     assert err.decode().strip() == f"deciban: {word}: nothing was changed"
@@ -118,7 +119,7 @@ def test_a_signal_while_modules_are_imported_or_at_the_exit_is_no_fault(
 ) -> None:
     """Where an exception would come out of a half imported extension; nothing runs any more when all is said."""
     script = AT_IMPORT.format(module=module, number=int(number))
-    done = subprocess.run([sys.executable, "-c", script, "inspect", model], capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script, "inspect", model], capture_output=True, timeout=PATIENCE)
     word = {130: b"deciban: interrupted: nothing was changed\n", 143: b"deciban: terminated: nothing was changed\n"}
     assert (done.returncode, done.stderr) == (code, word.get(code, b""))
 
@@ -160,7 +161,7 @@ with replacing("half.txt") as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGINT)
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (130, b"deciban: interrupted: done.txt had been written\n")
     assert os.listdir(tmp_path) == ["done.txt"]
 
