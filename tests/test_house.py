@@ -32,6 +32,8 @@ def run(*command: str) -> str:
     ids=" ".join,
 )
 def test_tools_have_no_complaint(command: tuple[str, ...]) -> None:
+    if command[0] == "mypy" and sys.version_info >= (3, 12):
+        pytest.skip("types are checked on Python 3.11: its NumPy has other type hints than that of later versions")
     run(str(Path(sys.executable).parent / command[0]), *command[1:])
 
 
