@@ -232,7 +232,11 @@ Example:
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("--output", "-o", required=True, metavar="FILE", shell_complete=files, help="The model file to write.")
-@click.option("--force", is_flag=True, help="Also models that have learned the same rows.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Merge even if the models share rows, predict different columns or have no column in common.",
+)
 @common
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""

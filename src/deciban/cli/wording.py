@@ -44,7 +44,7 @@ PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\bscan it anew", "start again"),
     (r"\btune='auto'", "a fit without --plain"),
     (r" or clf\.save\(\)", ""),
-    (r"leave one out, or force it$", "leave one out, or give --force"),
+    (r", or pass force=True(?: to merge\(\))?$", ", or give --force"),
     (r"\b([A-Z][A-Za-z]+)\(\)", r"\1"),
     (rf"\[({LABEL}(?:, {LABEL})*)\]", lambda found: ", ".join(map(_bare, re.findall(LABEL, found[1])))),
 ]  # fmt: skip
