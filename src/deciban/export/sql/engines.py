@@ -67,7 +67,7 @@ class Engine:
             kind = {"number": self.dialect.double, "text": self.dialect.text}.get(reading, self.dialect.integer)
             cases.append(f"WHEN {cell} IS NOT NULL AND {wrong} THEN {self.fail(message, cell, kind)}")
         plain = self._cell(cell, column, reading)
-        return f"CASE {' '.join(cases)} ELSE {plain} END" if cases else plain
+        return f"CASE {' '.join(cases)} ELSE\n{plain} END" if cases else plain
 
     def wrong(self, cell: str, column: Column) -> str:
         """A condition under which a cell is not what is expected, though it could be cast; empty where there is none:
