@@ -9,6 +9,7 @@ import numpy as np
 from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import incurred, least_risk_decisions
+from deciban.folds_by_content import copies_in_words
 from deciban.ranking import Ranking
 from deciban.tables.labels import LabelArray
 from deciban.text_tables import aligned, amount, class_name, counted, whole
@@ -121,6 +122,8 @@ class Evaluation:
         The weight of rows whose class the model does not know: wrong, with probability 0.
     left_out : bool, default=False
         Whether the rows were learned, and each was left out in its turn.
+    copies : int, default=0
+        About how many of these rows are copies of others, and were left out with them.
 
     See Also
     --------
@@ -145,6 +148,7 @@ class Evaluation:
     constant_costs: Floats | None = None
     unknown: float = 0.0
     left_out: bool = False
+    copies: int = 0
 
     @classmethod
     def of(
@@ -205,6 +209,7 @@ class Evaluation:
             constant,
             self.unknown + other.unknown,
             self.left_out and other.left_out,
+            self.copies + other.copies,
         )
 
     @property
@@ -303,6 +308,7 @@ class Evaluation:
             "calibration": self.calibration.as_dicts(),
             "rows_of_unknown_classes": whole(self.unknown),
         }
+        figures |= {"copies": self.copies} if self.left_out else {}
         return figures if self.mean_cost is None else {**figures, "mean_cost": self.mean_cost}
 
     def __str__(self) -> str:
@@ -320,6 +326,8 @@ class Evaluation:
                 lines.append(LEFT_OUT_OF_SHARES)
         if self.unknown:
             lines.append(f"of a class that was not learned: {counted(self.unknown, 'row')}")
+        if self.copies:
+            lines.append(copies_in_words(self.copies))
         return "\n\n".join(["\n".join(lines), *self._mistakes(), self._classes_table(), str(self.calibration)])
 
     def _mistakes(self) -> list[str]:

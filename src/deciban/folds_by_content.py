@@ -57,17 +57,34 @@ class Copies:
 
     together: of each row, whether all that are equal to it are its copies. usual: how often a row is there, itself
     included; of rows that chance has made equal too, so many are copies. removed: how much weight is left out with each
-    row. extra: about how many rows are copies of others.
+    row. extra: about how many rows are copies of others. row: a number of each row that equal rows share.
     """
 
     together: Flags
     usual: float
     removed: Floats
     extra: int
+    row: Integers
 
     def take(self, rows: Integers) -> "Copies":
         """Some of the rows; the number of copies is that of all."""
-        return Copies(self.together[rows], self.usual, self.removed[rows], self.extra)
+        return Copies(self.together[rows], self.usual, self.removed[rows], self.extra, self.row[rows])
+
+    @property
+    def units(self) -> Integers:
+        """A number of each row, in the order in which they come; rows that are to stay together share one."""
+        if not self.extra:
+            return np.arange(self.row.size)
+        order = np.argsort(self.row, kind="stable")
+        begins = np.flatnonzero(np.diff(self.row[order], prepend=-1))
+        turn = np.empty(order.size, dtype=np.int64)
+        turn[order] = np.arange(order.size) - np.repeat(begins, np.diff(np.append(begins, order.size)))
+        part = np.where(self.together, 0, turn // round(self.usual))
+        first = order[np.repeat(begins, np.diff(np.append(begins, order.size)))]
+        own = np.empty(order.size, dtype=np.int64)
+        own[order] = first
+        _, at, unit = np.unique(own * order.size + part, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(at, kind="stable"), kind="stable")[unit])
 
 
 def copies_in_words(extra: int) -> str:
@@ -88,11 +105,14 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     one counts that explains most. Rows that chance does not explain are copies; the more of all equal rows it explains,
     the less it has to explain of the others. Where chance explains nothing, it shows how often a row is copied.
     """
-    nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0)
+    every = np.arange(labels.size)
+    nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0, every)
     codes = _cell_codes(table)
     if codes is None or not labels.size:
         return nothing
-    parts = [_mixed(cells.astype(np.uint64) + np.uint64(j) * GOLDEN) for j, cells in enumerate([labels, *codes])]
+    columns = [labels.astype(np.uint64), *codes]
+    seeds = np.arange(len(columns), dtype=np.uint64) * GOLDEN
+    parts = [_mixed(cells + seed) for cells, seed in zip(columns, seeds, strict=True)]
     row = np.sum(parts, axis=0, dtype=np.uint64)
     _, first, group = np.unique(row, return_index=True, return_inverse=True)
     weight = summed_cells(group, weights, first.size)
@@ -113,7 +133,8 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     together = copied[group]
     removed = np.where(together, weight[group], np.minimum(weight[group], usual))
     extra = np.where(copied, np.maximum(beyond, 0.0), np.minimum(excess, weight * (1.0 - 1.0 / mean)))
-    return Copies(together, usual, np.where(removed > 1.0, removed, np.minimum(weights, 1.0)), round(float(extra.sum())))
+    removed = np.where(removed > 1.0, removed, np.minimum(weights, 1.0))
+    return Copies(together, usual, removed, round(float(extra.sum())), group)
 
 
 def _summed_by(keys: Hashes, amounts: Floats) -> Floats:
@@ -135,7 +156,10 @@ def _cell_codes(table: Table) -> list[npt.NDArray[np.uint64]] | None:
             found.append(_digits(cells.to_numpy(zero_copy_only=False)))
             continue
         if not pa.types.is_dictionary(cells.type):
-            cells = cells.dictionary_encode()
+            try:
+                cells = cells.dictionary_encode()
+            except pa.ArrowNotImplementedError:  # a type that no family reads, which is said elsewhere
+                continue
         found.append(pc.fill_null(cells.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False).astype(np.uint64))
     return found
 
