@@ -20,6 +20,9 @@ Hashes = npt.NDArray[np.uint64]
 # Equal rows of which chance explains less than this many tell how often rows are copied.
 FEW_BY_CHANCE = 0.5
 
+# Fewer different rows than this, each there more often than this on average, are few cases, not copies.
+FEW_CONTENTS, MAX_TIMES = 200, 50.0
+
 # Multipliers of the generator splitmix64.
 FIRST, SECOND, GOLDEN = (np.uint64(k) for k in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15))
 
@@ -100,34 +103,35 @@ def copies_in_words(extra: int) -> str:
 def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     """Tell copies of rows from rows that are equal by chance; a row of weight 2 is the row twice.
 
-    Rows are equal if all their cells and their class are. By chance a row would be there as often as those that differ
-    from it in just one column suggest: their weight times the odds of its own value in that column. Of all columns the
-    one counts that explains most. Rows that chance does not explain are copies; the more of all equal rows it explains,
-    the less it has to explain of the others. Where chance explains nothing, it shows how often a row is copied.
+    Rows are equal if all their cells and their class are. By chance cells would be there together as often as rows that
+    differ in just one column suggest: their weight times the odds of the cell in that column. Rows with the same cells
+    and another class suggest it too, and are not all copies. What explains most counts. Rows that chance does not explain are copies; the more
+    of all equal rows it explains, the less it has to explain of the others. Where it explains hardly anything, it shows
+    how often rows are copied.
     """
     every = np.arange(labels.size)
     nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0, every)
     codes = _cell_codes(table)
-    if codes is None or not labels.size:
+    if not codes or not labels.size:
         return nothing
-    columns = [labels.astype(np.uint64), *codes]
-    seeds = np.arange(len(columns), dtype=np.uint64) * GOLDEN
-    parts = [_mixed(cells + seed) for cells, seed in zip(columns, seeds, strict=True)]
+    seeds = np.arange(1 + len(codes), dtype=np.uint64) * GOLDEN
+    parts = [_mixed(cells + seed) for cells, seed in zip([labels.astype(np.uint64), *codes], seeds, strict=True)]
     row = np.sum(parts, axis=0, dtype=np.uint64)
     _, first, group = np.unique(row, return_index=True, return_inverse=True)
     weight = summed_cells(group, weights, first.size)
     excess = np.maximum(weight - 1.0, 0.0)
-    if not (excess > 1e-9).any():
+    if not (excess > 1e-9).any() or (first.size < FEW_CONTENTS and weight.sum() > MAX_TIMES * first.size):
         return nothing
-    chance = np.zeros(first.size)
-    for part in parts:
+    cells = (row - parts[0])[first]
+    alike = _summed_by(cells, weight)  # whatever their class
+    chance = (alike - weight) * _odds(parts[0][first], weight)
+    for part in parts[1:]:
         own = part[first]
-        share = _summed_by(own, weight) / weight.sum()
-        others = _summed_by(row[first] - own, weight) - weight
-        np.maximum(chance, others * share / np.maximum(1.0 - share, 1e-300), out=chance)
+        others = _summed_by(cells - own, weight) - alike
+        np.maximum(chance, others * _odds(own, weight) * weight / alike, out=chance)
     explained = np.minimum(chance, excess).sum() / excess.sum()
-    copied = (excess > 1e-9) & (chance < (1.0 - explained) * excess)
-    beyond, rare = excess - chance, chance < FEW_BY_CHANCE  # of rows that are rarely equal by chance
+    copied = (excess > 1e-9) & (alike - weight < 1e-9 * alike) & (chance < (1.0 - explained) * excess)
+    beyond, rare = excess - chance, chance < FEW_BY_CHANCE
     usual = 1.0 + max(float(weight[rare] @ beyond[rare]) / max(float(weight[rare].sum()), 1.0), 0.0)
     mean = 1.0 + max(float(beyond[rare].sum()) / max(int(rare.sum()), 1), 0.0)
     together = copied[group]
@@ -135,6 +139,12 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
     extra = np.where(copied, np.maximum(beyond, 0.0), np.minimum(excess, weight * (1.0 - 1.0 / mean)))
     removed = np.where(removed > 1.0, removed, np.minimum(weights, 1.0))
     return Copies(together, usual, removed, round(float(extra.sum())), group)
+
+
+def _odds(values: Hashes, weight: Floats) -> Floats:
+    """The odds of each of these values."""
+    share = _summed_by(values, weight) / weight.sum()
+    return np.asarray(share / np.maximum(1.0 - share, 1e-300))
 
 
 def _summed_by(keys: Hashes, amounts: Floats) -> Floats:
