@@ -132,7 +132,7 @@ def importance_of_new(fitted: Fitted, X: Any) -> Importance:
 
 
 def importance_of_drawn(fitted: Fitted) -> Importance:
-    """Of rows that are drawn from plain Bayes."""
+    """Of rows that are drawn from the generative model."""
     try:
         rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
     except DecibanError as error:

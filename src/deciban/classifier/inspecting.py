@@ -113,8 +113,8 @@ class Inspecting(FittedState):
         Parameters
         ----------
         plain : bool, default=False
-            Whether to show the model that tuning started from, which has each column once by its own family, and from
-            which `sample` and `log_density` come. Otherwise the model that predicts, each block with its weight.
+            Whether to show the model that tuning started from, which has each column once by its inferred family, and
+            from which `log_density` comes. Otherwise the model that predicts, each block with its weight.
 
         Returns
         -------
@@ -149,7 +149,10 @@ class Inspecting(FittedState):
     def sample(
         self, rows: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
     ) -> tuple[Any, LabelArray]:
-        """Draw rows from plain Bayes: a class by the prior, then each column by its family.
+        """Draw rows from the model: a class by the prior, then each column by the family that the model uses for it.
+
+        Columns are drawn independently within the class, those of a declared joint block together. Blocks, weights and
+        corrections that tuning added are left out, and texts are drawn from plain word counts.
 
         Parameters
         ----------

@@ -66,6 +66,11 @@ class Likelihood(Protocol):
         which cells can be tested against."""
         ...
 
+    def landmarks(self, column: int) -> Floats:
+        """The points that a curve of the density of a column must have, rising: its modes, and both sides of jumps.
+        None for families whose values are listed one by one."""
+        ...
+
     def known_values(self) -> Sequence[Any] | None:
         """The values of each column that evidence is known for; None where any value has evidence."""
         ...
@@ -101,6 +106,11 @@ class Family(Protocol):
     def interaction(self) -> bool:
         """Whether a block of it beside the columns alone adds how these interact, and weighs nothing unless it helps;
         if not, the block is another model of all its columns."""
+        ...
+
+    @property
+    def in_bins(self) -> bool:
+        """Whether a cell stands for its bin, so that whole numbers are drawn by rounding down, which keeps the bin."""
         ...
 
     @property

@@ -118,6 +118,10 @@ def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None
 def _evaluated(found: Evaluation, source: str) -> dict[str, Any]:
     figures = found.as_dict()
     figures["baseline"]["class"] = class_name(figures["baseline"]["class"])
+    if "decision" in figures["baseline"]:
+        figures["baseline"]["decision"] = class_name(figures["baseline"]["decision"])
+        figures["decisions"] = [class_name(label) for label in figures["decisions"]]
+    figures["beats_baseline"] = found.beats_baseline
     figures["classes"] = [class_name(label) for label in figures["classes"]]
     for one in figures["per_class"]:
         one["class"] = class_name(one["class"])
@@ -253,4 +257,6 @@ def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> di
     if "mean_cost" in quality:
         found["mean_cost"] = quality["mean_cost"]
         found["baseline_cost"] = quality["baseline"].get("mean_cost")
+        found["baseline_decision"] = quality["baseline"].get("decision")
+        found["decided"] = quality["decided"]
     return found
