@@ -143,7 +143,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     fitted = engine.fit(settings, scan, target, options["weight"], where=options["where"])
     save(output, fitted)
     tell_markers(scan, target)
-    warn_of_model(fitted, again, scan.typed)
+    warn_of_model(fitted, again, scan.typed, identifiers=False)
     if as_json:
         from deciban.cli.evaluating import contents
 

@@ -39,6 +39,8 @@ PHRASES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\bdate_format is for (CSV files|tables)", r"--date-format is for \1"),
     (r"\bquery='([^']*)', or table='([^']*)'", r"--query '\1', or --table \2"),
     (r"\bquery= and table=", "--query and --table"),
+    (r"^(column (?:'([^']*)'|\"(.*)\") looks like an identifier); leave it out$",
+     lambda found: f"{found[1]}; --ignore {shlex.quote(found[2] or found[3])} leaves it out"),
     (r"\bleave it out with ignore=", "leave it out with --ignore"),
     (r"\bexisting='(\w+)'", r"--\1"),
     (r"\bscan it anew", "start again"),
