@@ -178,11 +178,13 @@ def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bo
                 "plain": {"accuracy": before.accuracy, "log_loss": before.log_loss},
                 "tuned": {"accuracy": after.accuracy, "log_loss": after.log_loss},
                 "saved_bits": found.saved_bits,
-                "dependent": [vars(one) for one in found.dependences],
+                "dependent": [one.as_dict() for one in (*found.triples, *found.dependences)],
+                "remedies": [in_options(one) for one in found.remedies(command_line=True)],
+                "unused": list(found.unused),
                 "misfits": [vars(one) for one in found.misfits],
             }
         )
-    say(in_options(str(found)))
+    say(in_options(found.summary(command_line=True)))
     return None
 
 

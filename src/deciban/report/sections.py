@@ -167,11 +167,12 @@ def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
     if not diagnosis["dependences"]:
         return [paragraph(f"No dependence between columns within the classes was found ({tested}).")]
     lines = [
-        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}")
+        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}", one["kind"])
         for one in diagnosis["dependences"][:MOST_FINDINGS_TABLED]
     ]
     caption = f"Columns that depend on each other within the classes ({tested})"
-    return [html_table(("columns", "mutual bits", "cost, bits a row"), lines, caption)]
+    table = html_table(("columns", "mutual bits", "cost, bits per row", "kind"), lines, caption)
+    return [table, *(paragraph(f"Remedy: {remedy}.") for remedy in diagnosis["remedies"])]
 
 
 def decisions_section(data: dict[str, Any]) -> list[Html]:
