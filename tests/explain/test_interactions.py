@@ -8,7 +8,6 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from deciban import BayesClassifier, EvidenceSelector, JointTable
 from tests import textbook
 
-RNG = np.random.default_rng(27)
 N = 2000
 
 
@@ -64,8 +63,9 @@ def test_a_parity_of_three_is_found() -> None:
 
 
 def test_among_many_columns_the_corrections_name_a_parity_of_three() -> None:
-    signs = RNG.integers(0, 2, (4000, 3))
-    wide = np.hstack([signs, RNG.integers(0, 2, (4000, 15))])
+    rng = np.random.default_rng(27)
+    signs = rng.integers(0, 2, (4000, 3))
+    wide = np.hstack([signs, rng.integers(0, 2, (4000, 15))])
     table = pd.DataFrame(np.where(wide == 1, "t", "f"), columns=[f"c{k}" for k in range(18)])
     clf = BayesClassifier().fit(table, signs.sum(axis=1) % 2)
     found = clf.diagnose()
@@ -75,7 +75,8 @@ def test_among_many_columns_the_corrections_name_a_parity_of_three() -> None:
 
 
 def test_numbers_that_interact_get_a_block_with_cuts() -> None:
-    x, z = RNG.uniform(-1, 1, (2, N))
+    rng = np.random.default_rng(27)
+    x, z = rng.uniform(-1, 1, (2, N))
     clf = textbook().fit(pd.DataFrame({"x": x, "z, w": z}), (x * z > 0).astype(int))
     found = clf.diagnose().interactions[0]
     assert isinstance(found.block, JointTable)
@@ -88,9 +89,10 @@ def test_numbers_that_interact_get_a_block_with_cuts() -> None:
 
 
 def test_copies_are_redundant_and_nothing_is_lost_without_one() -> None:
-    y = RNG.integers(0, 2, N)
-    x = named(np.where(RNG.random(N) < 0.8, y, 1 - y))
-    number = RNG.normal(size=N) + y
+    rng = np.random.default_rng(27)
+    y = rng.integers(0, 2, N)
+    x = named(np.where(rng.random(N) < 0.8, y, 1 - y))
+    number = rng.normal(size=N) + y
     table = pd.DataFrame({"A": x, "B": np.where(x == "t", "yes", "no"), "x": number, "cube": -(number**3)})
     found = textbook().fit(table, y).diagnose()
     assert {one.droppable for one in found.redundant} == {"B", "cube"}
@@ -102,8 +104,9 @@ def test_copies_are_redundant_and_nothing_is_lost_without_one() -> None:
 
 def test_a_copy_whose_exceptions_tell_the_class_is_not_dropped() -> None:
     """A and B are the same but in the rare class: only together do they name it."""
-    y = (RNG.random(N) < 0.02).astype(int)
-    a = RNG.integers(0, 2, N)
+    rng = np.random.default_rng(27)
+    y = (rng.random(N) < 0.02).astype(int)
+    a = rng.integers(0, 2, N)
     found = textbook().fit(pd.DataFrame({"A": named(a), "B": named(a ^ y)}), y).diagnose()
     assert found.dependences[0].share > 0.9
     assert not found.redundant
@@ -112,17 +115,19 @@ def test_a_copy_whose_exceptions_tell_the_class_is_not_dropped() -> None:
 
 @pytest.mark.parametrize("gap", [0.0, 0.004])
 def test_numbers_that_are_nearly_the_same_are_dropped_only_if_their_difference_says_nothing(gap: float) -> None:
+    rng = np.random.default_rng(27)
     y = np.arange(N) % 2
-    x = RNG.normal(size=N) + y
-    table = pd.DataFrame({"x": x, "again": x + 1e-3 * RNG.normal(size=N) + gap * y})
+    x = rng.normal(size=N) + y
+    table = pd.DataFrame({"x": x, "again": x + 1e-3 * rng.normal(size=N) + gap * y})
     found = textbook().fit(table, y).diagnose()
     assert found.dependences[0].redundant == (gap == 0.0)
     assert ("drop" in str(found)) == (gap == 0.0)
 
 
 def test_correlated_normal_columns_are_neither() -> None:
+    rng = np.random.default_rng(27)
     y = np.arange(N) % 2
-    noise = RNG.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], N)
+    noise = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], N)
     alike = textbook().fit(noise + y[:, None], y).diagnose()
     assert [one.kind for one in alike.dependences] == ["dependent"]
     opposed = np.where(y == 1, -1.0, 1.0)

@@ -383,8 +383,13 @@ def _dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, tested: i
     weight, droppable = float(rows.weights[there].sum()), None
     if len(members) == 2 and share >= REDUNDANT and without_class >= REDUNDANT * whole_entropy:
         for kept, dropped in (members, members[::-1]):
-            lost = _loss([(kept.codes, kept.size)], rows, there) - together
-            if lost * weight <= CHANCE and not _differences_tell(kept, dropped, rows, there):
+            alone = _loss([(kept.codes, kept.size)], rows, there)
+            difference = _rank_differences(kept, dropped, rows, there)
+            if difference is None:
+                tells = [together]
+            else:  # a rising or falling function of the other tells nothing more, though rows at a cut may change sides
+                tells = [together, _loss([difference], rows, there)] if difference[1] > 1 else []
+            if all((alone - loss) * weight <= CHANCE for loss in tells):
                 droppable = schema.column_name(dropped.column)
                 break
     names = tuple(schema.column_name(one.column) for one in members)
@@ -394,11 +399,11 @@ def _dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, tested: i
     )  # fmt: skip
 
 
-def _differences_tell(kept: _Coded, dropped: _Coded, rows: Rows, there: Integers) -> bool:
-    """Whether two columns of numbers with nearly the same levels differ in a way that depends on the class: by the
-    difference of their ranks, which is 0 where one is a rising function of the other."""
+def _rank_differences(kept: _Coded, dropped: _Coded, rows: Rows, there: Integers) -> tuple[Codes, int] | None:
+    """The levels of a column of numbers, each cut by how far the ranks of another one differ from its own, as codes and
+    their number, which is 1 where the ranks are the same; None where they are not both numbers."""
     if kept.cuts is None or dropped.cuts is None:
-        return False
+        return None
     numbers = np.asarray(rows.table.numbers([kept.column, dropped.column]), dtype=np.float64)[there]
     ranks = [np.unique(numbers[:, k], return_inverse=True)[1].astype(np.float64) for k in (0, 1)]
     if float(np.corrcoef(kept.codes[there], dropped.codes[there])[0, 1]) < 0.0:
@@ -406,12 +411,10 @@ def _differences_tell(kept: _Coded, dropped: _Coded, rows: Rows, there: Integers
     difference = ranks[1] / max(ranks[1].max(), 1.0) - ranks[0] / max(ranks[0].max(), 1.0)
     cuts = quantile_cuts(difference.round(12), rows.weights[there], LEVELS_COMPARED, LEVELS_COMPARED + 2)
     if not cuts.size:
-        return False
+        return kept.codes, 1
     codes = np.full(rows.labels.size, -1, dtype=np.int32)
     codes[there] = np.searchsorted(cuts, difference, side="right")
-    joint = _combined([kept.codes, codes], [kept.size, cuts.size + 1])
-    gained = _loss([(kept.codes, kept.size)], rows, there) - _loss([joint], rows, there)
-    return bool(gained * rows.weights[there].sum() > CHANCE)
+    return _combined([kept.codes, codes], [kept.size, cuts.size + 1])
 
 
 def _block_of(members: Sequence[_Coded], rows: Rows) -> JointTable:
