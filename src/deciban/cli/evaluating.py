@@ -202,6 +202,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
     from deciban.cli.learning import rows_of
     from deciban.explain.estimates import Estimates
+    from deciban.explain.parameters import ParameterCount
     from deciban.store.model_file import shards_of
 
     fitted = loaded(model)
@@ -228,6 +229,9 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
         if fitted.tuning.corrections is not None:
             say()
             say(fitted.tuning.corrections_table)
+    say()
+    say("free parameters, prior included")
+    say(ParameterCount.of(fitted.counts, fitted.plain, fitted.model))
     if estimates:
         say()
         say(Estimates.of(fitted.model))
@@ -236,6 +240,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
 def contents(fitted: "Fitted") -> dict[str, Any]:
     """What a classifier has learned, for programs."""
+    from deciban.explain.parameters import ParameterCount
     from deciban.store.model_file import shards_of
     from deciban.version import __version__
 
@@ -261,5 +266,6 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
         "correction_tables": None if tuning is None or tuning.corrections is None else len(tuning.corrections.tests),
+        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).as_dict(),
         "shards": list(shards_of(fitted)),
     }

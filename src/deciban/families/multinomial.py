@@ -140,7 +140,7 @@ def _word_parameters(statistic: Totals) -> Parameters:
     """How many shares had to be learned: those of all words that occur but one."""
     words, classes = int(statistic.present.any(axis=0).sum()), len(statistic.total)
     each = classes * max(words - 1, 0)
-    return Parameters((each,), each, numbers=words)
+    return Parameters((each,), each, unbounded=True)
 
 
 def _amount_terms(names: Sequence[str], slope: Floats) -> Terms:

@@ -88,9 +88,9 @@ class _Amounts(ABC):
         return {"score": self.slope[:, : self.counts.classes]}
 
     def parameters(self) -> Parameters:
-        """Shares of words sum to 1."""
+        """Shares of words sum to 1; there is no bound to the length of a text."""
         learned = self.counts.classes * max(self.counts.size - 1, 0)
-        return Parameters((learned,), learned, numbers=self.counts.size)
+        return Parameters((learned,), learned, unbounded=True)
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
         classes = self.counts.classes
@@ -218,7 +218,7 @@ class LiftWords(_Amounts):
     def parameters(self) -> Parameters:
         """What each word makes of the classes."""
         learned = self.counts.size * (self.counts.classes - 1)
-        return Parameters((learned,), learned, numbers=self.counts.size)
+        return Parameters((learned,), learned, shared=learned, unbounded=True)
 
 
 def lift_score(lift: Floats, linear: float) -> Floats:
@@ -283,7 +283,7 @@ class BernoulliWords:
     def parameters(self) -> Parameters:
         """The presence of each word is free."""
         learned = self.counts.classes * self.counts.size
-        return Parameters((learned,), learned, 2**self.counts.size)
+        return Parameters((learned,), learned, sizes=(2**self.counts.size,))
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
         absent = np.delete(np.arange(self.counts.size), words)

@@ -1,6 +1,5 @@
 """The likelihood of Text: the evidence of the words of texts."""
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -169,8 +168,12 @@ class TextLikelihood(BaseLikelihood):
 
     def parameters(self) -> Parameters:
         each = [column.kind.parameters() for column in self.columns]
-        values, numbers = math.prod(one.values for one in each), sum(one.numbers for one in each)
-        return Parameters.of_columns([one.apart for one in each], values, numbers)
+        return Parameters.of_columns(
+            [one.apart for one in each],
+            shared=sum(one.shared for one in each),
+            sizes=[size for one in each for size in one.sizes],
+            unbounded=any(one.unbounded for one in each),
+        )
 
     def formula(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         mine = self.columns[column]
