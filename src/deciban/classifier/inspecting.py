@@ -160,7 +160,7 @@ class Inspecting(FittedState):
         label : label, default=None
             The class of all rows; None draws it.
         length : int, default=None
-            The number of words of each text; None draws it.
+            The number of words of each text, and of each row of a `Multinomial` block; None draws it.
 
         Returns
         -------

@@ -29,6 +29,11 @@ class Likelihood(Protocol):
         """The TextColumn of each column that holds texts: what its words say."""
         ...
 
+    @property
+    def takes_length(self) -> bool:
+        """Whether `sample` takes the number of words of each row as a third argument."""
+        ...
+
     def score(self, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
         """Add weight[b] * (evidence of block b) to out[row, slot[b], class], for the blocks of this group."""
         ...
