@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.families.text.folding import folded_text
-from deciban.families.text.likelihood import KnownWords, TextColumn, log_orders_of
+from deciban.families.text.likelihood import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens
 from deciban.model import Model
 from deciban.tables.arrow import decoded_cells
@@ -164,12 +163,11 @@ class TokenizedText:
         """The factors of its likelihood for programs, those that tell the classes apart most first; of more than
         MAX_FACTORS the others as one. None where it is a score, or no evidence. Values are logarithms, by class."""
         found = self.column.factors(self.known)
-        if found is None or self.known is None:
+        if not found or self.known is None:
             return None
         told: list[dict[str, Any]] = []
-        if self.column.kind.counts_orders:
-            orders = float(log_orders_of(self.column.rows(pa.array([self.text], pa.large_string())))[0])
-            told.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size if found else []})
+        if (orders := self.column.log_orders_of_words(self.known)) is not None:
+            told.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size})
         shown = found if len(found) <= MAX_FACTORS else found[: MAX_FACTORS - 1]
         for one in shown:
             word = self.column.words.shown(one.word)

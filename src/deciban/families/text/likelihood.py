@@ -121,7 +121,7 @@ class TextColumn:
     def _left_of(self, rows: SparseRows, left: LeftOut) -> SparseRows:
         """The counts of words of each text that are known without it: a word that is in no other text is not."""
         removed = np.repeat(left.removed, np.diff(rows.indptr)) * rows.stored
-        total = self.counts.total[rows.indices]
+        total = self.counts.total[rows.indices[rows.indptr[0] : rows.indptr[-1]]]
         rest = total - removed
         gone = (removed > 0.0) & ((rest <= 1e-10 * total) | (rest < self.options.min_count))
         return rows.with_values(np.where(gone, 0.0, rows.stored))
@@ -167,6 +167,12 @@ class TextColumn:
     def factors(self, text: KnownWords | None) -> list[WordFactor] | None:
         """The factors of the likelihood of a text, word by word; None where there are none."""
         return None if text is None else self.kind.factors(text.words, text.amounts)
+
+    def log_orders_of_words(self, text: KnownWords) -> float | None:
+        """The same as `log_orders` of one text."""
+        if not self.kind.counts_orders:
+            return None
+        return float(gammaln(text.amounts.sum() + 1.0) - gammaln(text.amounts + 1.0).sum())
 
     def terms(self, name: str) -> Terms | None:
         """The evidence as weights of words times their amounts; None where long texts count less."""
