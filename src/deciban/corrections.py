@@ -186,9 +186,7 @@ class Corrections:
             value = self.values[t, :cells].reshape(*shape, -1)
             mean = (weight * value).sum(axis=own, keepdims=True) / weight.sum(axis=own, keepdims=True)
             change[k, :cells] = (mean - value).reshape(cells, -1)
-        return replace(
-            self, tests=self.tests[asking], values=change, rows=self.rows[asking], fold=self.fold[asking]
-        )
+        return replace(self, tests=self.tests[asking], values=change, rows=self.rows[asking], fold=self.fold[asking])
 
     def effect(self, place: int) -> Floats:
         """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""

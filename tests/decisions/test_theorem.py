@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
@@ -81,7 +80,9 @@ def test_beliefs_add_up_in_people() -> None:
 def test_the_whole_numbers_give_the_percentage(prior: float, hit: float, alarm: float) -> None:
     belief = bayes(prior, (hit, alarm), names=("ill", "well"))
     text = belief.frequencies().replace(",", "")
-    people, ill, shown_ill, well, shown_well, total, of_these = map(int, re.findall(r"(?<![.\d])\d+(?![.\d])", text)[:7])
+    people, ill, shown_ill, well, shown_well, total, of_these = map(
+        int, re.findall(r"(?<![.\d])\d+(?![.\d])", text)[:7]
+    )
     assert (ill + well, shown_ill + shown_well, shown_ill) == (people, total, of_these)
     printed = re.search(r": ([\d.]+) %", text)[1]
     assert f"{100 * shown_ill / total:.1f}" == printed

@@ -32,7 +32,7 @@ def test_exclusive_or_is_an_interaction(noise: float) -> None:
     assert [one.columns for one in found.interactions] == [("A", "B")]
     assert "drop" not in str(found)
     assert "form a block of A and B, which interact: BayesClassifier({('A', 'B'): JointTable()})" in str(found)
-    blocked = eval(found.interactions[0].python).set_params(tune=None).fit(table, y)  # noqa: S307 - our own line
+    blocked = eval(found.interactions[0].python).set_params(tune=None).fit(table, y)
     assert blocked.score(table, y) > 0.85
     assert set(plain.select()) == {"A", "B"}
     tuned = BayesClassifier().fit(table, y)
@@ -81,7 +81,7 @@ def test_numbers_that_interact_get_a_block_with_cuts() -> None:
     found = clf.diagnose().interactions[0]
     assert isinstance(found.block, JointTable)
     assert all(len(cuts) == 5 for cuts in found.block.cuts)
-    blocked = eval(found.python).fit(pd.DataFrame({"x": x, "z, w": z}), (x * z > 0).astype(int))  # noqa: S307 - our own line
+    blocked = eval(found.python).fit(pd.DataFrame({"x": x, "z, w": z}), (x * z > 0).astype(int))
     assert blocked.score(pd.DataFrame({"x": x, "z, w": z}), (x * z > 0).astype(int)) > 0.9
     unnamed = textbook().fit(np.column_stack([x, z]), (x * z > 0).astype(int)).diagnose().interactions[0]
     assert unnamed.option is None

@@ -37,7 +37,10 @@ def test_parameters_are_counted() -> None:
     assert textbook(JointGaussian(Pooled())).fit(X, Y).parameter_count().model == 2 + 12 + 10
     assert (found.combinations, found.sizes) == (36, (3, 3, 2, 2))
     assert (found.naive_per_class, found.full_per_class) == (6, 35)
-    assert str(found).splitlines()[2:] == ["full joint    71  = 1 + 2 classes × 35", "combinations  36  = 3 × 3 × 2 × 2"]
+    assert str(found).splitlines()[2:] == [
+        "full joint    71  = 1 + 2 classes × 35",
+        "combinations  36  = 3 × 3 × 2 × 2",
+    ]
 
 
 def test_parameters_of_unusual_models() -> None:

@@ -56,7 +56,9 @@ def _below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], w
         how = [(name, block["formula"][name]) for name in told if block["formula"][name] is not None]
         below[len(lines) - 1] = [shortened(f"    {name}: {found}", width) for name, found in how]
         for factor in block.get("factors", ()):
-            lines.append((f"  · {cut_label(factor['factor'], room - 4)}", *(_number(factor["log"][name]) for name in names)))
+            lines.append(
+                (f"  · {cut_label(factor['factor'], room - 4)}", *(_number(factor["log"][name]) for name in names))
+            )
             if (formula := factor["formula"]) is not None:
                 below[len(lines) - 1] = [shortened(f"      {name}: {formula[name]}", width) for name in names]
     lines += _product(steps, names)

@@ -102,7 +102,7 @@ class Dependence:
 
     @property
     def kind(self) -> str:
-        """"interaction", "redundant", or "dependent" for neither."""
+        """The word for it: "interaction", "redundant", or "dependent" for neither."""
         return "interaction" if self.interaction else "redundant" if self.redundant else "dependent"
 
     @property
@@ -287,7 +287,9 @@ def diagnose(
 
 def _idle_columns(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns that a model does not use, and those it uses only in joint blocks or corrections."""
-    alone, silent, together = set(), set(), set()
+    alone: set[int] = set()
+    silent: set[int] = set()
+    together: set[int] = set()
     for slot, group in zip(model.schema.block_slots, model.schema.groups, strict=True):
         if group.family.joint and len(group.columns) > 1:
             together |= set(group.columns if model.weights[slot[0]] != 0.0 else ())
@@ -345,7 +347,7 @@ def _interactions_of_three(
     """Sets of three columns that interact though no two of them depend on each other: all sets of few columns; of
     many, those that corrections ask together."""
     coded = {one.column: one for one in _coded(rows, range(schema.width), LEVELS_OF_A_TRIPLE)}
-    sets = list(combinations(coded, 3)) if comb(len(coded), 3) <= MAX_TRIPLES else []
+    sets: list[tuple[int, ...]] = list(combinations(coded, 3)) if comb(len(coded), 3) <= MAX_TRIPLES else []
     if not sets and corrections is not None:
         sets = [found for found in corrections.sets(3, MAX_CORRECTED_SETS) if all(column in coded for column in found)]
     dependent = {frozenset(pair.columns) for pair in pairs}

@@ -173,7 +173,9 @@ class TokenizedText:
             word = self.column.words.shown(one.word)
             power = "" if one.amount == 1.0 else f"^{one.amount:.3g}"
             formulas = [f"[{how}]{power}" if power else how for how in one.formulas]
-            told.append({"factor": word if one.present else f"no {word}", "formula": formulas, "log": one.logs.tolist()})
+            told.append(
+                {"factor": word if one.present else f"no {word}", "formula": formulas, "log": one.logs.tolist()}
+            )
         if rest := found[len(shown) :]:
             log = np.sum([one.logs for one in rest], axis=0).tolist()
             told.append({"factor": f"{len(rest):,} more words", "formula": None, "log": log})

@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import prod
 from typing import Any, Protocol, Self
 
 import numpy as np

@@ -322,7 +322,7 @@ class MultinomialLikelihood(BaseLikelihood):
         totals = self.statistic.total[label]
         words = [f"[{self._fraction(totals, j)}]^{digits(one[j])}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
-        orders = np.exp(self.base(one[None])[0, 0])
+        orders = np.exp(self.base(one.astype(np.float64)[None])[0, 0])
         return f"{digits(orders)} orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
 
 

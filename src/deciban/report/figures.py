@@ -11,8 +11,8 @@ from deciban.decisions.ratio import Threshold
 from deciban.errors import DataError, UsageError
 from deciban.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
 from deciban.evaluation import Evaluation
-from deciban.files.labelled_stream import Examples
 from deciban.explain.parameters import ParameterCount
+from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
 from deciban.importance import (
     Importance,

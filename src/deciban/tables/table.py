@@ -159,7 +159,7 @@ class Frame:
     @property
     def has_no_cells(self) -> bool:
         """Whether these are rows of which nothing is known, not even a column."""
-        return self.table.column_names == [NO_COLUMN] and self.table[0].null_count == self.rows
+        return bool(self.table.column_names == [NO_COLUMN] and self.table[0].null_count == self.rows)
 
     @property
     def text_bytes(self) -> int:
