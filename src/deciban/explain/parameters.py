@@ -12,7 +12,7 @@ from deciban.text_tables import aligned
 MAX_SHOWN = 10**15
 
 # Columns whose numbers of values are shown as a product.
-MAX_FACTORS = 10
+MAX_SIZES_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ParameterCount:
             lines[-1] = (*lines[-1][:2], f"= {prior}{_shown(self.full_per_class)}")
         if self.sizes:
             product = " × ".join(_shown(size) for size in self.sizes)
-            shown = len(self.sizes) > 1 and len(self.sizes) <= MAX_FACTORS
+            shown = len(self.sizes) > 1 and len(self.sizes) <= MAX_SIZES_SHOWN
             lines.append(("combinations", _shown(self.combinations), f"= {product}" if shown else ""))
         return aligned(lines, right=[1])
 
