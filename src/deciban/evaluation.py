@@ -9,6 +9,7 @@ import numpy as np
 from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import incurred, least_risk_decisions
+from deciban.folds_by_content import copies_in_words
 from deciban.ranking import Ranking
 from deciban.tables.labels import LabelArray
 from deciban.text_tables import aligned, amount, class_name, counted, whole
@@ -125,6 +126,8 @@ class Evaluation:
         The decisions that the loss knows, in its order; None without a loss.
     decided : ndarray of shape (n_classes, n_decisions) or None, default=None
         The weight of rows by true class and least-risk decision; None without a loss.
+    copies : int, default=0
+        About how many of these rows are copies of others, and were left out with them.
 
     See Also
     --------
@@ -151,6 +154,7 @@ class Evaluation:
     left_out: bool = False
     decisions: tuple[Any, ...] | None = None
     decided: Floats | None = None
+    copies: int = 0
 
     @classmethod
     def of(
@@ -221,6 +225,7 @@ class Evaluation:
             self.left_out and other.left_out,
             decisions if both else None,
             decided if both else None,
+            self.copies + other.copies,
         )
 
     @property
@@ -327,6 +332,7 @@ class Evaluation:
             "calibration": self.calibration.as_dicts(),
             "rows_of_unknown_classes": whole(self.unknown),
         }
+        figures |= {"copies": self.copies} if self.left_out else {}
         if self.mean_cost is None or self.decided is None:
             return figures
         decided = [[whole(weight) for weight in row] for row in self.decided.tolist()]
@@ -352,6 +358,8 @@ class Evaluation:
                 lines.append(LEFT_OUT_OF_SHARES)
         if self.unknown:
             lines.append(f"of a class that was not learned: {counted(self.unknown, 'row')}")
+        if self.copies:
+            lines.append(copies_in_words(self.copies))
         tables = [*self._decisions_table(), *self._mistakes(), self._classes_table(), str(self.calibration)]
         return "\n\n".join(["\n".join(lines), *tables])
 

@@ -36,7 +36,7 @@ WRONG_JSON = {
     "a number": (b"3", "the body"),
     "null": (b"null", "the body"),
     "text": (b'"rows"', "the body"),
-    "a row alone": (b'{"age": 1}', "age"),
+    "a row alone": (b'{"age": 1}', "the body"),
     "no rows": (b"{}", "rows"),
     "rows are null": (b'{"rows": null}', "rows"),
     "rows are an object": (b'{"rows": {}}', "rows"),

@@ -158,3 +158,49 @@ def test_negative_variances_and_counts_are_refused(tmp_path: Path) -> None:
         except dc.ModelFileError:
             seen += 1
     assert seen >= 2 + 4 + 4  # weights of classes, weights and scatters, counts
+
+
+def test_matrices_that_are_no_covariances_are_refused(tmp_path: Path) -> None:
+    """Whatever is written in their place, what loads can predict; a matrix with a negative eigenvalue does not load."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    clf = dc.BayesClassifier({(0, 1, 2): dc.JointGaussian()}, tune=None).fit(X, y)
+    scatter = clf.counts_.statistics[0].scatter
+    header, arrays = taken_apart(content(clf))
+    start = arrays.index(scatter.tobytes())
+
+    def with_scatter(new: Any) -> bytes:
+        return put_together(header, arrays[:start] + new.tobytes() + arrays[start + new.nbytes :])
+
+    assert predicts(with_scatter(scatter), X, tmp_path) == "loaded"
+    for cross, became in ((10.0, "refused"), (1.01, "refused"), (-1.01, "refused"), (0.999, "loaded")):
+        new = scatter.copy()
+        new[0, 0, 1] = new[0, 1, 0] = cross * np.sqrt(new[0, 0, 0] * new[0, 1, 1])
+        new[0, 2, :2] = new[0, :2, 2] = 0.0
+        assert predicts(with_scatter(new), X, tmp_path) == became, cross
+    new = scatter.copy()  # each pair is possible, the three together are not
+    own = np.sqrt(np.diagonal(new[1]))
+    new[1] = np.where(np.eye(3) > 0, 1.0, -0.9) * np.outer(own, own)
+    refused(tmp_path, with_scatter(new), "not positive")
+    for value in (1e150, 1e290, 1e308, 5e-324, np.inf, np.nan):
+        for place in ((0, 0, 0), (0, 0, 1), (1, 2, 2)):
+            new = scatter.copy()
+            new[place] = new[place[0], place[2], place[1]] = value
+            assert predicts(with_scatter(new), X, tmp_path) in ("refused", "loaded"), (value, place)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-160, 1e-30, 1.0, 1e30, 1e100])
+def test_every_covariance_that_was_counted_is_read(unit: float, tmp_path: Path) -> None:
+    """Columns that are equal, constant, nearly so, of any unit; in batches, forgotten and weighted."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(80, 1))
+    X = np.hstack([x * unit, -2.0 * x * unit, np.full_like(x, 0.1), 1e9 + 1e-6 * x, x + rng.normal(size=x.shape), x**3])
+    y, weights = np.arange(80) % 3, rng.random(80)
+    spec: Any = {tuple(range(6)): dc.JointGaussian(dc.Pooled())}
+    clf = dc.BayesClassifier(spec, tune=None).fit(X[:50], y[:50], sample_weight=weights[:50])
+    for part in (slice(50, 60), slice(60, 80)):
+        clf.partial_fit(X[part], y[part], sample_weight=weights[part])
+        dc.load(written(tmp_path, content(clf)))
+    clf.forget(X[60:], y[60:], sample_weight=weights[60:])
+    loaded = dc.load(written(tmp_path, content(clf)))
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))

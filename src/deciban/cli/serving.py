@@ -9,7 +9,7 @@ import click
 from deciban.cli.common import common, complain, files, flush, say, say_json
 from deciban.cli.scoring import costs
 from deciban.errors import UsageError, missing_package
-from deciban.text_tables import counted
+from deciban.text_tables import counted, printable
 
 if TYPE_CHECKING:
     from deciban.serve.settings import ServeSettings
@@ -117,7 +117,14 @@ Examples:
     help="What requests under way have when the service ends.",
 )
 @click.option("--most-connections", type=click.IntRange(1), default=1_000, show_default=True, help="At a time.")
-@click.option("--access-log", is_flag=True, help="Tell each request on standard error.")
+@click.option(
+    "--max-connections-per-address",
+    type=click.IntRange(1),
+    default=250,
+    show_default=True,
+    help="Connections of one client address at a time.",
+)
+@click.option("--access-log", is_flag=True, help="Log each request to standard error.")
 @common
 def serve(as_json: bool, **options: Any) -> None:
     """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
@@ -143,10 +150,10 @@ def _run(settings: "ServeSettings", as_json: bool) -> None:
         if as_json:
             say_json({"address": address, "models": names, "not_read": wrong})
         elif os.path.isdir(settings.path):
-            without = f" ({len(wrong)} cannot be read: {', '.join(wrong)})" if wrong else ""
+            without = f" ({len(wrong)} cannot be read: {printable(', '.join(wrong))})" if wrong else ""
             say(f"serving {counted(len(names), 'model')}{without} at {address}")
         else:
-            say(f"serving {os.path.basename(settings.path)} at {address}")
+            say(f"serving {printable(os.path.basename(settings.path))} at {address}")
         flush()
 
     run(settings, started)

@@ -2,7 +2,8 @@
 
 import os
 from io import BytesIO
-from typing import Any, get_type_hints
+from reprlib import repr as shortened
+from typing import Any, NamedTuple, get_type_hints
 
 import pyarrow as pa
 
@@ -49,29 +50,44 @@ def content(fitted: Fitted) -> bytes:
     return layout.packed(header, arrays)
 
 
+class Loaded(NamedTuple):
+    """A model file: what the classifier knows, the SHA-256 of the file, and its size in bytes."""
+
+    fitted: Fitted
+    sha256: str
+    size: int
+
+
 def load(path: str | os.PathLike[str]) -> Fitted:
     """What a classifier knows; a ModelFileError where the file is no model or is damaged."""
-    return _unpacked(path, *layout.read(path))
+    return read(path).fitted
+
+
+def read(path: str | os.PathLike[str], name: Any = None) -> Loaded:
+    """The same with the hash and the size of the file; `name` is what messages call it, its path unless given."""
+    content = layout.read(path, name)
+    return Loaded(_unpacked(path if name is None else name, content), content.sha256, content.size)
 
 
 def from_content(data: bytes, name: str) -> Fitted:
-    """The same from the bytes of a model file; `name` is what messages call them."""
-    return _unpacked(name, *layout.read_from(BytesIO(data), len(data), name))
+    """What a classifier knows, from the bytes of a model file; `name` is what messages call them."""
+    return _unpacked(name, layout.read_from(BytesIO(data), len(data), name))
 
 
-def _unpacked(path: Any, header: Any, rest: memoryview) -> Fitted:
+def _unpacked(path: Any, content: layout.Content) -> Fitted:
+    header = content.header
     try:
         if not isinstance(header, dict) or tuple(header)[:1] != KEYS[:1]:
             raise ValueError("it has no format")
         if type(header["format"]) is not int or header["format"] != FORMAT:
             version = header.get("deciban", "another version")
             raise ModelFileError(
-                f"{path}: the file has format {header['format']!s:.20} of deciban {version!s:.20}, this deciban reads "
-                f"format {FORMAT}; install a newer version"
+                f"{path}: the file has format {shortened(header['format'])} of deciban {shortened(version)}, "
+                f"this deciban reads format {FORMAT}; install a newer version"
             )
         if tuple(header) != KEYS:
-            raise ValueError(f"it has {', '.join(header)[:80]} where {', '.join(KEYS)} were expected")
-        arrays = layout.ArrayReader(rest)
+            raise ValueError(f"it has {shortened(list(header))} where {', '.join(KEYS)} were expected")
+        arrays = layout.ArrayReader(content)
         parameters, counts, tuning, origin = (unpack(header[key], arrays) for key in KEYS[2:])
         arrays.finish()
         if not isinstance(counts, Counts):

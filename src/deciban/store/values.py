@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import date, datetime, time
+from reprlib import repr as shortened
 from types import UnionType
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -212,7 +213,7 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
             return float(content)
         if kind in MOMENTS and isinstance(content, str):
             return MOMENTS[kind].fromisoformat(content)
-    raise ValueError(f"it holds {str(stored)[:60]}, which stands for nothing")
+    raise ValueError(f"it holds {shortened(stored)}, which stands for nothing")
 
 
 def _is_list_of(content: Any, length: int) -> bool:
@@ -229,12 +230,12 @@ def _map(items: list[tuple[Any, Any]]) -> dict[Any, Any]:
 def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
     name = stored["is"]
     if not isinstance(name, str) or name not in RECORDS:
-        raise ValueError(f"it holds a record {str(name)[:40]!r}, which this version does not know")
+        raise ValueError(f"it holds a record {shortened(name)}, which this version does not know")
     record = RECORDS[name]
     known = {stored_field(record, field.name): field for field in fields(record) if field.init}
     given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
     if unknown := [key for key in given if key not in known]:
-        raise ValueError(f"{name} has no {unknown[0]!r}")
+        raise ValueError(f"{name} has no {shortened(unknown[0])}")
     if missing := [key for key, field in known.items() if key not in given and field.default is MISSING]:
         raise ValueError(f"{name} lacks {missing[0]!r}")
     hints, values = get_type_hints(record), {}
@@ -242,7 +243,7 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
         field = known[key].name
         form = STORED_FORMS.get((record, field))
         if not conforms(item, hints[field] if form is None else form.hint):
-            raise ValueError(f"{name} has {str(item)[:40]!r} as {key!r}")
+            raise ValueError(f"{name} has {shortened(item)} as {key!r}")
         values[field] = item if form is None else form.read(item)
     return record(**values)
 
@@ -289,7 +290,7 @@ def conforms(value: Any, hint: Any) -> bool:
 
 def _levels(kind: Any, values: Any) -> pa.Array:
     if not isinstance(kind, str) or not isinstance(values, list):
-        raise ValueError(f"it holds levels of type {str(kind)[:40]!r}")
+        raise ValueError(f"it holds levels of type {shortened(kind)}")
     if kind in PLAIN_LEVELS:
         return pa.array(values, PLAIN_LEVELS[kind])
     if kind in INTEGER_LEVELS:
@@ -297,14 +298,14 @@ def _levels(kind: Any, values: Any) -> pa.Array:
     else:
         found = TIMESTAMP.fullmatch(kind)
         if found is None:
-            raise ValueError(f"it holds levels of type {str(kind)[:40]!r}")
+            raise ValueError(f"it holds levels of type {shortened(kind)}")
         typed = pa.timestamp(found[1], found[2])
     return pa.array(values, pa.int32() if typed.bit_width == 32 else pa.int64()).cast(typed)
 
 
 def _labels(kind: Any, values: Any, arrays: ArrayReader) -> npt.NDArray[Any]:
     if not isinstance(kind, str) or not LABEL_TYPES.fullmatch(kind) or not isinstance(values, list):
-        raise ValueError(f"it holds labels of type {str(kind)[:40]!r}")
+        raise ValueError(f"it holds labels of type {shortened(kind)}")
     if kind == "object":
         labels = [unpack(value, arrays) for value in values]
         if not _is_plain(labels):
