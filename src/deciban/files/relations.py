@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from deciban.errors import DataError
 from deciban.files.duckdb import quoted, translated_errors
-from deciban.files.sql_rows import SqlRows, sample_by_number
+from deciban.files.sql_rows import SqlRows
 from deciban.files.stream import Source
-from deciban.progress import Advance
 from deciban.sql import DUCKDB
 from deciban.tables.arrow import repeated
 
@@ -51,12 +50,6 @@ class RelationRows(Source):
             yield pa.Table.from_batches([], reader.schema)
             for batch in reader:
                 yield pa.Table.from_batches([batch])
-
-    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        with self.sql() as rows:
-            drawn, size = sample_by_number(rows, most)
-        advance(size)
-        return drawn, size
 
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:
