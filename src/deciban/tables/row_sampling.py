@@ -149,6 +149,14 @@ def lowest_priorities(hashes: RowHashes, counts: Integers, most: int) -> tuple[I
     return content[order], priority[order]
 
 
+def places_by_content(hashes: RowHashes, most: int) -> Integers:
+    """At most so many places of rows that have these hashes: of those with the lowest priorities, in their order."""
+    if hashes.size <= most:
+        return np.arange(hashes.size)
+    known, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    return np.asarray(first[lowest_priorities(known, counts, most)[0]])
+
+
 class RowSampler:
     """Samples the rows of a stream of tables; `rows` is how many it has seen."""
 
