@@ -1,16 +1,19 @@
 """Parquet files, opened as a scan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from deciban.errors import DataError, naming_source
 from deciban.files.arrow_readers import SHORT_BYTES, ParquetReader, in_named_folders
-from deciban.files.duckdb import column_types, list_of
+from deciban.files.duckdb import column_types, files_of
 from deciban.files.scan import Scan, select_typed
 from deciban.files.typed_source import ColumnType, Types
+from deciban.tables.cell_numbers import plain_type
+from deciban.tables.text_types import kind_of
 
 # Arrow's types that DuckDB gives back as they are, and what it calls them.
 PLAIN_TYPES = {
@@ -35,23 +38,25 @@ class ParquetRead:
     def table(self) -> str:
         """What DuckDB selects from."""
         several = str(len(self.paths) > 1).lower()
-        return f"read_parquet({list_of(self.paths)}, union_by_name={several}, hive_partitioning=true)"
+        return f"read_parquet({files_of(self.paths)}, union_by_name={several}, hive_partitioning=true)"
 
     def select(self, names: Sequence[str], types: Types) -> str:
         return select_typed(self.table, names, types)
 
 
 class Footer(NamedTuple):
-    """What Parquet files say: the bytes of a row, how many rows, and types if DuckDB has the same ones."""
+    """What Parquet files say: the bytes of a row, how many rows, types if DuckDB has the same ones, all schemas."""
 
     row_size: float = 0.0
     rows: int | None = None
     types: dict[str, str] | None = None
+    schemas: tuple[pa.Schema, ...] = ()
 
 
-def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str]) -> Scan:
-    """The scan of files whose columns are united by name."""
+def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], told: Collection[str]) -> Scan:
+    """The scan of files whose columns are united by name; `told` are columns whose type the user gives."""
     read, found = ParquetRead(tuple(paths)), footer(paths)
+    refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, told)
     types = found.types or column_types(f"SELECT * FROM {read.table}", name, called)
     rows = found.rows or 0
     size = int(found.row_size * rows)
@@ -77,4 +82,30 @@ def footer(paths: Sequence[Path]) -> Footer:
     alike = all(schema.equals(schemas[0]) for schema in schemas) and not in_named_folders(paths)
     plain = all(names) and len({name.lower() for name in names}) == len(names) and set(kinds) <= set(PLAIN_TYPES)
     types = {name: PLAIN_TYPES[kind] for name, kind in zip(names, kinds, strict=True)} if alike and plain else None
-    return Footer(size / max(rows, 1), rows, types)
+    return Footer(size / max(rows, 1), rows, types, tuple(schemas))
+
+
+def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told: Collection[str]) -> None:
+    """A DataError where a column is, say, a number in one file and text in another; `told` are columns that may be.
+
+    Numbers of several types are numbers, and so on: what can be united without a loss is.
+    """
+    known: dict[str, tuple[str, pa.DataType]] = {}
+    for name, schema in zip(names, schemas, strict=False):
+        for column, kind in zip(schema.names, schema.types, strict=True):
+            other, before = known.setdefault(column, (name, kind)) if not pa.types.is_null(kind) else (name, kind)
+            if column not in told and _united_as(before) != _united_as(kind):
+                raise naming_source(
+                    DataError(
+                        f"{name}: column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}; write "
+                        f"it with one type in all files, read it with types={{{column!r}: 'text'}}, or leave it out "
+                        f"with ignore="
+                    )
+                )
+
+
+def _united_as(kind: pa.DataType) -> str:
+    """What columns have in common that can be united."""
+    plain = plain_type(kind)
+    zone = " with a time zone" if pa.types.is_timestamp(plain) and plain.tz is not None else ""
+    return f"{kind_of(str(plain)) or plain}{zone}"
