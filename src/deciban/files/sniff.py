@@ -17,12 +17,11 @@ from deciban.tables.arrow import repeated
 # How much of a file is looked at; a header has to end before.
 SNIFF_BYTES = 1 << 20
 
-# The kinds of files that have types, by how they begin; a stream of Arrow begins with a sign of its version.
+# The kinds of files that have types, by how they begin.
 KINDS = {
     b"PAR1": "parquet",
-    b"ARROW1": "arrow",
+    b"ARROW1\0\0": "arrow",
     b"\xff\xff\xff\xff": "arrow stream",
-    b"ORC": "orc",
 }
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 NO_TABLES = {
@@ -30,7 +29,7 @@ NO_TABLES = {
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
     b"SQLite format 3": "an SQLite database; export the table as CSV",
     b"deciban\n": "a model, not a table; give the table it is to look at",
-    b"FEA1": "a Feather file of version 1; save the table as Parquet",
+    b"FEA1\0": "a Feather file of version 1; save the table as Parquet",
     b"Obj\x01": "an Avro file; save the table as Parquet",
     b"\x04\x22\x4d\x18": "compressed by lz4; use gzip or zstd",
     b"\x89HDF": "an HDF5 file; save the table as Parquet",
@@ -51,7 +50,7 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file is: "json", "csv" or one of KINDS, how it is compressed, and of a CSV how it is written."""
+    """What a file is: "json", "csv", "orc" or one of KINDS, how it is compressed, and of a CSV how it is written."""
 
     kind: str
     compression: str | None = None
@@ -71,11 +70,15 @@ def sniff(
     """What the file is, which the user calls `name`; a DataError where it is nothing that could be read as a table."""
     with open(path, "rb") as file:
         start = file.read(SNIFF_BYTES)
+        file.seek(max(path.stat().st_size - 4, 0))
+        end = file.read(3)
     if not start.strip():
         raise DataError(f"{name}: the file is empty; give a table with a header and rows")
     for magic, kind in KINDS.items():
         if start.startswith(magic):
             return FileFormat(kind)
+    if start.startswith(b"ORC") and end == b"ORC":  # a header may begin so too
+        return FileFormat("orc")
     if start[8:12] == b"DUCK":
         raise DataError(
             f"{name}: this is a database of DuckDB; open it with duckdb.connect({name!r}), and pass the connection "
