@@ -125,4 +125,6 @@ def _schema_of(path: str, kind: str, shown: str) -> pa.Schema:
     except (pa.ArrowException, OSError) as problem:
         said = str(problem).strip().partition("\n")[0]
         what = "an ORC file" if kind == "orc" else "an Arrow file"
-        raise naming_source(DataError(f"{shown}: {what} that is damaged or truncated ({said}); write it again")) from None
+        raise naming_source(
+            DataError(f"{shown}: {what} that is damaged or truncated ({said}); write it again")
+        ) from None

@@ -218,7 +218,9 @@ def _of_an_extension(name: str, text: str) -> UsageError | None:
         return UsageError(
             f"{name}: {found[1]} is in DuckDB's extension {found[2]}, which is not loaded here; load it in {own}"
         )
-    table = re.search(r"(?:Table with name|No files found that match the pattern) \"?([^\"\n]+?)\"?(?: does not exist|\n|$)", text)
+    table = re.search(
+        r"(?:Table with name|No files found that match the pattern) \"?([^\"\n]+?)\"?(?: does not exist|\n|$)", text
+    )
     ending = "" if table is None else Path(table[1]).suffix.lower()
     if table is None or ending not in NOT_IN_QUERIES:
         return None

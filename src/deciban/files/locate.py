@@ -86,8 +86,9 @@ def scan(
     source : str, path or list of them, connection, Ibis table, dataset or lazy frame
         A file (CSV or JSON lines, which may be packed by gzip or zstd; Parquet, Arrow or ORC), a glob, a folder, a list
         of files, "-" for standard input, or "sql: select ...", any query of DuckDB. A dataset of pyarrow or a lazy
-        frame of polars. A folder of documents in folders named by their classes, or files of mail. A database: the URL of PostgreSQL ("postgresql://user@host/database"; the password is better in
-        PGPASSWORD or ~/.pgpass), a connection of ADBC or of Python's DB-API, or a table of Ibis.
+        frame of polars. A folder of documents in folders named by their classes, or files of mail. A database: the URL
+        of PostgreSQL ("postgresql://user@host/database"; the password is better in PGPASSWORD or ~/.pgpass), a
+        connection of ADBC or of Python's DB-API, or a table of Ibis.
     query : str, default None
         Of a database: a query, whose rows are read.
     table : str, default None

@@ -147,8 +147,8 @@ def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
             if left <= 0:
                 break
         raise DataError(
-            f"{name}, line {line}: found a NUL byte, which text does not have; the file is damaged, or in an encoding "
-            f"that was not given: write it again, or give its encoding"
+            f"{name}, line {line}: found a NUL byte; the file is damaged, or in another encoding: write it again, or "
+            f"give its encoding"
         )
     if (longest := quotes.longest_line) > LONGEST_LINE:
         raise DataError(

@@ -80,9 +80,9 @@ class Stream(ABC):
         a UsageError where there is none."""
         raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
 
-    def sample_in_engine(self, most: int, labels: Sequence[str], advance: Advance) -> tuple[pa.Table, int]:
+    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """What `sample` draws, without reading the other rows if the engine can draw them."""
-        return self.sample(most, labels, advance)
+        return self.sample(most, advance, labels)
 
     def table(self) -> pa.Table:
         """All rows in memory."""
@@ -97,7 +97,7 @@ class Stream(ABC):
         """What `work` makes of each part of the rows, in the order of the parts."""
         yield work(self.tables())
 
-    def sample(self, most: int, labels: Sequence[str], advance: Advance) -> tuple[pa.Table, int]:
+    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
 
         It has the rows that a sample of the same table in memory has: `labels` are the columns of labels and weights,

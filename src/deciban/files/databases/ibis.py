@@ -29,7 +29,6 @@ class IbisSource(ArrowSource):
             finally:
                 reader.close()
 
-
     def _relation(self) -> Any:
         return _relation_of(self.expression.select(*self.names))
 

@@ -80,7 +80,7 @@ class PostgresSource(DatabaseSource):
                 statement.run("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
             yield rows
 
-    def sample_in_engine(self, most: int, labels: Sequence[str], advance: Advance) -> tuple[pa.Table, int]:
+    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """The rows that `sample` draws: the server has the same hashes."""
         with self.sql() as rows:
             cells = [name for name in self.names if name not in labels]
@@ -139,10 +139,14 @@ def _hashed_as(column: SqlColumn) -> str:
     elif pa.types.is_date(kind):
         sql = f"CASE WHEN isfinite({sql}) THEN {sql} - DATE '1970-01-01' END"
     elif pa.types.is_timestamp(kind):
-        sql = f"CASE WHEN isfinite({sql}) THEN round(date_part('epoch', {sql}) * 1e6::float8) / {DAY_MICROSECONDS!r}::float8 END"
+        sql = f"CASE WHEN isfinite({sql}) THEN {_microseconds(sql)} / {POSTGRES.number(DAY_MICROSECONDS)} END"
     elif pa.types.is_time(kind):
-        sql = f"round(date_part('epoch', {sql}) * 1e6::float8) / {SECOND_MICROSECONDS!r}::float8"
+        sql = f"{_microseconds(sql)} / {POSTGRES.number(SECOND_MICROSECONDS)}"
     return f"NULLIF(CAST({sql} AS float8), 'NaN')"
+
+
+def _microseconds(moment: str) -> str:
+    return f"round(date_part('epoch', {moment}) * {POSTGRES.number(1e6)})"
 
 
 def open_postgres(connections: Connections, where: str, query: str | None, table: str | None) -> PostgresSource:
