@@ -232,7 +232,7 @@ class RowSampler:
         if room > max(MAX_CONTENTS, 8 * self.most):
             keys, counts = (part[::ONE_OF_SLOTS] for part in self._contents)
             some = np.flatnonzero(keys)
-            room = self._known
+            room = max(self._known, 2 * int(np.count_nonzero(self._contents.counts < 0)))
             distance = (keys[some] >> np.uint64(11)) * 2.0**-53 - np.abs(counts[some]) * self._limit
             furthest = float(np.quantile(distance, NEAR))
         before, self._contents = self._contents, _empty(room)
