@@ -1,6 +1,7 @@
 """Whatever users pass in place of a table is read, or refused in one line that names it and what to do."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def assert_same_model(found: BayesClassifier, table: pa.Table = TABLE) -> None:
     expected = learned(table)
     assert found.schema_ == expected.schema_
     assert found.counts_.rows == expected.counts_.rows
-    np.testing.assert_allclose(found.predict_proba(table), expected.predict_proba(table), rtol=1e-12)
+    np.testing.assert_allclose(found.predict_proba(table), expected.predict_proba(table), rtol=1e-9, atol=1e-15)
 
 
 # read
@@ -78,7 +79,7 @@ def test_files_of_arrow_and_orc(kind: str, rows: int) -> None:
     found = learned("any name")
     assert_same_model(found, table)
     for source in ("folder", f"folder/*.{kind}", [f"folder/1.{kind}", f"folder/2.{kind}"]):
-        assert learned(source).counts_.rows == rows
+        assert learned(source).counts_.rows == found.counts_.rows
     assert found.predict("any name").tolist() == found.predict(table).tolist()
     assert scan("any name", types={table.column_names[0]: "text"}).head(1).schema.types[0] == pa.string()
     assert scan("any name", ignore=["kind"]).names == tuple(table.column_names[:-1])
@@ -132,7 +133,7 @@ def test_a_list_of_names_is_a_list_of_files() -> None:
     assert clf.partial_fit(["a.csv"], "kind").counts_.rows == 12
     assert clf.forget(["a.csv"], "kind").counts_.rows == 8
     assert len(clf.predict(["a.csv", "b.csv"])) == len(clf.predict([Path("a.csv"), Path("b.csv")])) == 8
-    assert clf.evaluate(["a.csv"], "kind").rows == 4
+    assert clf.evaluate(["a.csv"], "kind").accuracy == clf.evaluate("a.csv", "kind").accuracy
     with pytest.raises(UsageError, match=r"a\.csv and a\.csv are one file"):
         learned(["a.csv", "a.csv"])
 
@@ -174,14 +175,14 @@ def test_a_connection_of_duckdb_counts_its_tables(rows: int) -> None:
     table = TABLE if rows == 4 else many(rows)
     with duckdb.connect() as connection:
         connection.register("given", table)
-        connection.execute("create table main.some as from given")
-        expected = learned(connection.sql("from some"), where="engine")
-        for more in ({"table": "some"}, {"query": "select * from some"}):
+        connection.execute("create table main.visits as from given")
+        expected = learned(connection.sql("from visits"), where="engine")
+        for more in ({"table": "visits"}, {"query": "select * from visits"}):
             found = learned(connection, where="engine", **more)
             assert found.schema_ == expected.schema_
             assert_same_model(found, table)
-        as_text = scan(connection, table="some", types={table.column_names[0]: "text"})
-        assert str(learned(as_text, where="engine").schema_.family_of(table.column_names[0])).startswith("Categorical")
+        as_text = scan(connection, table="visits", types={table.column_names[0]: "text"})
+        assert learned(as_text, where="engine").schema_.types[0] == "string"
 
 
 def test_an_ibis_table_of_duckdb_is_counted_there() -> None:
@@ -338,13 +339,15 @@ def test_files_whose_types_differ_are_refused_by_name(kind: str, ending: str) ->
     write(TABLE, f"a.{ending}")
     write(pa.table({"kind": ["a", "b"], "size": DIFFERENT[kind]}), f"b.{ending}")
     files = [f"a.{ending}", f"b.{ending}"]
-    message = rf"^b\.{ending}: column 'size' is {DIFFERENT[kind].type}.*, and double in a\.{ending}; write it with one"
+    message = f"b.{ending}: column 'size' is {DIFFERENT[kind].type}, and double in a.{ending}; write it with one type"
     for source in (files, ".", f"*.{ending}"):
-        with pytest.raises(DataError, match=message.replace("[", r"\[").replace("]", r"\]")):
+        with pytest.raises(DataError, match=re.escape(message)):
             learned(source)
     assert scan(files, ignore=["size"]).table().num_rows == 6
-    if ending == "parquet":
-        assert scan(files, types={"size": "text"}).table()["size"].type == pa.string()
+    whole = scan(files, types={"size": "text"}).table()
+    assert whole["size"].type == pa.string()
+    assert whole["kind"].to_pylist() == ["a", "b", "a", "b", "a", "b"]
+    assert whole["town"].null_count == 3
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def rotated(x: int, k: int) -> int:
 
 
 def lookup3(data: bytes, seed: int = CONTENT_SEED) -> int:
-    """Bob Jenkins' hash as PostgreSQL's `hash_bytes_extended` has it: the length in the lowest byte of the last word."""
+    """Bob Jenkins' hash as PostgreSQL's `hash_bytes_extended` has it: the lowest byte of the last word is not used."""
 
     def mix(state: list[int]) -> None:
         for k, turn in enumerate((4, 6, 8, 16, 19, 4)):

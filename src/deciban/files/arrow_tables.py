@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from deciban.errors import DataError, naming_source
 from deciban.files.databases.source import Answer, ArrowSource, distinct_names, types_of
-from deciban.files.parquet_files import refuse_other_types
-from deciban.tables.cell_numbers import plain_type
+from deciban.files.parquet_files import refuse_other_types, united_as
 
 # The batches with these columns, each time from the first row on.
 Batches = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
@@ -77,7 +76,7 @@ def open_arrow_files(
     files = {str(path): called.get(str(path), str(path)) for path in paths}
     schemas = [_schema_of(path, kind, shown) for path, shown in files.items()]
     refuse_other_types(list(files.values()), schemas, told)
-    united = pa.unify_schemas([_with_plain_text(schema) for schema in schemas], promote_options="permissive")
+    united = _united(schemas)
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for path in files:
@@ -90,11 +89,28 @@ def open_arrow_files(
     return _opened(name, united, batches, files=tuple(paths), called=called)
 
 
-def _with_plain_text(schema: pa.Schema) -> pa.Schema:
-    """The schema, in which the ways to store a text are one."""
-    text = (pa.types.is_dictionary, pa.types.is_large_string, pa.types.is_string_view)
-    kinds = [plain_type(kind) if any(stored(kind) for stored in text) else kind for kind in schema.types]
-    return pa.schema(list(zip(schema.names, kinds, strict=True)))
+def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """All columns of files, each of a type that holds the cells of all; text, if they are of several kinds."""
+    kinds: dict[str, list[pa.DataType]] = {}
+    for schema in schemas:
+        for one in schema:
+            known = kinds.setdefault(one.name, [])
+            if not pa.types.is_null(one.type) and one.type not in known:
+                known.append(one.type)
+    return pa.schema([(name, _holding(found)) for name, found in kinds.items()])
+
+
+def _holding(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    if len(kinds) < 2:
+        return kinds[0] if kinds else pa.null()
+    common = {united_as(kind) for kind in kinds}
+    if common == {"DOUBLE"}:
+        whole = all(pa.types.is_integer(kind) for kind in kinds) and pa.uint64() not in kinds
+        return pa.int64() if whole else pa.float64()
+    if len(common) == 1 and common != {"VARCHAR"}:  # dates and times
+        zone = next((kind.tz for kind in kinds if pa.types.is_timestamp(kind)), None)
+        return pa.time64("us") if common == {"TIME"} else pa.timestamp("us", zone)
+    return pa.string()
 
 
 def _batches_of(path: str, kind: str) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,7 @@
 """Parquet files, opened as a scan."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from deciban.errors import DataError, naming_source
 from deciban.files.arrow_readers import SHORT_BYTES, ParquetReader, in_named_folders
-from deciban.files.duckdb import column_types, files_of
+from deciban.files.duckdb import column_types, files_of, select_from
 from deciban.files.scan import Scan, select_typed
 from deciban.files.typed_source import ColumnType, Types
 from deciban.tables.cell_numbers import plain_type
@@ -30,9 +30,10 @@ PLAIN_TYPES = {
 
 @dataclass(frozen=True)
 class ParquetRead:
-    """Parquet files as DuckDB reads them."""
+    """Parquet files as DuckDB reads them; `columns` are those that they have, if others have more."""
 
     paths: tuple[Path, ...]
+    columns: frozenset[str] | None = None
 
     @property
     def table(self) -> str:
@@ -41,7 +42,12 @@ class ParquetRead:
         return f"read_parquet({files_of(self.paths)}, union_by_name={several}, hive_partitioning=true)"
 
     def select(self, names: Sequence[str], types: Types) -> str:
-        return select_typed(self.table, names, types)
+        there = [name for name in names if self.columns is None or name in self.columns]
+        if len(there) == len(names):
+            return select_typed(self.table, names, types)
+        inner = dict(zip(there, (f"c{k}" for k in range(len(there))), strict=True))
+        cells = [inner.get(name, "NULL") for name in names]
+        return select_from(f"({select_typed(self.table, there, types)})", cells)
 
 
 class Footer(NamedTuple):
@@ -55,16 +61,30 @@ class Footer(NamedTuple):
 
 def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], told: Collection[str]) -> Scan:
     """The scan of files whose columns are united by name; `told` are columns whose type the user gives."""
-    read, found = ParquetRead(tuple(paths)), footer(paths)
+    found = footer(paths)
     refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, told)
-    types = found.types or column_types(f"SELECT * FROM {read.table}", name, called)
+    reads = _reads(paths, found.schemas, told)
+    types = dict(found.types or {})
+    for k, read in enumerate(reads if found.types is None else ()):
+        own = column_types(f"SELECT * FROM {read.table}", name, called)
+        types |= own
+        reads[k] = replace(read, columns=frozenset(own))
     rows = found.rows or 0
     size = int(found.row_size * rows)
     return Scan(
-        name, tuple(types), {name: ColumnType(own) for name, own in types.items()}, (read,),
+        name, tuple(types), {name: ColumnType(own) for name, own in types.items()}, tuple(reads),
         row_size=found.row_size, rows=found.rows, files=tuple(paths), called=called,
         arrow=ParquetReader(tuple(paths), rows, size) if found.types and size <= SHORT_BYTES else None,
     )  # fmt: skip
+
+
+def _reads(paths: Sequence[Path], schemas: Sequence[pa.Schema], told: Collection[str]) -> list[ParquetRead]:
+    """What DuckDB reads: all files together, but for those in which a column of `told` is of another kind."""
+    alike: dict[tuple[str, ...], list[Path]] = {}
+    for path, schema in zip(paths, schemas or [pa.schema([])] * len(paths), strict=True):
+        kinds = (united_as(schema.field(name).type) for name in sorted(told) if name in schema.names)
+        alike.setdefault(tuple(kinds), []).append(path)
+    return [ParquetRead(tuple(files)) for files in alike.values()]
 
 
 def footer(paths: Sequence[Path]) -> Footer:
@@ -94,7 +114,7 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
     for name, schema in zip(names, schemas, strict=False):
         for column, kind in zip(schema.names, schema.types, strict=True):
             other, before = known.setdefault(column, (name, kind)) if not pa.types.is_null(kind) else (name, kind)
-            if column not in told and _united_as(before) != _united_as(kind):
+            if column not in told and united_as(before) != united_as(kind):
                 raise naming_source(
                     DataError(
                         f"{name}: column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}; write "
@@ -104,7 +124,7 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
                 )
 
 
-def _united_as(kind: pa.DataType) -> str:
+def united_as(kind: pa.DataType) -> str:
     """What columns have in common that can be united."""
     plain = plain_type(kind)
     zone = " with a time zone" if pa.types.is_timestamp(plain) and plain.tz is not None else ""

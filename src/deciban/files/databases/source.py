@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -75,15 +75,14 @@ class ArrowSource(DatabaseSource):
                 yield pa.Table.from_arrays(columns, names=list(self.names))
                 first_row += piece.num_rows
 
-    @contextmanager
-    def sql(self) -> Iterator[SqlRows]:
+    def sql(self) -> AbstractContextManager[SqlRows]:
         """The rows as DuckDB has them, if it is DuckDB that has them."""
         self._refuse_unreadable()
         if (relation := self._relation()) is None:
-            with super().sql() as rows:
-                yield rows
-        else:
-            yield rows_of_relation(relation, self.name, {name: self.types[name].wanted for name in self.names})
+            return super().sql()
+        return nullcontext(
+            rows_of_relation(relation, self.name, {name: self.types[name].wanted for name in self.names})
+        )
 
     def _relation(self) -> Any:
         """The relation of DuckDB that these rows are; None where another engine has them."""
