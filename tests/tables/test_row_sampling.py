@@ -79,7 +79,7 @@ def test_a_sample_is_that_of_its_rows_in_any_order_and_pieces(
     assert drawn(rows, most, piece) == expected
     rng.shuffle(contents)  # type: ignore[attr-defined]
     assert drawn(np.array(contents), most, piece) == expected
-    assert rows[places_by_content(hashes_of(rows), most)].tolist() == expected
+    assert rows[places_by_content(pa.array(rows), most)].tolist() == expected
 
 
 def test_a_content_has_its_share_of_a_sample() -> None:

@@ -149,11 +149,11 @@ def lowest_priorities(hashes: RowHashes, counts: Integers, most: int) -> tuple[I
     return content[order], priority[order]
 
 
-def places_by_content(hashes: RowHashes, most: int) -> Integers:
-    """At most so many places of rows that have these hashes: of those with the lowest priorities, in their order."""
-    if hashes.size <= most:
-        return np.arange(hashes.size)
-    known, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+def places_by_content(cells: pa.Array, most: int) -> Integers:
+    """At most so many places of cells: of those with the lowest priorities, in their order."""
+    if len(cells) <= most:
+        return np.arange(len(cells))
+    known, first, counts = np.unique(content_hashes([cells], len(cells)), return_index=True, return_counts=True)
     return np.asarray(first[lowest_priorities(known, counts, most)[0]])
 
 
