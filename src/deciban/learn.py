@@ -53,7 +53,7 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
     """
     if where not in ("here", "engine"):
         raise UsageError(f"where={where!r}: choose 'here' or 'engine'")
-    given = found_rows(X)
+    given = found_rows(X, files=isinstance(y, str))
     if where == "engine" and is_relation(given):
         given = RelationRows.of(given)
     types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)

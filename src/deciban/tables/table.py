@@ -14,6 +14,7 @@ from deciban.sparse import SparseRows
 from deciban.tables.arrow import with_each
 from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
 from deciban.tables.readable import Readable
+from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes, sparse_hashes
 from deciban.text_tables import class_name
 
 
@@ -35,6 +36,10 @@ class Table(Readable, Protocol):
 
     def take(self, rows: Integers) -> Self:
         """The rows with these numbers."""
+        ...
+
+    def hashes(self) -> RowHashes:
+        """A hash of what each row holds."""
         ...
 
 
@@ -73,6 +78,9 @@ class Matrix:
 
     def take(self, rows: Integers) -> "Matrix":
         return Matrix(self.array[rows])
+
+    def hashes(self) -> RowHashes:
+        return matrix_hashes(self.array)
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return self._kernel_array(columns, np.float64)
@@ -118,6 +126,9 @@ class SparseMatrix:
 
     def take(self, rows: Integers) -> "SparseMatrix":
         return SparseMatrix(self.cells.take(rows))
+
+    def hashes(self) -> RowHashes:
+        return sparse_hashes(self.cells)
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return np.ascontiguousarray(self.amounts(columns).matrix().toarray())
@@ -175,6 +186,9 @@ class Frame:
             return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
         return Frame(with_each(self.table, takeable).take(pa.array(rows)), self.named)
+
+    def hashes(self) -> RowHashes:
+        return content_hashes(self.table.columns, self.rows)
 
     def select(self, names: Sequence[str]) -> "Frame":
         """The columns of these names in this order; a column that is not there has only missing cells."""
