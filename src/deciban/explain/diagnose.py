@@ -42,7 +42,7 @@ REDUNDANT = 0.95
 MAX_SHARED_WITHOUT_CLASS = 0.5
 
 # Log-likelihood that chance explains, in nats: a smaller difference between two models is none.
-CHANCE = 2.0
+CHANCE_IN_NATS = 2.0
 
 # Sets of three columns that are tested at most, and the levels a number is cut into there.
 MAX_TRIPLES = 600
@@ -95,7 +95,7 @@ class Dependence:
         """Whether the columns say together what they do not say apart: they depend on each other within the classes,
         but hardly without them, and counting them together gains more than chance."""
         return (
-            self.cost * self.rows > CHANCE * BITS
+            self.cost * self.rows > CHANCE_IN_NATS * BITS
             and self.bits_without_class <= MAX_SHARED_WITHOUT_CLASS * self.bits
             and not self.redundant
         )
@@ -391,7 +391,7 @@ def _dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, tested: i
                 tells = [together]
             else:  # a rising or falling function of the other tells nothing more, though rows at a cut may change sides
                 tells = [together, _loss([difference], rows, there)] if difference[1] > 1 else []
-            if all((alone - loss) * weight <= CHANCE for loss in tells):
+            if all((alone - loss) * weight <= CHANCE_IN_NATS for loss in tells):
                 droppable = schema.column_name(dropped.column)
                 break
     names = tuple(schema.column_name(one.column) for one in members)
