@@ -156,12 +156,12 @@ def test_a_nul_byte_is_damage_wherever_it_is(deciban: Deciban, model: str, pack:
     ):
         Path("a.csv").write_bytes(text.encode() if pack is None else pack(text.encode()))
         for answer in (
-            deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain"),
+            deciban("fit", "a.csv", "-t", "kind", "-o", "new.dcb", "--plain"),
             deciban("predict", model, "a.csv"),
         ):
             assert answer.code == 3
             assert f"a.csv, line {line}: found a NUL byte; the file is damaged" in answer.err
-        assert not Path("m.dcb").exists()
+        assert not Path("new.dcb").exists()
 
 
 def test_names_of_columns(deciban: Deciban) -> None:

@@ -31,10 +31,10 @@ HASHED_ROWS = 1 << 17
 FIRST_CONTENTS = 1 << 12
 MAX_CONTENTS = 1 << 18
 
-# The share of them that is kept when there are more: those that are nearest to being drawn. One of so many slots of
-# their table is looked at, to see which they are.
+# The share of them that is kept when there are more: those that are nearest to being drawn. So many slots of
+# their table are looked at, to see which they are.
 NEAR = 0.25
-ONE_OF_SLOTS = 61
+LOOKED_AT_SLOTS = 1 << 12
 
 # Bytes of a sample, about; but it has a thousand rows in any case.
 SAMPLE_BYTES = 1 << 28
@@ -230,7 +230,7 @@ class RowSampler:
         """A larger table of contents; at its largest, one with those that are nearest to being drawn."""
         room, furthest = 4 * self._known, np.inf
         if room > max(MAX_CONTENTS, 8 * self.most):
-            keys, counts = (part[::ONE_OF_SLOTS] for part in self._contents)
+            keys, counts = (part[:LOOKED_AT_SLOTS] for part in self._contents)
             some = np.flatnonzero(keys)
             room = max(self._known, 2 * int(np.count_nonzero(self._contents.counts < 0)))
             distance = (keys[some] >> np.uint64(11)) * 2.0**-53 - np.abs(counts[some]) * self._limit
