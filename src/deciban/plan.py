@@ -28,7 +28,7 @@ from deciban.store.model_file import content, from_content
 from deciban.tables.label_warnings import too_many
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, encode_labels
-from deciban.tables.table import Table
+from deciban.tables.table import Frame, Table
 from deciban.tune.correct import correct, may_correct, rows_to_correct, with_cap
 from deciban.tune.propose import Proposal, propose, reweigh
 from deciban.tune.rows import Rows
@@ -200,10 +200,11 @@ def _counting(schema: Schema, examples: LabelledStream) -> Work:
 
 def refuse_empty(table: Table) -> None:
     """A DataError where a table to learn from has no rows or no columns."""
-    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
+    width = 0 if isinstance(table, Frame) and table.has_no_cells else table.width
+    for count, what in ((table.rows, "sample(s)"), (width, "feature(s)")):
         if count == 0:
             raise DataError(
-                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
+                f"Found array with 0 {what} (shape=({table.rows}, {width})) while a minimum of 1 is required: "
                 f"there is nothing to learn from"
             )
 

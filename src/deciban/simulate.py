@@ -30,8 +30,10 @@ def sample_rows(
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
             raise UsageError(f"sample({name}={value!r}): give a whole number that is at least 0")
     model = fitted.generative
-    if length is not None and not any(likelihood.texts for likelihood in model.likelihoods):
-        raise UsageError(f"sample(length={length!r}): no column is Text(), which alone has words; leave it out")
+    if length is not None and not any(likelihood.takes_length for likelihood in model.likelihoods):
+        raise UsageError(
+            f"sample(length={length!r}): no column is Text() or Multinomial(), which alone have words; leave it out"
+        )
     place = None if label is None else fitted.place_of(label)
     columns, labels = model.sample(int(rows), generator(random_state), place, length)
     names = model.schema.column_names

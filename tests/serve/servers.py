@@ -11,9 +11,7 @@ from typing import Any
 import uvicorn
 
 from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
-
-# Seconds after which a test gives up.
-PATIENCE = 60.0
+from tests import PATIENCE
 
 
 class Running:

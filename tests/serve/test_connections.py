@@ -16,7 +16,8 @@ from starlette.routing import Route
 
 from deciban.serve.guard.connections import HEALTH_RESERVE, ConnectionSettings, GuardedProtocol
 from deciban.serve.guard.guard import GuardSettings, guarded
-from tests.serve.servers import PATIENCE, Running, read_all, running, seconds_until_closed, statuses
+from tests import PATIENCE
+from tests.serve.servers import Running, read_all, running, seconds_until_closed, statuses
 
 SETTINGS = ConnectionSettings(
     head_limit=0.3, send_limit=0.4, most_head_bytes=4096, most_headers=20, most_url_bytes=1000, most_connections=200

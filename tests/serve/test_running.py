@@ -18,8 +18,8 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from tests import PATIENCE
 from tests.serve.conftest import mixed_table
-from tests.serve.processes import PATIENCE
 from tests.serve.servers import read_all
 from tests.store.files import changed, nodes, put_together, taken_apart
 
@@ -47,7 +47,7 @@ def serving(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str
 def refused(*arguments: str | Path) -> tuple[int, str]:
     """The exit code and the error of a service that does not start."""
     command = [sys.executable, "-m", "deciban", "serve", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     return done.returncode, done.stderr
 
 
@@ -108,9 +108,9 @@ def test_requests_under_way_are_answered_when_it_ends(models: Path) -> None:
 
 def test_health_is_told_while_many_rows_are_scored(models: Path) -> None:
     rows = [{"age": 40.0 + k % 7, "note": "please call back"} for k in range(80_000)]
-    with serving(models / "mixed.dcb") as (_, address), httpx.Client(base_url=address, timeout=60) as client:
+    with serving(models / "mixed.dcb") as (_, address), httpx.Client(base_url=address, timeout=PATIENCE) as client:
         client.get("/health/live")
-        ask = threading.Thread(target=lambda: httpx.post(f"{address}/predict", json=rows, timeout=60))
+        ask = threading.Thread(target=lambda: httpx.post(f"{address}/predict", json=rows, timeout=PATIENCE))
         ask.start()
         waited = []
         while ask.is_alive():
@@ -125,7 +125,7 @@ def test_workers_answer(models: Path) -> None:
         for _ in range(4):
             assert httpx.post(f"{address}/predict", json=[{"outlook": "sunny"}]).status_code == 200
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
 
 
@@ -335,7 +335,7 @@ def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> No
             assert after["rows"] == before["rows"] + 4
             assert after["learning"]["sequence"] > 0
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     with serving(tmp_path / "model.dcb", "--learn") as (_, address):
         assert httpx.get(f"{address}/model").json()["rows"] == after["rows"]
@@ -406,7 +406,7 @@ def test_without_the_extra_it_says_how_to_install_it(models: Path) -> None:
     command = [sys.executable, "-c", BLOCKED, "serve", str(models / "weather.dcb")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
     assert done.returncode == 2
-    assert 'pip install "deciban[serve]"' in done.stderr
+    assert "run pip install '.[serve]' in the source folder of deciban" in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are watched alike everywhere")

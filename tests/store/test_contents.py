@@ -3,17 +3,61 @@
 import itertools
 import random
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
+from typing_extensions import TypeAliasType
 
 import deciban as dc
+from deciban.fitted import Settings
+from deciban.store.values import RECORDS, conforms
 from tests.store.crafted import MUTANTS, ignoring_overflow, predicts, refused
 from tests.store.files import changed, content, node, nodes, put_together, taken_apart, written
 from tests.store.models import every_family
+
+
+def test_every_field_that_is_stored_has_a_type_that_can_be_checked() -> None:
+    """An unsupported type hint would raise a TypeError for each file, whatever it contains."""
+    for record in (*RECORDS.values(), Settings):
+        hints = get_type_hints(record)
+        for field in fields(record):
+            for value in (object(), None, 1, 1.5, "x", (), (1, "x"), {}, {"a": 1}, np.zeros(2), dc.Gaussian()):
+                assert conforms(value, hints[field.name]) in (True, False), (record, field.name)
+
+
+def test_arrays_conform_to_aliases_of_types() -> None:
+    """As `NDArray` is one from NumPy 2.5 on."""
+    scalar = TypeVar("scalar", bound=np.generic)
+    array_type: Any = np.ndarray[tuple[Any, ...], np.dtype[scalar]]  # type: ignore[valid-type]
+    alias = TypeAliasType("alias", array_type, type_params=(scalar,))
+    for hint in (alias[np.float64], npt.NDArray[np.float64]):  # type: ignore[misc]
+        assert conforms(np.zeros(2), hint)
+        assert not conforms(np.zeros(2, dtype=np.int64), hint)
+        assert not conforms(1.0, hint)
+    number = TypeAliasType("number", int | None)
+    assert conforms(3, number)
+    assert not conforms("x", number)
+
+
+@pytest.mark.parametrize("at", [("counts", "classes"), ("tuning",), ("origin",), ("parameters",)], ids=".".join)
+@pytest.mark.parametrize(
+    "value",
+    [
+        *({"array": 7}, {"array": [[], [2]]}, {"map": 3}, {"map": [1]}, {"map": [[{"map": []}, 1]]}, {"date": 3}),
+        *({"labels": "datetime64[xx]", "values": [1]}, {"is": []}, {"is": "Uniform"}, {"map": [["a", 1]]}, 7),
+    ],
+    ids=str,
+)
+def test_content_of_another_shape_is_damage_and_not_an_internal_error(
+    at: tuple[str, ...], value: Any, tmp_path: Path
+) -> None:
+    header, arrays = taken_apart(content(every_family()[0]))
+    refused(tmp_path, put_together(changed(header, at, value), arrays))
 
 
 def families_in(header: Any) -> list[str]:

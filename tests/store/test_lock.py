@@ -14,6 +14,7 @@ from deciban.cli import run
 from deciban.serve.learning.learner import Learner
 from deciban.serve.learning.settings import LearnSettings
 from deciban.store import lock
+from tests import PATIENCE
 
 HEADER = "size,town,kind\n"
 
@@ -46,7 +47,7 @@ for turn in range(5):
 def test_of_several_processes_at_once_none_is_lost(tmp_path: Path) -> None:
     (tmp_path / "number").write_text("0")
     several = [subprocess.Popen([sys.executable, "-c", CHANGE], cwd=tmp_path) for _ in range(3)]
-    assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
+    assert [one.wait(timeout=PATIENCE) for one in several] == [0, 0, 0]
     assert (tmp_path / "number").read_text() == "15"
     assert os.listdir(tmp_path) == ["number"]
 

@@ -108,7 +108,7 @@ class Inspecting(FittedState):
         return scoring.intervals(self._fitted(), X, level)
 
     def estimates(self, *, plain: bool = False) -> Estimates:
-        """What was estimated of each column: means and variances, P(value | class), rates.
+        """What was estimated: the prior, and of each column means and variances, P(value | class), rates.
 
         Parameters
         ----------
@@ -120,8 +120,8 @@ class Inspecting(FittedState):
         -------
         Estimates
             A mapping from the name of a column (of a joint block: "a+b") to arrays by parameter, in the order of
-            `classes_`: ``clf.estimates()["age"]["mean"]``. ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it;
-            print it.
+            `classes_`: ``clf.estimates()["age"]["mean"]``; ``clf.estimates().prior`` has the prior of each class.
+            ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it; print it.
         """
         fitted = self._fitted()
         return Estimates.of(fitted.plain if plain else fitted.model)
@@ -163,7 +163,7 @@ class Inspecting(FittedState):
         label : label, default=None
             The class of all rows; None draws it.
         length : int, default=None
-            The number of words of each text; None draws it.
+            The number of words of each text, and of each row of a `Multinomial` block; None draws it.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class Inspecting(FittedState):
         Returns
         -------
         ParameterCount
-            ``naive``, ``model`` and ``full``; print it.
+            ``naive``, ``model``, ``full`` and ``combinations``; print it.
         """
         fitted = self._fitted()
         return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)

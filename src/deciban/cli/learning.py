@@ -113,10 +113,10 @@ Examples:
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **options: Any) -> None:
     """Learn TABLE and write a model file.
 
-    TABLE is a file (CSV, JSON lines, Parquet; also compressed), several files, a glob, a folder, - for standard input,
-    or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is a table whose
-    target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by its URL, and its
-    rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
+    TABLE is a file (CSV, JSON lines, Parquet, Arrow, ORC; also compressed), several files, a glob, a folder, - for
+    standard input, or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is a
+    table whose target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by its
+    URL, and its rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
     """  # fmt: skip
     if options["force"]:
         check_output(output, table)
@@ -232,7 +232,11 @@ Example:
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("--output", "-o", required=True, metavar="FILE", shell_complete=files, help="The model file to write.")
-@click.option("--force", is_flag=True, help="Also models that have learned the same rows.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Merge even if the models share rows, predict different columns or have no column in common.",
+)
 @common
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""

@@ -369,7 +369,7 @@ Example:
 @click.option("--rows", type=click.IntRange(0), default=10, show_default=True, help="How many rows to draw.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the same rows each time.")
 @click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
-@click.option("--length", type=click.IntRange(0), help="How many words each text has.")
+@click.option("--length", type=click.IntRange(0), help="How many words each text, or row of word counts, has.")
 @TABLE_OUTPUT
 @RAW
 @common

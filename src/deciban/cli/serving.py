@@ -8,13 +8,11 @@ import click
 
 from deciban.cli.common import common, complain, files, flush, say, say_json
 from deciban.cli.scoring import costs
-from deciban.errors import UsageError
+from deciban.errors import UsageError, missing_package
 from deciban.text_tables import counted, printable
 
 if TYPE_CHECKING:
     from deciban.serve.settings import ServeSettings
-
-INSTALL = 'pip install "deciban[serve]"'
 
 
 @click.command(epilog="""\b
@@ -146,7 +144,7 @@ def _run(settings: "ServeSettings", as_json: bool) -> None:
         name = (missing.name or "").partition(".")[0]
         if name not in ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio"):
             raise
-        raise UsageError(f"deciban serve needs {name}, which is not installed; {INSTALL}") from None
+        raise missing_package("deciban serve", name, "serve") from None
 
     def started(address: str, names: list[str], wrong: list[str]) -> None:
         if as_json:

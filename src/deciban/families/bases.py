@@ -71,6 +71,8 @@ class BlockFamily(CountedFamily):
 class BaseLikelihood:
     """What a likelihood answers where a question does not apply to it."""
 
+    takes_length: ClassVar[bool] = False
+
     @property
     def texts(self) -> tuple[Any, ...]:
         return ()

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import ClassVar, Self
 
 import numpy as np
@@ -206,7 +205,8 @@ class BinnedLikelihood(BaseLikelihood):
         """The shares of all bins but one."""
         sizes = [int(column.cells.size) for column in self.bins]
         classes = self.table.shape[1]
-        return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
+        each = [classes * max(size - 1, 0) for size in sizes]
+        return Parameters.of_columns(each, sizes=[max(size, 1) for size in sizes])
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         return lookup_terms(self, [self._bin_names(j, name) for j, name in enumerate(names)])

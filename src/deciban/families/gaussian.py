@@ -256,7 +256,8 @@ class Normal(BaseLikelihood):
     def parameters(self) -> Parameters:
         """A mean for each class, and a variance for each or for all."""
         columns, classes = self.variance.shape
-        return Parameters.of_columns([classes + (1 if self.shared else classes)] * columns, numbers=columns)
+        variances, shared = (1, columns) if self.shared else (classes, 0)
+        return Parameters.of_columns([classes + variances] * columns, shared=shared, numbers=columns)
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         return None if np.isnan(cells[row, column]) else self.at(as_written(cells[row, column]), column, label)

@@ -183,7 +183,8 @@ class JointNormal(BaseLikelihood):
         columns, classes = self.centre.size, self.group.size
         matrices = len(np.unique(self.group))
         joint = classes * columns + matrices * columns * (columns + 1) // 2
-        return Parameters((joint,), columns * (classes + matrices), numbers=columns)
+        shared = columns * matrices if matrices < classes else 0
+        return Parameters((joint,), columns * (classes + matrices), shared, numbers=columns)
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         """The columns that vary; quadratic where the classes do not share one matrix."""

@@ -11,6 +11,7 @@ from deciban.decisions.ratio import Threshold
 from deciban.errors import DataError, UsageError
 from deciban.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
 from deciban.evaluation import Evaluation
+from deciban.explain.parameters import ParameterCount
 from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
 from deciban.importance import (
@@ -177,6 +178,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
             for label, weight, share in zip(counts.classes.tolist(), counts.class_weight.tolist(), prior, strict=True)
         ],
         "columns": counts.schema.width,
+        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).as_dict(),
         "tuning": "plain Bayes: the evidence of every block has weight 1" if tuning is None else tuning.summary,
         "stale": fitted.is_tuned and tuning is not None and tuning.stale,
     }

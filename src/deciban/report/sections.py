@@ -34,8 +34,21 @@ def model_section(data: dict[str, Any]) -> list[Html]:
     if model["stale"]:
         found.append(note("The counts have changed since the model was tuned: its weights are out of date."))
     found.append(html_table(("class", "rows", "prior"), lines[:MOST_CLASSES_TABLED], "Classes"))
+    free = model["parameters"]
+    counts = [
+        ("every column by itself (naive)", _count(free["naive"]), _count(free["naive_per_class"])),
+        ("this model", _count(free["model"]), ""),
+        ("full joint distribution", _count(free["full"]), _count(free["full_per_class"])),
+    ]
+    found.append(html_table(("free parameters", "in all", "per class"), counts, "How many numbers are learned"))
+    found.append(paragraph(f"Combinations of the values of discrete columns: {_count(free['combinations'])}."))
     more = len(lines) - MOST_CLASSES_TABLED
     return [*found, paragraph(f"… and {more} more classes.")] if more > 0 else found
+
+
+def _count(number: int | str) -> str:
+    """A number of parameters, which is text where it is very large."""
+    return number if isinstance(number, str) else f"{number:,}"
 
 
 def quality_section(data: dict[str, Any]) -> list[Html]:
@@ -174,11 +187,12 @@ def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
     if not diagnosis["dependences"]:
         return [paragraph(f"No dependence between columns within the classes was found ({tested}).")]
     lines = [
-        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}")
+        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}", one["kind"])
         for one in diagnosis["dependences"][:MOST_FINDINGS_TABLED]
     ]
     caption = f"Columns that depend on each other within the classes ({tested})"
-    return [html_table(("columns", "mutual bits", "cost, bits a row"), lines, caption)]
+    table = html_table(("columns", "mutual bits", "cost, bits per row", "kind"), lines, caption)
+    return [table, *(paragraph(f"Remedy: {remedy}.") for remedy in diagnosis["remedies"])]
 
 
 def decisions_section(data: dict[str, Any]) -> list[Html]:

@@ -257,7 +257,7 @@ class ArrayReader:
 
     def take(self, kind: Any, shape: Any) -> npt.NDArray[Any]:
         """The next array, which `bytes_of_arrays` has counted."""
-        if kind not in ARRAY_TYPES:
+        if not isinstance(kind, str) or kind not in ARRAY_TYPES:
             raise ValueError(f"an array of type {shortened(kind)}")
         stop = self._at + ARRAY_TYPES[kind].itemsize * _elements(shape, self._most)
         filled = stop + -stop % 8

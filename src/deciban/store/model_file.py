@@ -3,7 +3,7 @@
 import os
 from io import BytesIO
 from reprlib import repr as shortened
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import pyarrow as pa
 
@@ -11,21 +11,19 @@ from deciban.counts import Counts
 from deciban.decisions.priors import prior_of
 from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.files.write import replacing
-from deciban.fitted import Fitted, Settings
+from deciban.fitted import Fitted, Origin, Settings
 from deciban.store import layout
 from deciban.store.checks import check
 from deciban.store.identity import identity
 from deciban.store.reasons import with_tuned_reasons
-from deciban.store.values import pack, unpack
+from deciban.store.values import conforms, pack, unpack
+from deciban.tune.tuning import Tuning
 from deciban.version import __version__
 
 FORMAT = 1
 
-# What is raised by a header that is well-formed and makes no sense.
-IMPOSSIBLE = (
-    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError, MemoryError),
-    *(pa.ArrowException, DecibanError),
-)
+# Raised for a well-formed header with impossible content. Anything else, such as a TypeError, is an internal error.
+INVALID_CONTENT = (ValueError, OverflowError, RecursionError, MemoryError, pa.ArrowException, DecibanError)
 
 KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
 
@@ -92,20 +90,33 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
         arrays = layout.ArrayReader(content)
         parameters, counts, tuning, origin = (unpack(header[key], arrays) for key in KEYS[2:])
         arrays.finish()
-        if not isinstance(parameters, dict) or not isinstance(counts, Counts):
+        if not isinstance(counts, Counts):
             raise ValueError("it has no counts")
-        settings = Settings(**parameters)
-        settings.check()
+        if not isinstance(tuning, Tuning | None) or not isinstance(origin, Origin):
+            raise ValueError("it has another record as its tuning or its origin")
+        settings = _settings(parameters)
         fitted = Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
         check(fitted)
     except ModelFileError:
         raise
-    except IMPOSSIBLE as problem:
+    except INVALID_CONTENT as problem:
         reason = str(problem) or type(problem).__name__
         raise ModelFileError(
             f"{path}: the file cannot be a model of deciban: {reason}; restore it from a copy"
         ) from problem
     return with_tuned_reasons(fitted)
+
+
+def _settings(parameters: Any) -> Settings:
+    known = get_type_hints(Settings)
+    if not isinstance(parameters, dict) or not parameters.keys() <= known.keys():
+        raise ValueError("it has other parameters than a model")
+    for name, value in parameters.items():
+        if not conforms(value, known[name]):
+            raise ValueError(f"it has {str(value)[:40]!r} as {name!r}")
+    settings = Settings(**parameters)
+    settings.check()
+    return settings
 
 
 def shards_of(fitted: Fitted) -> tuple[str, ...]:

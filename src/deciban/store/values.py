@@ -103,7 +103,9 @@ TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=([\w/+:-]{1,64}))?\]")
 
 # Types of labels, by how they are written.
 LABEL_OBJECTS = (str, bool, int, float, *MOMENTS.values())
-LABEL_TYPES = re.compile(r"bool|u?int(8|16|32|64)|float(16|32)|text|object|(datetime64|timedelta64)\[\w{1,2}\]")
+LABEL_TYPES = re.compile(
+    r"bool|u?int(8|16|32|64)|float(16|32)|text|object|(datetime64|timedelta64)\[([YMWDhms]|[munpfa]s)\]"
+)
 
 
 def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
@@ -185,7 +187,7 @@ def _packed_levels(levels: pa.Array) -> Any:
 
 
 def unpack(stored: Any, arrays: ArrayReader) -> Any:
-    """The value that `pack` has written; a ValueError or TypeError where it cannot have been."""
+    """Return the value that `pack` has written; raise a ValueError if it cannot have written this."""
     if isinstance(stored, int) and abs(stored) >= 1 << 64:
         raise ValueError("it holds a number that is too large")
     if isinstance(stored, str):
@@ -203,15 +205,26 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
         return _labels(stored["labels"], stored["values"], arrays)
     if len(stored) == 1:
         content = stored[kind]
-        if kind == "array":
+        if kind == "array" and _is_list_of(content, 2):
             return arrays.take(*content)
-        if kind == "map":
-            return {unpack(key, arrays): unpack(item, arrays) for key, item in content}
+        if kind == "map" and isinstance(content, list) and all(_is_list_of(pair, 2) for pair in content):
+            return _map([(unpack(key, arrays), unpack(item, arrays)) for key, item in content])
         if kind == "number" and content in ("inf", "-inf", "nan"):
             return float(content)
-        if kind in MOMENTS:
+        if kind in MOMENTS and isinstance(content, str):
             return MOMENTS[kind].fromisoformat(content)
     raise ValueError(f"it holds {shortened(stored)}, which stands for nothing")
+
+
+def _is_list_of(content: Any, length: int) -> bool:
+    return isinstance(content, list) and len(content) == length
+
+
+def _map(items: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    try:
+        return dict(items)
+    except TypeError:  # a key is a map or an array
+        raise ValueError("a map has a key that cannot be one") from None
 
 
 def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
@@ -236,8 +249,12 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Whether a value is of the type that a field is declared with."""
+    """Return True if a value has the type that a field is declared with."""
     origin, inner = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # a type alias, as NDArray is from NumPy 2.5 on
+        return conforms(value, origin.__value__[inner])
+    if hasattr(hint, "__value__"):
+        return conforms(value, hint.__value__)
     if hint is Any:
         return True
     if isinstance(hint, TypeVar):
@@ -245,13 +262,16 @@ def conforms(value: Any, hint: Any) -> bool:
     if origin in (Union, UnionType):
         return any(conforms(value, one) for one in inner)
     if origin is Literal:
-        return value in inner
+        return any(type(value) is type(one) and value == one for one in inner)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         if len(inner) == 2 and inner[1] is ...:
             return all(conforms(item, inner[0]) for item in value)
         return len(value) == len(inner) and all(conforms(*pair) for pair in zip(value, inner, strict=True))
+    if origin is Mapping:
+        key, item = inner
+        return isinstance(value, Mapping) and all(conforms(k, key) and conforms(v, item) for k, v in value.items())
     if origin is np.ndarray:
         kind = get_args(inner[1])[0]  # any labels, or numbers of one type
         return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
