@@ -105,9 +105,9 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
 
     Rows are equal if all their cells and their class are. By chance cells would be there together as often as rows that
     differ in just one column suggest: their weight times the odds of the cell in that column. Rows with the same cells
-    and another class suggest it too, and are not all copies. What explains most counts. Rows that chance does not explain are copies; the more
-    of all equal rows it explains, the less it has to explain of the others. Where it explains hardly anything, it shows
-    how often rows are copied.
+    and another class suggest it too, and are not all copies. What explains most counts. Rows that chance does not
+    explain are copies; the more of all equal rows it explains, the less it has to explain of the others. Where it
+    explains hardly anything, it shows how often rows are copied.
     """
     every = np.arange(labels.size)
     nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0, every)

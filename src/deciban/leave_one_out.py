@@ -55,7 +55,7 @@ class LeaveOneOut:
         Whether the structure and the weights were chosen with these same rows, so that the figures flatter a little.
     kept_evidence : Evidence or None
         The evidence of each block; None where it is too large to keep.
-    copies : int
+    copies : int, default=0
         How many rows are copies of others; they are left out together.
 
     See Also
