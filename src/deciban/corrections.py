@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Floats, Integers, scatter_to, summed_cells
+from deciban.arrays import Flags, Floats, Integers, scatter_to, summed_cells
 from deciban.statistics.levels import encode
 from deciban.tables.readable import Readable
 from deciban.text_tables import as_written
@@ -101,29 +101,64 @@ class Corrections:
         """The bin of each cell of a table, column by row."""
         return bins_of(self.columns, table)
 
-    def add_to(self, bins: Bins, out: Floats) -> None:
-        """Add the corrections of each row to out[row, class]."""
-        kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
+    def add_to(self, bins: Bins, out: Floats, unknown: Flags | None = None) -> None:
+        """Add the corrections of each row to out[row, class].
 
-    def add_left_out(self, bins: Bins, amounts: Floats, out: Floats) -> None:
+        unknown: the cells that are unknown, column by row. A table is then averaged over the columns that are unknown:
+        its value is the mean of the cells that agree with the row in the others, by the rows behind the cells.
+        """
+        whole, partial = _parted(unknown, bins.shape[1])
+        if whole is None:
+            kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
+            return
+        out[whole] += sums_of_values(bins[:, whole], self.tests, self.values)
+        assert unknown is not None, "some cells are"
+        holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
+        room, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
+        kernels.add_partial_corrections(codes, holed, self.tests, self.values, self._cell_weights, room, part)
+        out[partial] += part
+
+    def add_left_out(self, bins: Bins, amounts: Floats, out: Floats, unknown: Flags | None = None) -> None:
         """Add to out[row, class] the corrections by tables that were learned without a row.
 
         amounts: how much of each row is in each fold, row by fold.
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
-            here, own = np.flatnonzero(amounts[:, fold]), self.fold == fold
-            part = sums_of_values(bins[:, here], self.tests[own], self.values[own])
+            here, own = np.flatnonzero(amounts[:, fold]), self.without(fold)
+            part = np.zeros((here.size, out.shape[1]))
+            holes = None if unknown is None else unknown[:, here]
+            own.add_to(np.ascontiguousarray(bins[:, here]), part, holes)
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
 
-    def shares(self, bins: Bins) -> Floats:
+    def without(self, fold: int) -> "Corrections":
+        """The tables that were learned without a fold."""
+        own = self.fold == fold
+        return replace(self, tests=self.tests[own], values=self.values[own], rows=self.rows[own], fold=self.fold[own])
+
+    def shares(self, bins: Bins, unknown: Flags | None = None) -> Floats:
         """What each column has of the correction of each row, row by column by class: they add up to it."""
         out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
-        for t, cell in enumerate(cells_of(bins, self.tests)):
+        whole, partial = _parted(unknown, bins.shape[1])
+        whole = np.arange(bins.shape[1]) if whole is None else whole
+        part = np.zeros((whole.size, *out.shape[1:]))
+        for t, cell in enumerate(cells_of(np.ascontiguousarray(bins[:, whole]), self.tests)):
             for level, column in enumerate(self.tests[t, :, 0].tolist()):
                 if column >= 0:
-                    out[:, column] += self._cell_shares[t, cell, level]
+                    part[:, column] += self._cell_shares[t, cell, level]
+        out[whole] = part
+        if partial.size:
+            assert unknown is not None, "some cells are"
+            holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, *out.shape[1:]))
+            room, codes = np.empty((self.values.shape[1], 1 + out.shape[2])), np.ascontiguousarray(bins[:, partial])
+            kernels.add_partial_shares(codes, holed, self.tests, self.values, self._cell_weights, room, part)
+            out[partial] = part
         return out
+
+    @cached_property
+    def _cell_weights(self) -> Floats:
+        """The weight of each cell when a table is averaged, table by cell."""
+        return np.asarray(self.rows + ROWS_OF_NO_CELL)
 
     @cached_property
     def _cell_shares(self) -> Floats:
@@ -188,6 +223,14 @@ class Corrections:
                 mean = weighted / weight.sum(axis=others)[..., None]
                 out += mean[tuple((bins > tests[k, 1]).astype(np.int64) for k in own)]
         return out
+
+
+def _parted(unknown: Flags | None, rows: int) -> tuple[Integers | None, Integers]:
+    """The rows of which every cell is known, None where these are all rows; and the others."""
+    if unknown is None or not unknown.any():
+        return None, np.zeros(0, dtype=np.int64)
+    partial = unknown.any(axis=0)
+    return np.flatnonzero(~partial), np.flatnonzero(partial)
 
 
 def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:

@@ -176,7 +176,7 @@ def _gains(evidence: ColumnEvidence, values: Floats, log_posterior: Floats, labe
     least, rows = np.log(LEAST_PROBABILITY), np.arange(len(values))
     log_posterior = np.maximum(log_posterior, least)
     endless = (values == -np.inf).sum(axis=1)
-    sums = np.where(values == -np.inf, 0.0, values).sum(axis=1) + (evidence.log_prior + evidence.bias)
+    sums = np.where(values == -np.inf, 0.0, values).sum(axis=1) + evidence.log_prior
     for column in range(values.shape[1]):
         own, impossible = values[:, column], values[:, column] == -np.inf
         joint = np.where(endless - impossible > 0, -np.inf, sums - np.where(impossible, 0.0, own))

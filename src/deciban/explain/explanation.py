@@ -217,7 +217,7 @@ class Explanation:
         return {
             "prior": by_class(np.exp(evidence.log_prior_of(row))),
             "blocks": blocks,
-            "log_bias": by_class(evidence.bias),
+            "log_bias": by_class(evidence.bias_of(row)),
             "log_correction": by_class(evidence.values[row, len(self._blocks) :].sum(axis=0)),
             "log_joint": by_class(self._log_joint[row]),
             "posterior": by_class(np.exp(self._log_posterior[row])),

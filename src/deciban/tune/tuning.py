@@ -14,6 +14,7 @@ from deciban.corrections import Corrections
 from deciban.counts import Counts, column_places
 from deciban.families import Family
 from deciban.model import Model, estimate
+from deciban.partial_rows import PartialRows
 from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
 from deciban.tables.labels import Labels
@@ -61,7 +62,8 @@ class Tuning:
     `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
     same rows, so they flatter a little. None where nothing was tuned, or the counts have changed since.
     `corrections`: what is added to the sum of the evidence; None where nothing is. `cap`: no block but texts is worth
-    more than this, in nats, for or against any class.
+    more than this, in nats, for or against any class. `partial`: how rows with missing cells are scored; None where
+    that was not learned: then the columns have even parts of the bias.
     """
 
     schema: Schema
@@ -75,6 +77,7 @@ class Tuning:
     log_loss: float | None = field(default=None, metadata=ADDED_LATER)
     corrections: Corrections | None = field(default=None, metadata=ADDED_LATER)
     cap: float = field(default=np.inf, metadata=ADDED_LATER)
+    partial: PartialRows | None = field(default=None, metadata=ADDED_LATER)
 
     @property
     def weight_groups(self) -> Integers:
@@ -110,7 +113,15 @@ class Tuning:
         """The model that these counts support."""
         scored = counts.for_schema(self.schema)
         model = estimate(scored, log_prior, weights=self.weights, bias=self.bias)
-        return replace(model, cap=self.cap, corrections=self.corrections)
+        return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
+
+    @property
+    def scored_partial(self) -> PartialRows | None:
+        """How rows with missing cells are scored; None where a missing cell does not matter beyond its block."""
+        if self.partial is not None or (self.corrections is None and not self.bias.any()):
+            return self.partial
+        columns = sorted({column for group in self.schema.groups for column in group.columns})
+        return PartialRows.even(self.bias, columns, self.schema.width)
 
     def after(self, counts: Counts, classes: Any) -> "Tuning":
         """The same, marked stale, for counts that have changed; `classes` are those of the bias.
@@ -148,7 +159,11 @@ class Tuning:
         if corrections is not None:
             places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
             corrections = corrections.for_columns(place).for_classes(places.astype(np.int64), counts.classes.size)
-        kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections)
+        partial = self.partial
+        if partial is not None:
+            places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
+            partial = partial.for_columns(place, schema.width).for_classes(places.astype(np.int64), counts.classes.size)
+        kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
         return replace(kept, stale=True, accuracy=None, log_loss=None)
 
     @property
