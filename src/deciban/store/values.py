@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.corrections import CorrectedColumn, Corrections
+from deciban.partial_rows import PartialRows
 from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
@@ -75,7 +76,7 @@ RECORDS: dict[str, type[Any]] = {
         *SPREADS,
         *(Column, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, MeantAs, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
-        *(CorrectedColumn, Corrections),
+        *(CorrectedColumn, Corrections, PartialRows),
     )
 }
 

@@ -23,6 +23,9 @@ from deciban.text_tables import aligned, counted
 # Columns that are listed with the share of the corrections that hangs on them.
 MOST_CORRECTIONS_SHOWN = 12
 
+# What is said of a column whose missing cells were evidence in training.
+MISSING_COUNTS = "missing cells are evidence"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -112,8 +115,21 @@ class Tuning:
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """The model that these counts support."""
         scored = counts.for_schema(self.schema)
-        model = estimate(scored, log_prior, weights=self.weights, bias=self.bias)
-        return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
+        partial = self.scored_partial
+        model = estimate(scored, log_prior, weights=self.weights, bias=self.bias if partial is None else partial.bias)
+        return replace(model, cap=self.cap, corrections=self.corrections, partial=partial)
+
+    @property
+    def described_schema(self) -> Schema:
+        """The schema with a note on each column whose missing cells are evidence."""
+        informative = set() if self.partial is None else set(self.partial.informative.tolist())
+        notes = {
+            self.schema.column_name(column): f"{reason.note}, {MISSING_COUNTS}" if reason.note else MISSING_COUNTS
+            for group in self.schema.groups
+            for column, reason in zip(group.columns, group.reasons, strict=True)
+            if column in informative
+        }
+        return self.schema.with_notes(notes)
 
     @property
     def scored_partial(self) -> PartialRows | None:
@@ -192,8 +208,10 @@ class Tuning:
         total = max(float(corrections.importance.sum()), 1e-300)
         lines = [("corrected by", "share", "")]
         for place in order[:MOST_CORRECTIONS_SHOWN].tolist():
-            name = self.schema.column_name(corrections.columns[place].column)
-            missing = "missing cells count too" if corrections.tells_missing_apart(place) else ""
+            column = corrections.columns[place].column
+            informative = self.partial is not None and column in self.partial.informative
+            missing = MISSING_COUNTS if informative else ""
+            name = self.schema.column_name(column)
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
         if hidden := max(len(order) - MOST_CORRECTIONS_SHOWN, 0):
             lines.append((counted(hidden, "other"), "", ""))
