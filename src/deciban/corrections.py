@@ -165,6 +165,13 @@ class Corrections:
         """What each test has of the value of each cell, table by cell by test by class."""
         return cell_shares(self.tests, self.values, self.rows)
 
+    def averaged(self) -> "list[AveragedTable]":
+        """Each table with its means over unknown columns."""
+        return [
+            _averaged(tests, values, weight)
+            for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
+        ]
+
     def for_classes(self, positions: Integers, size: int) -> "Corrections":
         """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
         return replace(self, values=scatter_to(self.values, positions, size, axis=2))
@@ -223,6 +230,61 @@ class Corrections:
                 mean = weighted / weight.sum(axis=others)[..., None]
                 out += mean[tuple((bins > tests[k, 1]).astype(np.int64) for k in own)]
         return out
+
+
+@dataclass(frozen=True)
+class AveragedTable:
+    """A table of corrections with one answer for each column that it asks of, which may be that it is unknown.
+
+    columns: the numbers of these columns. cuts: of each, the last bins below its cuts, rising. values: answer of the
+    first column by answer of the second and so on by class. Answer 0 is unknown; answer 1 + k lies beyond k cuts.
+    """
+
+    columns: tuple[int, ...]
+    cuts: tuple[tuple[int, ...], ...]
+    values: Floats
+
+    def shares(self) -> dict[int, Floats]:
+        """What each column has of the values: its Shapley value, 0 where the column is unknown."""
+        places = range(len(self.columns))
+        means = {}
+        for size in range(len(self.columns) + 1):
+            for known in combinations(places, size):
+                means[known] = self.values[tuple(slice(None) if k in known else slice(1) for k in places)]
+        found = {}
+        for place, column in enumerate(self.columns):
+            share = np.zeros_like(self.values)
+            for known, mean in means.items():
+                if place not in known:
+                    gain = means[tuple(sorted((*known, place)))] - mean
+                    share += gain / (len(self.columns) * comb(len(self.columns) - 1, len(known)))
+            found[column] = share
+        return found
+
+
+def _averaged(tests: Integers, values: Floats, weight: Floats) -> AveragedTable:
+    """A table with its means over unknown columns, by the weight of its cells."""
+    asked = [(int(column), int(cut)) for column, cut in tests if column >= 0]
+    cells, left = 1 << len(asked), [column for column, _ in asked]
+    sums = np.concatenate([weight[:cells, None], weight[:cells, None] * values[:cells]], axis=1)
+    sums = sums.reshape(*(2,) * len(asked), -1)
+    columns = tuple(dict.fromkeys(left))
+    cuts = tuple(tuple(sorted({cut for other, cut in asked if other == column})) for column in columns)
+    for column, own in zip(columns, cuts, strict=True):
+        tested = [cut for other, cut in asked if other == column]
+        axes = tuple(k for k, other in enumerate(left) if other == column)
+        answers = [sums.sum(axis=axes)]
+        for beyond in range(len(own) + 1):
+            index: list[Any] = [slice(None)] * sums.ndim
+            for axis, cut in zip(axes, tested, strict=True):
+                index[axis] = int(beyond > own.index(cut))
+            answers.append(sums[tuple(index)])
+        sums = np.stack(answers, axis=-2)
+        left = [other for other in left if other != column]
+    mean = sums[..., 1:] / sums[..., :1]
+    if columns:
+        mean[(0,) * len(columns)] = 0.0
+    return AveragedTable(columns, cuts, mean)
 
 
 def _parted(unknown: Flags | None, rows: int) -> tuple[Integers | None, Integers]:

@@ -43,8 +43,6 @@ class Model:
         The labels of the classes, sorted.
     log_prior : ndarray of shape (n_classes,)
         The log prior of each class.
-    bias : ndarray of shape (n_classes,)
-        What is added to the log joint of each class, in a row without missing cells.
     weights : ndarray of shape (n_blocks,)
         The evidence weight of each block.
     likelihoods : tuple
@@ -54,7 +52,13 @@ class Model:
     cap : float, default=inf
         No block but texts is worth more than this, in nats and after its weight, for or against any class.
     partial : PartialRows, default=None
-        How rows with missing cells are scored. None: as complete rows are, a missing cell being no evidence.
+        The bias of each class, column by column, and how rows with missing cells are scored. None: there is no bias, and
+        a missing cell is no evidence.
+
+    Attributes
+    ----------
+    bias : ndarray of shape (n_classes,)
+        What is added to the log joint of each class, in a row without missing cells.
 
     See Also
     --------
@@ -76,12 +80,16 @@ class Model:
     schema: Schema
     classes: LabelArray
     log_prior: Floats
-    bias: Floats
     weights: Floats
     likelihoods: tuple[Likelihood, ...]
     corrections: Corrections | None = None
     cap: float = np.inf
     partial: PartialRows | None = None
+
+    @cached_property
+    def bias(self) -> Floats:
+        """What is added to the log joint of each class, in a row without missing cells."""
+        return np.zeros(self.classes.size) if self.partial is None else self.partial.bias
 
     def known(self, table: Table) -> Known | None:
         """What is known of rows with missing cells.
@@ -119,8 +127,7 @@ class Model:
         """
         known = self.known(table)
         out = np.empty((table.rows, 1, self.classes.size))
-        start = self.bias if known is None else known.bias
-        out[:, 0] = start if self.partial is not None else self.log_prior + start
+        out[:, 0] = self.log_prior if self.partial is None else self.bias if known is None else known.bias
         if self.cap == np.inf:
             self._score(table, first_row, self._part_weights, self.schema.shared_slots, full, out)
         else:
@@ -511,13 +518,11 @@ def estimate(
     log_prior: Floats,
     likelihoods: tuple[Likelihood, ...] | None = None,
     weights: Floats | None = None,
-    bias: Floats | None = None,
 ) -> Model:
-    """The model that the counts support. Unless given, every weight is 1, every bias 0."""
+    """The model that the counts support. Unless given, every weight is 1; every bias is 0."""
     if likelihoods is None:
         parts = zip(counts.schema.groups, counts.statistics, strict=True)
         likelihoods = tuple(group.family.estimate(statistic) for group, statistic in parts)
     blocks = len(counts.schema.block_names)
     weights = np.ones(blocks) if weights is None else weights
-    bias = np.zeros(counts.classes.size) if bias is None else bias
-    return Model(counts.schema, counts.classes, log_prior, bias, weights, likelihoods)
+    return Model(counts.schema, counts.classes, log_prior, weights, likelihoods)

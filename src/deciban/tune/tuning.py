@@ -115,9 +115,8 @@ class Tuning:
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """The model that these counts support."""
         scored = counts.for_schema(self.schema)
-        partial = self.scored_partial
-        model = estimate(scored, log_prior, weights=self.weights, bias=self.bias if partial is None else partial.bias)
-        return replace(model, cap=self.cap, corrections=self.corrections, partial=partial)
+        model = estimate(scored, log_prior, weights=self.weights)
+        return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
 
     @property
     def described_schema(self) -> Schema:
