@@ -111,11 +111,13 @@ class Corrections:
         if whole is None:
             kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
             return
-        out[whole] += sums_of_values(bins[:, whole], self.tests, self.values)
+        part, room = out[whole], np.empty(whole.size, dtype=np.int64)
+        kernels.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part)
+        out[whole] = part  # added one after another, so that a row alone has the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
-        room, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
-        kernels.add_partial_corrections(codes, holed, self.tests, self.values, self._cell_weights, room, part)
+        mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
+        kernels.add_partial_corrections(codes, holed, self.tests, self.values, self._cell_weights, mean, part)
         out[partial] += part
 
     def add_left_out(self, bins: Bins, amounts: Floats, out: Floats, unknown: Flags | None = None) -> None:

@@ -36,8 +36,9 @@ SCALE_ROWS = 2.0
 # No sum is scaled by less than this: an impossible class stays impossible.
 MIN_SCALE = 1e-3
 
-# Missing cells that a column needs for them to be evidence.
+# Missing cells that a column needs for them to be evidence, and how many standard errors of it left-out rows have to gain.
 MIN_MISSING = 20.0
+SURE_GAIN = 2.0
 
 # Missing cells are evidence in rows that are at least as complete as all but so many of the rows learned from.
 RARE_ROWS = 5.0
@@ -141,7 +142,7 @@ class _LeftOutRows:
         return np.asarray(size / size.sum())
 
     def with_informative(self, partial: PartialRows) -> PartialRows:
-        """With the columns whose missing cells stay evidence: there are enough, and left-out rows do not gain without."""
+        """With the columns whose missing cells stay evidence: there are enough, and left-out rows gain by it."""
         corrections, missing = self.model.corrections, self.missing
         if corrections is None or not missing.any():
             return partial
@@ -156,7 +157,8 @@ class _LeftOutRows:
         for column in kept.tolist():
             here, fewer = np.flatnonzero(missing[:, column]), kept[kept != column]
             without = self._losses(replace(partial, informative=fewer), here)
-            if self.rows.weights[here] @ (without - losses[here]) <= NO_WEIGHT:
+            gains, weights = without - losses[here], self.rows.weights[here]
+            if weights @ gains <= SURE_GAIN * np.sqrt(weights @ gains**2) + NO_WEIGHT:
                 kept, losses[here] = fewer, without
         return replace(partial, informative=kept)
 
