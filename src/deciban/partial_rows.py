@@ -65,7 +65,9 @@ class PartialRows:
         unknown = missing.copy()
         unknown[:, self.informative] &= (share < self.least)[:, None]
         bias = np.zeros((len(missing), self.offsets.shape[1]))
-        for column in np.flatnonzero(self.offsets.any(axis=1)):  # in a fixed order, so that a row alone has the same bits
+        for column in np.flatnonzero(
+            self.offsets.any(axis=1)
+        ):  # in a fixed order, so that a row alone has the same bits
             bias += np.where(unknown[:, column, None], 0.0, self.offsets[column])
         scale = np.interp(share, (*SCALED_SHARES, 1.0), (*self.scales, 1.0))
         return Known(unknown, bias, scale)

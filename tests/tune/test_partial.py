@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from deciban import BayesClassifier
 from deciban.corrections import CorrectedColumn, Corrections
@@ -51,7 +50,9 @@ def test_the_empty_row_of_any_mixed_table_is_the_prior(seed: int, tune: str, sha
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2 + seed % 3, 130)
     shared = rng.normal(size=130)
-    frame = pd.DataFrame({"a": shared + y, "b": 2.0 * shared - y, "c": rng.integers(0, 4, 130), "d": rng.gamma(1.0 + y)})
+    frame = pd.DataFrame(
+        {"a": shared + y, "b": 2.0 * shared - y, "c": rng.integers(0, 4, 130), "d": rng.gamma(1.0 + y)}
+    )
     frame["e"] = np.array(list("uvwxyz"))[np.clip(rng.integers(0, 4, 130) + y, 0, 5)]
     gone = rng.random(frame.shape) < share * (1 + y[:, None]) / 2
     frame = frame.astype({"c": float}).mask(gone)
@@ -107,7 +108,10 @@ def test_a_complete_row_has_the_whole_bias_and_no_scale(tuned: BayesClassifier) 
     expected = model.log_prior + model.bias + evidence.weighted.sum(axis=1)
     np.testing.assert_allclose(model.log_joint(table), expected, rtol=0.0, atol=1e-11)
     assert model.partial is not None
-    for other in (replace(model.partial, scales=np.full(len(SCALED_SHARES), 7.0)), PartialRows.even(model.bias, range(7), 7)):
+    for other in (
+        replace(model.partial, scales=np.full(len(SCALED_SHARES), 7.0)),
+        PartialRows.even(model.bias, range(7), 7),
+    ):
         found = replace(model, partial=other).log_joint(table)
         np.testing.assert_allclose(found, model.log_joint(table), rtol=0.0, atol=1e-12)
 
@@ -142,10 +146,11 @@ def with_informative_cells(rows: int = 800) -> tuple[pd.DataFrame, np.ndarray]:
 def test_missing_cells_that_were_evidence_stay_evidence_and_are_shown() -> None:
     X, y = with_informative_cells()
     clf = BayesClassifier().fit(X, y)
-    described = dict((name, why) for name, _, why in clf.schema_.descriptions())
+    described = {name: why for name, _, why in clf.schema_.descriptions()}
     assert "missing cells are evidence" in described["told"]
     assert "missing cells are evidence" not in described["lost"] + described["more"]
-    assert "missing cells are evidence" in str(clf.schema_) and "missing cells are evidence" in str(clf.tuning_)
+    assert "missing cells are evidence" in str(clf.schema_)
+    assert "missing cells are evidence" in str(clf.tuning_)
     row = {"told": None, "lost": 0.5, "more": 0.2}
     assert clf.predict_proba([row])[0, 1] > clf.predict_proba([{**row, "told": 0.0}])[0, 1] + 0.1
     said = clf.evidence([row], by="column").values[0]
@@ -157,7 +162,8 @@ def test_missing_cells_that_were_evidence_stay_evidence_and_are_shown() -> None:
 def test_what_is_learned_is_kept_in_files_and_when_more_is_learned(tuned: BayesClassifier) -> None:
     rows = masked(redundant(30, seed=6)[0], 0.5)
     fitted = from_content(content(tuned._fitted()), "model")
-    assert fitted.tuning is not None and fitted.tuning.partial is not None
+    assert fitted.tuning is not None
+    assert fitted.tuning.partial is not None
     again = BayesClassifier().fit(*redundant())
     np.testing.assert_array_equal(again.predict_proba(rows), tuned.predict_proba(rows))
     X, y = redundant(100, seed=7)

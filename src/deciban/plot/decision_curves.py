@@ -83,7 +83,7 @@ def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats) ->
     """Prior times density of each class, at points (point by column).
 
     Of a tuned model that has just these columns, it is its posterior times the density of plain Bayes. Where it has
-    others, plain Bayes is drawn: weights and biases are tuned for rows in which all columns are there.
+    others, plain Bayes is drawn.
     """
     cells = {one.column: pa.array(points[:, k]) for k, one in enumerate(columns)}
     model = fitted.model if fitted.model.schema.width == len(columns) else fitted.plain

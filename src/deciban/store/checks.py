@@ -13,12 +13,12 @@ from deciban.corrections import Corrections
 from deciban.counts import Counts
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
+from deciban.partial_rows import SCALED_SHARES, PartialRows
 from deciban.schema.schema import Schema
 from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.bins import MOST_BINS
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
-from deciban.partial_rows import SCALED_SHARES, PartialRows
 from deciban.tune.tuning import Tuning
 
 MOST_COLUMNS = 1 << 24

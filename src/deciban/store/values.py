@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.corrections import CorrectedColumn, Corrections
-from deciban.partial_rows import PartialRows
 from deciban.counts import Counts
 from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family
 from deciban.fitted import Origin
+from deciban.partial_rows import PartialRows
 from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
 from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema

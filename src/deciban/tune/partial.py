@@ -36,8 +36,10 @@ SCALE_ROWS = 2.0
 # No sum is scaled by less than this: an impossible class stays impossible.
 MIN_SCALE = 1e-3
 
-# Missing cells that a column needs for them to be evidence, and how many standard errors of it left-out rows have to gain.
+# Missing cells that a column needs for them to be evidence.
 MIN_MISSING = 20.0
+
+# What left-out rows have to gain by that, in standard errors of the gain.
 SURE_GAIN = 2.0
 
 # Missing cells are evidence in rows that are at least as complete as all but so many of the rows learned from.
@@ -110,7 +112,8 @@ class _LeftOutRows:
         return cls(model, counts, rows, learned, weighted, missing, amounts, bins)
 
     def offsets(self) -> PartialRows:
-        """Offsets of columns: each cancels the mean evidence of its column, and has its share of the rest of the bias."""
+        """Offsets of columns: each cancels the mean evidence of its column, and has its share of what is left of the
+        bias."""
         model, schema, weights = self.model, self.model.schema, self.rows.weights
         mean, size = np.zeros((schema.width, self.rows.classes)), np.zeros(schema.width)
         for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
@@ -194,8 +197,8 @@ class _LeftOutRows:
     def scales(self, partial: PartialRows) -> Floats:
         """The scale at each of the SCALED_SHARES that masked copies of the rows support, drawn to 1."""
         rows, found = self.rows, []
-        masks = np.random.default_rng(0).random((len(MASKED_SHARES), rows.table.width))
-        masks = masks < np.array(MASKED_SHARES)[:, None]
+        drawn = np.random.default_rng(0).random((len(MASKED_SHARES), rows.table.width))
+        masks = drawn < np.array(MASKED_SHARES)[:, None]
         copied = np.zeros(rows.labels.size, dtype=np.bool_)
         copied[sampled_places(rows.labels.size, MAX_COPIED)] = True
         for fold in np.flatnonzero((self.amounts[copied] > 0.0).any(axis=0)).tolist():

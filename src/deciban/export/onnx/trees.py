@@ -64,7 +64,11 @@ def _ensemble(tables: CorrectionTables, column_of: dict[int, int], classes: int)
                 for name in ("nodes_falsenodeids", "nodes_truenodeids")
             )
             weights = (table.values[..., c] - table.values[..., 0]).ravel()
-            own = {"tree_roots": np.array([nodes]), "leaf_weights": weights, "leaf_targetids": np.full(weights.size, c - 1)}
+            own = {
+                "tree_roots": np.array([nodes]),
+                "leaf_weights": weights,
+                "leaf_targetids": np.full(weights.size, c - 1),
+            }
             parts.append({**tree, "nodes_falsenodeids": no, "nodes_truenodeids": yes, **own})
             nodes, leaves = nodes + no.size, leaves + weights.size
     merged = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

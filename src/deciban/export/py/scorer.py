@@ -244,7 +244,9 @@ class DecibanScorer:
                     add_to(values, known.scale, offset)
         for group in self._groups:
             if group.scorer.shares is not None and len(group.places) > 1:
-                for place, share in zip(group.places, self._shared_out(group, cells, blocks[group.blocks[0]], known.scale)):
+                for place, share in zip(
+                    group.places, self._shared_out(group, cells, blocks[group.blocks[0]], known.scale)
+                ):
                     add_to(together[place], 1.0, share)
                 continue
             for b, place in zip(group.blocks, group.places):
@@ -259,9 +261,7 @@ class DecibanScorer:
             found.append({"name": column.name, "values": [sum(each) for each in zip(*parts)], **named})
         return found
 
-    def _shared_out(
-        self, group: Group, cells: list[Any], block: dict[str, Any], scale: float
-    ) -> list[list[float]]:
+    def _shared_out(self, group: Group, cells: list[Any], block: dict[str, Any], scale: float) -> list[list[float]]:
         """What the columns of a joint block have of its evidence; nothing where it has no weight."""
         scorer, weight, limited = group.scorer, block["weight"], block["capped"]
         if scorer.shares is None or not weight > 0:

@@ -69,7 +69,9 @@ def answered_tables(tables: Sequence[AveragedTable], parts: Sequence[dict[int, F
     for t in sorted(range(len(tables)), key=lambda t: -tables[t].values.size):
         own = dict(zip(tables[t].columns, tables[t].cuts, strict=True))
         joined = ((one, _union(one[0], own)) for one in found)
-        fitting = [(one, both) for one, both in joined if prod(_shape(both)) <= max(VALUES_TOGETHER, prod(_shape(one[0])))]
+        fitting = [
+            (one, both) for one, both in joined if prod(_shape(both)) <= max(VALUES_TOGETHER, prod(_shape(one[0])))
+        ]
         if fitting:
             (cuts, numbers), both = min(fitting, key=lambda pair: prod(_shape(pair[1])) / prod(_shape(pair[0][0])))
             cuts.update(both)
@@ -165,4 +167,6 @@ def _place(cells: Cells, tables: CorrectionTables, column: int, enough: str | No
     if enough is None or partial is None or tables.places[column].column not in partial.informative:
         return place
     evident = f"{place} = {cells.first} AND {enough}"
-    return cells.stages.name("p", f"CASE WHEN {evident} THEN {cells.first + tables.places[column].size} ELSE {place} END")
+    return cells.stages.name(
+        "p", f"CASE WHEN {evident} THEN {cells.first + tables.places[column].size} ELSE {place} END"
+    )

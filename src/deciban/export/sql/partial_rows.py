@@ -45,10 +45,13 @@ class KnownCells:
             if self.enough is not None and column in self.partial.informative:
                 unknown = f"({unknown} AND NOT {self.enough})"
             relative = (self.partial.offsets[column] - self.partial.offsets[column, 0]).tolist()
-            yield column, [
-                f"CASE WHEN {unknown} THEN {number(0.0)} ELSE {number(value)} END" if value else None
-                for value in relative
-            ]
+            yield (
+                column,
+                [
+                    f"CASE WHEN {unknown} THEN {number(0.0)} ELSE {number(value)} END" if value else None
+                    for value in relative
+                ],
+            )
 
     def scaled(self, sums: list[str]) -> list[str]:
         """The terms of a sum, scaled by how much is known, as one term; as they are where nothing is scaled."""
