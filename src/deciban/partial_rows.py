@@ -7,8 +7,8 @@ import numpy as np
 
 from deciban.arrays import Flags, Floats, Integers, scatter_to
 
-# The shares of the evidence at which the scale of partial rows is learned; between them it is interpolated. A complete
-# row has the share 1 and the scale 1.
+# The shares of the evidence at which the scale of partial rows is learned, in units of the share from which rows are as
+# complete as those learned from; between them it is interpolated, and from there on it is 1.
 SCALED_SHARES = (0.0, 0.25, 0.5, 0.75)
 
 
@@ -35,9 +35,10 @@ class PartialRows:
     known. With nothing known the posterior is the prior.
 
     offsets: column by class; their sum over the columns is the bias of a complete row. shares: the share of each column
-    in the evidence of all; they add up to 1. scales: the scale where the known columns have the SCALED_SHARES of the
-    evidence. informative: the columns whose missing cells were evidence in training, and are evidence in rows of which
-    at least the share `least` is known; such a cell counts as known.
+    in the evidence of all; they add up to 1. least: the share of the evidence that is known of rows as complete as those
+    learned from; 1 where these had no missing cells. scales: the scale of rows less complete, where the known columns
+    have SCALED_SHARES of that share. informative: the columns whose missing cells were evidence in training, and are
+    evidence in rows that are as complete; such a cell counts as known.
     """
 
     offsets: Floats
@@ -69,8 +70,14 @@ class PartialRows:
             self.offsets.any(axis=1)
         ):  # in a fixed order, so that a row alone has the same bits
             bias += np.where(unknown[:, column, None], 0.0, self.offsets[column])
-        scale = np.interp(share, (*SCALED_SHARES, 1.0), (*self.scales, 1.0))
-        return Known(unknown, bias, scale)
+        shares, scales = zip(*self.scale_points, strict=True)
+        return Known(unknown, bias, np.interp(share, shares, scales))
+
+    @property
+    def scale_points(self) -> list[tuple[float, float]]:
+        """The scale at some shares of the evidence, rising; between them it is interpolated, beyond the last it is 1."""
+        points = zip((*SCALED_SHARES, 1.0), (*self.scales.tolist(), 1.0), strict=True)
+        return [(self.least * share, scale) for share, scale in points]
 
     def for_classes(self, positions: Integers, size: int) -> "PartialRows":
         """The same with the classes at other positions among `size`; a class that it does not know has no offsets."""

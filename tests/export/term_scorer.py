@@ -22,7 +22,6 @@ from deciban.export.terms import (
     TermModel,
     TuplePlace,
 )
-from deciban.partial_rows import SCALED_SHARES
 from deciban.tables.table import Table
 
 Floats = np.ndarray
@@ -38,7 +37,7 @@ def log_joint_of_terms(model: TermModel, table: Table) -> Floats:
         for column, gone in missing.items():
             unknown[column] = gone & (share < partial.least) if column in partial.informative else gone
             joint += np.where(unknown[column][:, None], 0.0, partial.offsets[column])
-        scale = np.interp(share, (*SCALED_SHARES, 1.0), (*partial.scales, 1.0))[:, None]
+        scale = np.interp(share, *np.array(partial.scale_points).T)[:, None]
     for block in model.blocks:
         joint += block_evidence(block, table)
     if (tables := model.corrections) is not None:

@@ -12,7 +12,7 @@ from deciban.export.level_sets import LARGEST_EXACT, LevelSets
 from deciban.export.likelihoods import Group, likelihood_as_json
 from deciban.fitted import Fitted
 from deciban.model import Model
-from deciban.partial_rows import SCALED_SHARES, PartialRows
+from deciban.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 
@@ -157,7 +157,7 @@ def _partial(partial: PartialRows) -> dict[str, Any]:
     return {
         "offsets": floats(partial.offsets),
         "shares": floats(partial.shares),
-        "scales": [*zip((*SCALED_SHARES, 1.0), (*partial.scales.tolist(), 1.0), strict=True)],
+        "scales": partial.scale_points,
         "informative": integers(partial.informative),
         "least": partial.least,
     }

@@ -45,14 +45,14 @@ SURE_GAIN = 2.0
 # Missing cells are evidence in rows that are at least as complete as all but so many of the rows learned from.
 RARE_ROWS = 5.0
 
+# The least share of the evidence that rows count as complete with.
+MIN_LEAST = 0.01
+
 # Rows whose joint blocks are shared out among their columns.
 ROWS_SHARED_OUT = 400
 
 # What is left of a weight below this is rounding.
 NO_WEIGHT = 1e-6
-
-# Partial rows scaled as complete ones.
-NO_SCALES = np.ones(len(SCALED_SHARES))
 
 # The log prior of a class that has no rows.
 MIN_LOG_PRIOR = -50.0
@@ -129,7 +129,18 @@ class _LeftOutRows:
         columns = sorted({column for group in schema.groups for column in group.columns})
         even = PartialRows.even(model.bias, columns, schema.width)
         shares = size / size.sum() if size.any() else even.shares
-        return replace(even, offsets=shares[:, None] * (model.bias + mean.sum(axis=0)) - mean, shares=shares)
+        offsets = shares[:, None] * (model.bias + mean.sum(axis=0)) - mean
+        return replace(even, offsets=offsets, shares=shares, least=self._least_known(shares))
+
+    def _least_known(self, shares: Floats) -> float:
+        """The share of the evidence that is known of all rows but the RARE_ROWS least complete ones."""
+        if not self.missing.any():
+            return 1.0
+        share = (~self.missing * shares).sum(axis=1)
+        order = np.argsort(share, kind="stable")
+        rare = np.searchsorted(np.cumsum(self.rows.weights[order]), RARE_ROWS, side="right")
+        least = share[order[min(int(rare), order.size - 1)]] - NO_WEIGHT  # sums of shares have their last digits
+        return float(np.clip(least, MIN_LEAST, 1.0))
 
     def _parts(self, p: int) -> Floats:
         """The part of each column in the evidence of a joint block: by the size of its shares in some rows."""
@@ -149,11 +160,6 @@ class _LeftOutRows:
         corrections, missing = self.model.corrections, self.missing
         if corrections is None or not missing.any():
             return partial
-        share = (~missing * partial.shares).sum(axis=1)
-        order = np.argsort(share, kind="stable")
-        rare = np.searchsorted(np.cumsum(self.rows.weights[order]), RARE_ROWS, side="right")
-        least = share[order[min(int(rare), order.size - 1)]] - NO_WEIGHT  # sums of shares have their last digits
-        partial = replace(partial, least=float(np.clip(least, NO_WEIGHT, 1.0)))
         enough = np.flatnonzero(self.rows.weights @ missing >= MIN_MISSING)
         kept = np.intersect1d(enough, [one.column for one in corrections.columns]).astype(np.int64)
         losses = self._losses(replace(partial, informative=kept), np.arange(len(missing)))
@@ -189,7 +195,7 @@ class _LeftOutRows:
             own, removed = self.counts.class_weight[rows.labels], rows.rows_to_leave_out(self.learned).removed
             accuracy, log_loss = figures_of(with_prior_of_others(joint, rows, own, removed), rows)
         else:  # the weights were cross-fitted there: what changes is told apart
-            before = replace(partial, informative=np.arange(self.model.schema.width), least=0.0, scales=NO_SCALES)
+            before = replace(partial, informative=np.arange(self.model.schema.width), least=0.0)
             old, new = (figures_of(one, rows) for one in (self._log_joint(before, every), joint))
             accuracy, log_loss = tuning.accuracy + new[0] - old[0], tuning.log_loss + new[1] - old[1]
         return replace(tuning, accuracy=float(np.clip(accuracy, 0.0, 1.0)), log_loss=max(log_loss, 0.0))
@@ -212,7 +218,8 @@ class _LeftOutRows:
                 found.append((sums, known, rows.labels[here], self.amounts[here, fold]))
         sums, known, labels, weights = (np.concatenate([part[k] for part in found]) for k in range(4))
         sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MOST_EXTREME)
-        return learned_scales(np.maximum(sums, -MOST_EXTREME), known, labels, weights, self.model.log_prior)
+        sums, known = np.maximum(sums, -MOST_EXTREME), known / partial.least
+        return learned_scales(sums, known, labels, weights, self.model.log_prior)
 
     def _without(self, fold: int) -> Model:
         """The model as it were without the rows of a fold."""
@@ -244,7 +251,8 @@ def masked_copy(table: Table, masked: Flags) -> Table:
 def learned_scales(sums: Floats, known: Floats, labels: Integers, weights: Floats, log_prior: Floats) -> Floats:
     """The scales with the highest likelihood of the labels: log joint = log prior + scale * sum.
 
-    known: the share of the evidence that is known of each row; the scale is interpolated between the SCALED_SHARES.
+    known: the share of the evidence that is known of each row, in units of that of rows as complete as those learned
+    from; the scale is interpolated between the SCALED_SHARES.
     """
     points = np.eye(len(SCALED_SHARES) + 1)
     hats = np.stack([np.interp(known, (*SCALED_SHARES, 1.0), point) for point in points], axis=1)

@@ -8,7 +8,7 @@ from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.terms import MISSING_PLACE, CutPlace, TermModel
-from deciban.partial_rows import SCALED_SHARES, PartialRows
+from deciban.partial_rows import PartialRows
 
 
 class KnownCells:
@@ -38,8 +38,8 @@ class KnownCells:
 
     def scale(self) -> Tensor:
         """What the sum of each row is multiplied by, a matrix of one column."""
-        shares, scales = (*SCALED_SHARES, 1.0), (*self.partial.scales.tolist(), 1.0)
+        shares, scales = np.array(self.partial.scale_points).T
         slopes = np.diff(scales) / np.diff(shares)
-        turns = np.diff(slopes, prepend=0.0)
-        beyond = (self.share - np.array(shares[:-1])[None, :]).at_least(np.array(0.0))
+        turns = np.diff(slopes, prepend=0.0, append=0.0)
+        beyond = (self.share - shares[None, :]).at_least(np.array(0.0))
         return beyond @ turns[:, None] + np.array(scales[0])

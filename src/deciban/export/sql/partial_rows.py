@@ -6,7 +6,6 @@ from itertools import pairwise
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.engines import Reading
 from deciban.export.terms import LevelPlace, TermModel
-from deciban.partial_rows import SCALED_SHARES
 
 
 class KnownCells:
@@ -62,9 +61,8 @@ class KnownCells:
     def _scale(self) -> str:
         assert self.partial is not None, "there are scales"
         number = self.cells.dialect.number
-        shares, scales = (*SCALED_SHARES, 1.0), (*self.partial.scales.tolist(), 1.0)
         cases = []
-        for (low, high), (before, after) in zip(pairwise(shares), pairwise(scales), strict=True):
+        for (low, before), (high, after) in pairwise(self.partial.scale_points):
             slope = number((after - before) / (high - low))
             line = f"{number(before)} + {slope} * ({self.share} - {number(low)})"
             cases.append(f"WHEN {self.share} < {number(high)} THEN {line}")
