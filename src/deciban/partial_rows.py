@@ -35,8 +35,8 @@ class PartialRows:
     known. With nothing known the posterior is the prior.
 
     offsets: column by class; their sum over the columns is the bias of a complete row. shares: the share of each column
-    in the evidence of all; they add up to 1. least: the share of the evidence that is known of rows as complete as those
-    learned from; 1 where these had no missing cells. scales: the scale of rows less complete, where the known columns
+    in the evidence of all; they add up to 1. least: the share of the evidence that is known of rows as complete as
+    those learned from; 1 where these had no missing cells. scales: the scale of rows less complete, where the known columns
     have SCALED_SHARES of that share. informative: the columns whose missing cells were evidence in training, and are
     evidence in rows that are as complete; such a cell counts as known.
     """
@@ -75,7 +75,7 @@ class PartialRows:
 
     @property
     def scale_points(self) -> list[tuple[float, float]]:
-        """The scale at some shares of the evidence, rising; between them it is interpolated, beyond the last it is 1."""
+        """The scale at some shares of the evidence, rising; it is interpolated between them, and 1 beyond."""
         points = zip((*SCALED_SHARES, 1.0), (*self.scales.tolist(), 1.0), strict=True)
         return [(self.least * share, scale) for share, scale in points]
 
