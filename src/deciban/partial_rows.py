@@ -36,9 +36,9 @@ class PartialRows:
 
     offsets: column by class; their sum over the columns is the bias of a complete row. shares: the share of each column
     in the evidence of all; they add up to 1. least: the share of the evidence that is known of rows as complete as
-    those learned from; 1 where these had no missing cells. scales: the scale of rows less complete, where the known columns
-    have SCALED_SHARES of that share. informative: the columns whose missing cells were evidence in training, and are
-    evidence in rows that are as complete; such a cell counts as known.
+    those learned from; 1 where these had no missing cells. scales: the scale of less complete rows, where the known
+    columns have SCALED_SHARES of that share. informative: the columns whose missing cells were evidence in training,
+    and are evidence in rows that are as complete; such a cell counts as known.
     """
 
     offsets: Floats
