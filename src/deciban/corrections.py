@@ -206,16 +206,33 @@ class Corrections:
             found += summed_cells(asked[asked >= 0], each[asked >= 0], len(self.columns))
         return found
 
-    def pairs(self, most: int) -> list[tuple[int, int]]:
-        """The pairs of columns that tables ask together, by how much such tables move: the first ones of all."""
-        found: dict[tuple[int, int], float] = {}
+    def sets(self, size: int, most: int) -> list[tuple[int, ...]]:
+        """The sets of so many columns that tables ask together, by how much such tables move: the first ones of all."""
+        found: dict[tuple[int, ...], float] = {}
         weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
         moved = np.einsum("tc,tck->t", weight, np.abs(self.values))
-        for tests, size in zip(self.tests, moved.tolist(), strict=True):
-            for pair in combinations(sorted({int(j) for j in tests[:, 0] if j >= 0}), 2):
-                found[pair] = found.get(pair, 0.0) + size
-        best = sorted(found, key=lambda pair: (-found[pair], pair))[:most]
-        return [(self.columns[a].column, self.columns[b].column) for a, b in best]
+        for tests, movement in zip(self.tests, moved.tolist(), strict=True):
+            for one in combinations(sorted({int(j) for j in tests[:, 0] if j >= 0}), size):
+                found[one] = found.get(one, 0.0) + movement
+        best = sorted(found, key=lambda one: (-found[one], one))[:most]
+        return [tuple(self.columns[place].column for place in one) for one in best]
+
+    def change_without(self, place: int) -> "Corrections":
+        """What is added to these corrections where one column is not known: each table that asks it is averaged over
+        its answers, by the rows of its cells. Only such tables are in it."""
+        asking = np.flatnonzero((self.tests[:, :, 0] == place).any(axis=1))
+        change = np.zeros_like(self.values[asking])
+        for k, t in enumerate(asking.tolist()):
+            depth = int((self.tests[t, :, 0] >= 0).sum())
+            own = tuple(np.flatnonzero(self.tests[t, :depth, 0] == place).tolist())
+            cells, shape = 1 << depth, (2,) * depth
+            weight = (self.rows[t, :cells] + ROWS_OF_NO_CELL).reshape(*shape, 1)
+            value = self.values[t, :cells].reshape(*shape, -1)
+            mean = (weight * value).sum(axis=own, keepdims=True) / weight.sum(axis=own, keepdims=True)
+            change[k, :cells] = (mean - value).reshape(cells, -1)
+        return replace(
+            self, tests=self.tests[asking], values=change, rows=self.rows[asking], fold=self.fold[asking]
+        )
 
     def effect(self, place: int) -> Floats:
         """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""

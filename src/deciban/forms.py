@@ -18,6 +18,11 @@ from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.text_tables import aligned
 
+# Terms of a form that are printed; of more, the first and the last ones.
+MAX_TERMS_PRINTED = 40
+FIRST_TERMS = 25
+LAST_TERMS = 5
+
 
 @dataclass(frozen=True)
 class Form:
@@ -88,13 +93,23 @@ class Form:
         return int(labels.index(label))
 
     def __str__(self) -> str:
-        size = len(self.names)
-        shown = range(size) if size <= 40 else [*range(20), *range(size - 5, size)]
-        lines = [("", *map(str, self.classes.tolist()))]
-        lines += [(self.names[k], *(f"{weight:.4g}" for weight in self.weights[k])) for k in shown]
-        lines.append(("offset", *(f"{offset:.4g}" for offset in self.offset)))
-        text = aligned(lines, right=range(1, self.classes.size + 1))
-        return text if self.quadratic is None else f"{text}\nand a quadratic term for each class"
+        terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
+        lines = [(name, *(f"{weight:.4g}" for weight in weights)) for name, weights in terms]
+        if len(lines) > MAX_TERMS_PRINTED:
+            lines = [*lines[:FIRST_TERMS], ("…", *[""] * self.classes.size), *lines[-LAST_TERMS:]]
+        head, offset = map(str, self.classes.tolist()), (f"{offset:.4g}" for offset in self.offset)
+        return aligned([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
+
+    def _products(self) -> list[tuple[str, list[float]]]:
+        """The quadratic terms: each product of two features, with what it counts for each class."""
+        if self.quadratic is None:
+            return []
+        found = []
+        for i, j in zip(*np.nonzero(np.triu(np.abs(self.quadratic).sum(axis=0))), strict=True):
+            name = f"{self.names[i]}²" if i == j else f"{self.names[i]} · {self.names[j]}"
+            weights = self.quadratic[:, i, j] + (self.quadratic[:, j, i] if i != j else 0.0)
+            found.append((name, weights.tolist()))
+        return found
 
 
 def form_of(model: Model, quadratic: bool) -> Form:

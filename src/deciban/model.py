@@ -336,7 +336,8 @@ class Model:
         label : int, default=None
             The position of the class of all rows. None: drawn from the prior.
         length : int, default=None
-            The number of words of each text. None: drawn from the lengths that were learned.
+            The number of words of each text, and of each row of counts of words. None: drawn from the lengths that were
+            learned.
 
         Returns
         -------
@@ -353,7 +354,7 @@ class Model:
         guard = Guard(self.schema)
         for p, group in enumerate(self.schema.groups):
             likelihood = self.likelihoods[p]
-            given = (length,) if length is not None and likelihood.texts else ()
+            given = (length,) if length is not None and likelihood.takes_length else ()
             drawn = guard(p, likelihood.sample, labels, rng, *given)
             columns.update(zip(group.columns, drawn, strict=True))
         return [columns.get(column, pa.nulls(rows)) for column in range(self.schema.width)], labels

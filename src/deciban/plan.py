@@ -9,6 +9,9 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from deciban.arrays import Integers
 from deciban.counting import add_up, batches, count_batches
 from deciban.counts import Counts
 from deciban.decisions.priors import check_prior, prior_of
@@ -18,13 +21,14 @@ from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.open import open_table
 from deciban.files.stream import Work
 from deciban.fitted import Fitted, Origin, Settings
+from deciban.folds_by_content import find_copies
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
 from deciban.store.model_file import content, from_content
 from deciban.tables.label_warnings import too_many
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, encode_labels
-from deciban.tables.table import Table
+from deciban.tables.table import Frame, Table
 from deciban.tune.correct import correct, may_correct, rows_to_correct, with_cap
 from deciban.tune.partial import learn_partial_rows
 from deciban.tune.propose import Proposal, propose, reweigh
@@ -133,9 +137,13 @@ def plan_examples(
     sample, everything = _sampled(settings, examples)
     notes = everything.notes or examples.notes
     defaults, rows = defaults_of(settings), everything.expected
-    schema = infer_schema(sample.table, settings.columns, defaults, partial, sample.weights, rows).with_notes(notes)
+    schema = infer_schema(
+        sample.table, settings.columns, defaults, partial, sample.weights, rows, _different(sample)
+    ).with_notes(notes)
     if not partial and (warning := too_many(sample.labels)):
         warnings.warn(warning, stacklevel=stacklevel)
+    for name in schema.columns_like("identifier"):
+        warnings.warn(f"column {name!r} looks like an identifier; leave it out", stacklevel=stacklevel)
     proposal = None
     if settings.tune is not None:
         proposal = propose(
@@ -145,6 +153,13 @@ def plan_examples(
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
     all_classes = None if declared is None else declared_classes(declared)
     return Plan(settings, schema, all_classes, origin, notes, proposal, everything)
+
+
+def _different(sample: LabelledTable) -> Integers:
+    """The places of the rows that are not copies of others before them."""
+    weights = np.ones(sample.table.rows) if sample.weights is None else np.minimum(sample.weights, 1.0)
+    copies = find_copies(sample.table, sample.labels.codes, weights)
+    return np.sort(np.unique(copies.units, return_index=True)[1])
 
 
 def conclude(plan: Plan, counts: Counts) -> Fitted:
@@ -194,10 +209,11 @@ def _counting(schema: Schema, examples: LabelledStream) -> Work:
 
 def refuse_empty(table: Table) -> None:
     """A DataError where a table to learn from has no rows or no columns."""
-    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
+    width = 0 if isinstance(table, Frame) and table.has_no_cells else table.width
+    for count, what in ((table.rows, "sample(s)"), (width, "feature(s)")):
         if count == 0:
             raise DataError(
-                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
+                f"Found array with 0 {what} (shape=({table.rows}, {width})) while a minimum of 1 is required: "
                 f"there is nothing to learn from"
             )
 

@@ -205,15 +205,23 @@ class Explanation:
                 how = [texts[b].formula(c) for c in range(len(names))]
             else:
                 how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
-            blocks.append(
-                {
-                    **block.as_dict(self._cells(row)),
-                    "weight": float(evidence.weights[b]),
-                    "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
-                    "formula": dict(zip(names, how, strict=True)),
-                    "log_likelihood": by_class(evidence.values[row, b]),
-                }
-            )
+            found = {
+                **block.as_dict(self._cells(row)),
+                "weight": float(evidence.weights[b]),
+                "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
+                "formula": dict(zip(names, how, strict=True)),
+                "log_likelihood": by_class(evidence.values[row, b]),
+            }
+            if b in texts and (factors := texts[b].factors()):
+                found["factors"] = [
+                    {
+                        "factor": one["factor"],
+                        "formula": None if one["formula"] is None else dict(zip(names, one["formula"], strict=True)),
+                        "log": dict(zip(names, one["log"], strict=True)),
+                    }
+                    for one in factors
+                ]
+            blocks.append(found)
         return {
             "prior": by_class(np.exp(evidence.log_prior_of(row))),
             "blocks": blocks,

@@ -126,9 +126,11 @@ def cut_endless(values: Sequence[float]) -> list[float]:
 def signed(decibans: float, digits: int = 1) -> str:
     """Evidence as people write it.
 
-    >>> signed(1.25), signed(float("-inf"))
-    ('+1.2', '−∞')
+    >>> signed(1.25), signed(float("-inf")), signed(float("nan"))
+    ('+1.2', '−∞', 'undefined')
     """
+    if math.isnan(decibans):  # evidence of +∞ and of −∞ has no sum
+        return "undefined"
     if math.isinf(decibans):
         return "+∞" if decibans > 0.0 else "−∞"
     return f"{decibans:+.{digits}f}"

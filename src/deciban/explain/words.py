@@ -21,6 +21,9 @@ from deciban.text_tables import DECIBANS, aligned, amount, counted
 MOST_WORDS_NAMED = 12
 MOST_CHARACTERS = 1_000
 
+# Factors of the likelihood of a text that are told one by one.
+MAX_FACTORS = 12
+
 # Absent words that are named, and the decibans that each of them has at least.
 MOST_ABSENT = 6
 LEAST_ABSENT = 0.05
@@ -160,6 +163,28 @@ class TokenizedText:
     def formula(self, label: int) -> str | None:
         """How its likelihood was found for a class; None where it is no evidence."""
         return self.column.formula(self.known, label)
+
+    def factors(self) -> list[dict[str, Any]] | None:
+        """The factors of its likelihood for programs, those that tell the classes apart most first; of more than
+        MAX_FACTORS the others as one. None where it is a score, or no evidence. Values are logarithms, by class."""
+        found = self.column.factors(self.known)
+        if not found or self.known is None:
+            return None
+        told: list[dict[str, Any]] = []
+        if (orders := self.column.log_orders_of_words(self.known)) is not None:
+            told.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size})
+        shown = found if len(found) <= MAX_FACTORS else found[: MAX_FACTORS - 1]
+        for one in shown:
+            word = self.column.words.shown(one.word)
+            power = "" if one.amount == 1.0 else f"^{one.amount:.3g}"
+            formulas = [f"[{how}]{power}" if power else how for how in one.formulas]
+            told.append(
+                {"factor": word if one.present else f"no {word}", "formula": formulas, "log": one.logs.tolist()}
+            )
+        if rest := found[len(shown) :]:
+            log = np.sum([one.logs for one in rest], axis=0).tolist()
+            told.append({"factor": f"{len(rest):,} more words", "formula": None, "log": log})
+        return told
 
     def evidence(self, weight: float, best: int, other: int, offset: float = 0.0) -> TextEvidence | None:
         """Its evidence for one class against another, with the offset of its column in decibans; None where it is

@@ -333,7 +333,8 @@ class CategoricalLikelihood(BaseLikelihood):
         """The shares of all values but one."""
         sizes = [len(levels) for levels in self.levels]
         classes = self.table.shape[1]
-        return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
+        each = [classes * max(size - 1, 0) for size in sizes]
+        return Parameters.of_columns(each, sizes=[max(size, 1) for size in sizes])
 
     def known_values(self) -> list[pa.Array]:
         return self.levels

@@ -187,7 +187,11 @@ class EvidenceDisplay(Display):
             if row + 1 < len(bars):
                 ax.plot([end, end], [row - 0.35, row + 1.35], color=LINE_COLOUR, linewidth=0.8, zorder=0)  # to the next
             side = 1.0 if end >= start else -1.0
-            ax.annotate(signed(said[row]), (end, row), (3.0 * side, 0.0), textcoords="offset points", va="center",
+            endless = bool(np.isinf(said[row]))
+            if endless:  # an arrow: the bar has no end
+                ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=colour, clip_on=False)
+            away = (9.0 if endless else 3.0) * side
+            ax.annotate(signed(said[row]), (end, row), (away, 0.0), textcoords="offset points", va="center",
                         ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
         ends = [end for _, *both in bars for end in both]
         room = max(0.11 * (max(ends) - min(ends)), 0.5)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats
+from deciban.arrays import TOO_LARGE, Floats
 from deciban.corrections import Corrections
 from deciban.counts import Counts
 from deciban.families import Bernoulli
@@ -21,7 +21,13 @@ from deciban.statistics.bins import MOST_BINS
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.tune.tuning import Tuning
 
-MOST_COLUMNS = 1 << 24
+MAX_COLUMNS = 1 << 24
+
+# Columns that no part has: each takes memory when rows are read, and no byte of the file.
+MAX_UNUSED_COLUMNS = 1 << 16
+
+# The share of a variance by which rounding may make a matrix of covariances impossible.
+COVARIANCE_ERROR = 1e-6
 
 # No variance is larger: it is that of numbers up to TOO_LARGE.
 VAST = 1e290
@@ -68,6 +74,10 @@ def check_counts(counts: Counts) -> None:
         template = group.family.empty(classes.size, len(group.columns))
         require(type(statistic) is type(template), f"{group.family} has a {type(statistic).__name__}")
         check_statistic(statistic, template, classes.size)
+        given = getattr(group.family, "levels", None)
+        if given is not None and isinstance(statistic, Levels):
+            found = [set(levels.to_pylist()) for levels in statistic.levels]
+            require(all(levels <= set(given) for levels in found), f"{group.family!r:.60} has counted another level")
         if isinstance(group.family, Bernoulli):
             possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
             require((statistic.total <= possible).all(), "more rows have a flag than there are")
@@ -75,7 +85,8 @@ def check_counts(counts: Counts) -> None:
 
 def check_schema(schema: Schema) -> None:
     names = schema.names
-    require(0 <= schema.width <= MOST_COLUMNS, "it has too many columns")
+    used = {column for group in schema.groups for column in group.columns}
+    require(0 <= schema.width <= min(MAX_COLUMNS, len(used) + MAX_UNUSED_COLUMNS), "it has too many columns")
     require(names is None or (len(names) == schema.width == len(set(names))), "its column names are not one a column")
     for facts in (schema.types, schema.looks_like):
         require(facts is None or len(facts) == schema.width, "its column types are not one a column")
@@ -158,12 +169,29 @@ def _not_negative(numbers: Floats, what: str) -> None:
     require(np.isfinite(numbers).all() and (numbers >= 0.0).all(), f"{what} is negative, infinite or not a number")
 
 
-def _not_vast(scatter: Floats, weight: Floats) -> None:
-    """A variance can be counted with."""
+def _check_moments(weight: Floats, mean: Floats, scatter: Floats) -> None:
+    """Means and variances of numbers that can be counted with; `scatter` is the weight times the variance."""
+    require((np.abs(mean) <= TOO_LARGE).all(), "a mean is too large")
+    _not_negative(scatter, "a variance")
     with np.errstate(over="ignore"):
         require(
             (scatter <= VAST * weight)[np.broadcast_to(weight, scatter.shape) > 0.0].all(), "a variance is too large"
         )
+
+
+def _check_covariances(scatter: Floats, weight: Floats, rounding_error: Floats) -> None:
+    """Symmetric matrices without a negative eigenvalue, but for rounding: no others can have been counted."""
+    require(np.allclose(scatter, np.swapaxes(scatter, 1, 2), rtol=1e-9, atol=0.0), "a covariance is not symmetric")
+    own, size = np.diagonal(scatter, axis1=1, axis2=2), scatter.shape[1]
+    scale = 1.0 / np.sqrt(own + COVARIANCE_ERROR * own + size * rounding_error + (1.0 + weight[:, None]) / VAST)
+    with np.errstate(over="ignore"):
+        correlation = scatter * scale[:, :, None] * scale[:, None, :]
+    require(np.abs(correlation).max(initial=0.0) <= 1.0, "a covariance is larger than its variances allow")
+    correlation[:, range(size), range(size)] = 1.0
+    try:
+        np.linalg.cholesky(correlation)
+    except np.linalg.LinAlgError:
+        raise ValueError("a covariance matrix is not positive") from None
 
 
 @singledispatch
@@ -176,8 +204,10 @@ def check_statistic(statistic: Any, template: Any, classes: int) -> None:
 def _(statistic: Moments, template: Moments, classes: int) -> None:
     require(statistic.array.shape == template.array.shape, "moments are not one a class and column")
     require(np.isfinite(statistic.array).all(), "a moment is infinite or not a number")
-    _not_negative(statistic.array[[0, 3, 5]], "a variance")
-    _not_vast(statistic.array[3], statistic.array[0])
+    weight, mean, _, scatter, _, rounding_error = statistic.array
+    _not_negative(weight, "a weight")
+    _not_negative(rounding_error, "a rounding error")
+    _check_moments(weight, mean, scatter)
 
 
 @check_statistic.register
@@ -186,16 +216,15 @@ def _(statistic: Scatter, template: Scatter, classes: int) -> None:
         array = getattr(statistic, name)
         require(array.shape == getattr(template, name).shape, f"the {name} of a block is not one a class and column")
         require(np.isfinite(array).all(), f"the {name} of a block is infinite or not a number")
-    for array in (statistic.weight, statistic.rounding_error, np.diagonal(statistic.scatter, axis1=1, axis2=2)):
-        _not_negative(array, "a variance")
+    _not_negative(statistic.weight, "a weight")
+    _not_negative(statistic.rounding_error, "a rounding error")
     own = np.diagonal(statistic.scatter, axis1=1, axis2=2)
-    _not_vast(own, statistic.weight[:, None])
+    _check_moments(statistic.weight[:, None], statistic.mean, own)
     most = own.max(axis=1, initial=0.0)[:, None, None]
     require(
         (np.abs(statistic.scatter_low) <= 1e-3 * most + 1e-290).all(), "the last digits of a variance are too large"
     )
-    crossed = np.swapaxes(statistic.scatter, 1, 2)
-    require(np.allclose(statistic.scatter, crossed, rtol=1e-9, atol=0.0), "a covariance matrix is not symmetric")
+    _check_covariances(statistic.scatter, statistic.weight, statistic.rounding_error)
 
 
 @check_statistic.register

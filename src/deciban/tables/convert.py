@@ -13,7 +13,7 @@ from deciban.errors import DataError, UsageError
 from deciban.sparse import SparseRows
 from deciban.tables.arrow import repeated
 from deciban.tables.cell_numbers import is_text, plain_type
-from deciban.tables.table import Frame, Matrix, SparseMatrix, Table
+from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table
 
 # Half of a pair that would be a character; no file can hold it.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -44,7 +44,7 @@ def as_table(data: Any) -> Table:
     if isinstance(data, Mapping):
         return _columns(data)
     if isinstance(data, Sequence) and len(data) and all(isinstance(row, Mapping) for row in data):
-        names = dict.fromkeys(name for row in data for name in row)
+        names = dict.fromkeys(name for row in data for name in row) or (NO_COLUMN,)  # rows of which nothing is known
         return _columns({name: [row.get(name) for row in data] for name in names})
     return _array(data)
 

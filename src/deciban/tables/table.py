@@ -44,6 +44,10 @@ def _is_all(columns: Sequence[int], width: int) -> bool:
     return len(columns) == width
 
 
+# The name of the one column, all of it missing, that rows without any column have: Arrow and DuckDB need one.
+NO_COLUMN = " "
+
+
 @dataclass(frozen=True)
 class Matrix:
     """A NumPy array of numbers, NaN where one is missing."""
@@ -154,6 +158,11 @@ class Frame:
         return int(self.table.num_rows)
 
     @property
+    def has_no_cells(self) -> bool:
+        """Whether these are rows of which nothing is known, not even a column."""
+        return self.table.column_names == [NO_COLUMN] and self.table[0].null_count == self.rows
+
+    @property
     def text_bytes(self) -> int:
         """The bytes of its texts, about."""
         return sum(column.nbytes for column in self.table.columns if is_text(column.type))
@@ -220,7 +229,8 @@ def missing_cells(table: Table) -> Flags | None:
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
     """The columns of a table with more behind, which get other names where theirs are taken."""
     if isinstance(table, Frame):
-        names, columns = table.table.column_names, list(table.table.columns)
+        shown = table.table.drop_columns([NO_COLUMN]) if table.has_no_cells else table.table
+        names, columns = shown.column_names, list(shown.columns)
     else:
         numbers = table.numbers(range(table.width))
         names, columns = [f"x{j}" for j in range(table.width)], [pa.array(column) for column in numbers.T]

@@ -89,7 +89,7 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
         return tuning
     if not (columns := corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])):
         return tuning
-    left_out, hashed = rows.rows_to_leave_out(learned), len(columns)
+    left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
     amounts = fold_amounts(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
     place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
     if not np.array_equal(place, np.arange(rows.labels.size)):
@@ -116,6 +116,7 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
         cap=max(float(scale[0]), 1e-3) * tuning.cap,
         accuracy=accuracy,
         log_loss=log_loss,
+        copies=copies,
     )
 
 

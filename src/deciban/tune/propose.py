@@ -109,7 +109,8 @@ def with_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Flo
     """With the weights that this evidence supports, and how good they make it."""
     weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
     accuracy, log_loss = left_out_figures(evidence, rows, weights, bias, class_weight, left_out.removed)
-    return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss)
+    copies = rows.copies.extra
+    return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss, copies=copies)
 
 
 def choose(rows: Rows, base: Schema) -> Tuning:

@@ -13,6 +13,7 @@ from deciban.arrays import Floats, Integers
 from deciban.corrections import Corrections
 from deciban.counts import Counts, column_places
 from deciban.families import Family
+from deciban.folds_by_content import copies_in_words
 from deciban.model import Model, estimate
 from deciban.partial_rows import PartialRows
 from deciban.schema.reasons import ChosenBy, Reason
@@ -64,6 +65,7 @@ class Tuning:
     `stale`: the counts have changed since.
     `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
     same rows, so they flatter a little. None where nothing was tuned, or the counts have changed since.
+    `copies`: about how many of these rows are copies of others, and were left out with them.
     `corrections`: what is added to the sum of the evidence; None where nothing is. `cap`: no block but texts is worth
     more than this, in nats, for or against any class. `partial`: how rows with missing cells are scored; None where
     that was not learned: then the columns have even parts of the bias.
@@ -80,6 +82,7 @@ class Tuning:
     log_loss: float | None = field(default=None, metadata=ADDED_LATER)
     corrections: Corrections | None = field(default=None, metadata=ADDED_LATER)
     cap: float = field(default=np.inf, metadata=ADDED_LATER)
+    copies: int = field(default=0, metadata=ADDED_LATER)
     partial: PartialRows | None = field(default=None, metadata=ADDED_LATER)
 
     @property
@@ -190,7 +193,8 @@ class Tuning:
         if self.accuracy is None or self.log_loss is None:
             return text
         given = "given the tuning" if self.corrections is None else "cross-fitted"
-        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given})"
+        copies = f"; {copies_in_words(self.copies)}" if self.copies else ""
+        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given}){copies}"
 
     def __str__(self) -> str:
         stale = "; the counts have changed since: retune" if self.stale else ""

@@ -38,7 +38,7 @@ class KnownCells:
 
     def scale(self) -> Tensor:
         """What the sum of each row is multiplied by, a matrix of one column."""
-        shares, scales = np.array(self.partial.scale_points).T
+        shares, scales = (np.array(some) for some in zip(*self.partial.scale_points, strict=True))
         slopes = np.diff(scales) / np.diff(shares)
         turns = np.diff(slopes, prepend=0.0, append=0.0)
         beyond = (self.share - shares[None, :]).at_least(np.array(0.0))

@@ -22,7 +22,7 @@ class Names:
 
     def new(self, wanted: str) -> str:
         """A name like the one that is wanted, as SQL writes it."""
-        name = wanted.replace("\0", "\ufffd")
+        name = self.dialect.possible_name(wanted)
         shown, more = self._cut(name, 0), 0
         while shown.casefold() in self._taken:
             more += 1

@@ -1,5 +1,6 @@
 """A model as one SELECT statement, which scores a table where it is."""
 
+import json
 from collections.abc import Sequence
 
 from deciban.errors import UsageError
@@ -7,9 +8,9 @@ from deciban.export.model_terms import model_as_terms
 from deciban.export.sql.answers import Answers, Names
 from deciban.export.sql.cells import SCORED_TABLE, Cells
 from deciban.export.sql.corrections import add_corrections
-from deciban.export.sql.engines import SCORING_ENGINES
+from deciban.export.sql.engines import EXPECTED, SCORING_ENGINES
 from deciban.export.sql.evidence import block_evidence
-from deciban.export.sql.joint_normals import holes, refuse_holes
+from deciban.export.sql.joint_normals import fail_at_holes, may_miss
 from deciban.export.sql.joint_shares import block_shares
 from deciban.export.sql.partial_rows import KnownCells
 from deciban.export.sql.stages import Stages
@@ -89,7 +90,19 @@ def to_sql(
     names = Names(engine.dialect, [*(keep or ()), *model.schema.column_names])
     shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
     statement = cells.stages.statement(f"{engine.dialect.qualified(table)} AS {SCORED_TABLE}", [*kept, *shown])
-    return f"-- a model of deciban {__version__}{engine.advice}\n{statement}"
+    return f"{_head(cells, terms)}{statement}"
+
+
+def _head(cells: Cells, terms: TermModel) -> str:
+    """The comment before the statement: the types that the columns of the table must have, and what ends the query."""
+    lines = [f"a model of deciban {__version__}{cells.engine.advice}", "it reads these columns of the table:"]
+    lines += [f"  {json.dumps(one.name)}: {EXPECTED[one.read_as]}" for one in terms.columns.values()]
+    lines.append("a column of another type ends the query with an error that names it")
+    for block in terms.blocks:
+        if any(isinstance(term, JointNormalTerm) and not may_miss(cells, term) for term in block.terms):
+            names = json.dumps([terms.columns[column].name for column in block.columns if column in terms.columns])
+            lines.append(f"a missing cell in some, but not all, of these columns ends the query: {names}")
+    return "".join(f"-- {line}\n" for line in lines)
 
 
 def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
@@ -105,10 +118,8 @@ def _refused(cells: Cells, terms: TermModel) -> str | None:
     causes = cells.refused(terms.refusals)
     for block in terms.blocks:
         for term in block.terms:
-            if isinstance(term, JointNormalTerm):
-                refuse_holes(block, term)
-                hole = holes(cells, term)
-                causes += [hole] if hole is not None else []
+            if isinstance(term, JointNormalTerm) and not may_miss(cells, term):
+                causes.append(fail_at_holes(cells, block, term))
     return " OR ".join(causes) if causes else None
 
 
