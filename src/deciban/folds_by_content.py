@@ -221,11 +221,19 @@ def _mixed(numbers: Hashes) -> Hashes:
 
 
 def left_out_corrections(
-    corrections: Corrections, table: Table, labels: Codes, classes: LabelArray, weights: Floats
+    corrections: Corrections,
+    table: Table,
+    labels: Codes,
+    classes: LabelArray,
+    weights: Floats,
+    unknown: Flags | None = None,
 ) -> Floats:
-    """The corrections of rows with labels, row by class, each by the tables that were learned without it."""
+    """The corrections of rows with labels, row by class, each by the tables that were learned without it.
+
+    unknown: the unknown cells of the corrected columns, column by row.
+    """
     hashed = corrections.columns[: corrections.hashed]
     amounts = fold_amounts(hashed, table, labels, classes, weights, corrections.folds)
     out = np.zeros((labels.size, classes.size))
-    corrections.add_left_out(corrections.read(table), amounts, out)
+    corrections.add_left_out(corrections.read(table), amounts, out, unknown)
     return out

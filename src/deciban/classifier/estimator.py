@@ -99,8 +99,9 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
     `diagnose`, `evaluate_folds` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
     and `sample` show what is inside.
 
-    Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting. Columns of the table
-    that are not named are known by position.
+    Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting, unless tuning found
+    that they were evidence in training: then the schema says so. Columns of the table that are not named are known by
+    position.
 
     Examples
     --------

@@ -49,6 +49,8 @@ _HOMES = {
     "TableSearch": "correcting",
     "GrownTables": "correcting",
     "add_corrections": "corrections",
+    "add_partial_corrections": "corrections",
+    "add_partial_shares": "corrections",
     "find_cells": "corrections",
     "WhitenedNormals": "scoring_normal",
     "JointNormals": "scoring_normal",

@@ -7,8 +7,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deciban.arrays import Floats, Integers, Numbers, kernel_view
+from deciban.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
 from deciban.sparse import SparseRows
 from deciban.tables.arrow import with_each
@@ -216,6 +217,27 @@ class Frame:
             chunks = chunks.unify_dictionaries()
         joined = chunks.combine_chunks()
         return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def missing_cells(table: Table) -> Flags | None:
+    """The missing cells of a table, row by column; None where no cell is missing.
+
+    A cell of a sparse matrix is never missing: what is not stored is 0.
+    """
+    if isinstance(table, Matrix):
+        found = np.isnan(table.array) if table.array.dtype.kind == "f" else None
+        return None if found is None or not found.any() else np.asarray(found)
+    if not isinstance(table, Frame):
+        return None
+    missing: Flags | None = None
+    for place, column in enumerate(table.table.columns):
+        if not column.null_count and not pa.types.is_floating(column.type):
+            continue
+        nulls = pc.is_null(column, nan_is_null=True).to_numpy()
+        if nulls.any():
+            missing = np.zeros((table.rows, table.width), dtype=np.bool_) if missing is None else missing
+            missing[:, place] = nulls
+    return missing
 
 
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
