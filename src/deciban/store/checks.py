@@ -1,5 +1,6 @@
 """Whether what a model file holds can have been learned."""
 
+import math
 import re
 from functools import singledispatch
 from typing import Any
@@ -17,6 +18,7 @@ from deciban.schema.schema import Schema
 from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.bins import MOST_BINS
+from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.tune.tuning import Tuning
 
@@ -152,37 +154,57 @@ def check_statistic(statistic: Any, template: Any, classes: int) -> None:
     raise ValueError(f"{type(statistic).__name__} is no statistic")
 
 
+def _check_sums(sums: ExactSums, template: ExactSums) -> None:
+    require(sums.limbs.dtype == np.int32 and sums.limbs.ndim, "sums are not whole numbers")
+    require(sums.shape == template.shape, "sums are not one a class and column")
+    digits = sums.limbs.shape[-1]
+    require(abs(sums.low) <= MAX_DIGITS and digits <= MAX_DIGITS, "a sum has too many digits")
+    require(digits or not sums.low, "sums have no digits")
+    cells = sums.limbs.reshape(math.prod(sums.shape), digits)
+    require(not digits or (cells[:, 0].any() and cells[:, -1].any()), "all sums begin or end with 0")
+
+
+def _check_moments(statistic: Moments | Scatter, template: Moments | Scatter) -> None:
+    for name in ("present", "first", "second"):
+        _check_sums(getattr(statistic, name), getattr(template, name))
+    error = statistic.rounding_error
+    if error is not None:
+        require(error.shape == template.first.shape, "rounding errors are not one a class and column")
+        _not_negative(error, "a rounding error")
+    for array in (statistic.weight, statistic.mean, statistic.scatter):
+        require(np.isfinite(array).all(), "a moment is infinite or not a number")
+    _not_negative(statistic.weight, "a weight")
+
+
 @check_statistic.register
 def _(statistic: Moments, template: Moments, classes: int) -> None:
-    require(statistic.array.shape == template.array.shape, "moments are not one a class and column")
-    require(np.isfinite(statistic.array).all(), "a moment is infinite or not a number")
-    _not_negative(statistic.array[[0, 3, 5]], "a variance")
-    _not_vast(statistic.array[3], statistic.array[0])
+    _check_moments(statistic, template)
+    sums = statistic.first.limbs.any(axis=-1) | statistic.second.limbs.any(axis=-1)
+    require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
+    _known_scatter(statistic.raw_scatter, statistic.rounding_error, statistic.weight)
 
 
 @check_statistic.register
 def _(statistic: Scatter, template: Scatter, classes: int) -> None:
-    for name in ("weight", "mean", "mean_low", "scatter", "scatter_low", "rounding_error"):
-        array = getattr(statistic, name)
-        require(array.shape == getattr(template, name).shape, f"the {name} of a block is not one a class and column")
-        require(np.isfinite(array).all(), f"the {name} of a block is infinite or not a number")
-    for array in (statistic.weight, statistic.rounding_error, np.diagonal(statistic.scatter, axis1=1, axis2=2)):
-        _not_negative(array, "a variance")
-    own = np.diagonal(statistic.scatter, axis1=1, axis2=2)
-    _not_vast(own, statistic.weight[:, None])
-    most = own.max(axis=1, initial=0.0)[:, None, None]
-    require(
-        (np.abs(statistic.scatter_low) <= 1e-3 * most + 1e-290).all(), "the last digits of a variance are too large"
-    )
-    crossed = np.swapaxes(statistic.scatter, 1, 2)
-    require(np.allclose(statistic.scatter, crossed, rtol=1e-9, atol=0.0), "a covariance matrix is not symmetric")
+    _check_moments(statistic, template)
+    sums = statistic.first.limbs.any(axis=(1, 2)) | statistic.second.limbs.any(axis=(1, 2))
+    require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
+    _known_scatter(statistic.raw_scatter, statistic.rounding_error, statistic.weight[:, None])
+
+
+def _known_scatter(scatter: Floats, error: Floats | None, weight: Floats) -> None:
+    """A scatter is not negative, unless that is rounding, and can be counted with."""
+    least = 0.0 if error is None else -error
+    require((scatter >= least).all(), "a variance is negative")
+    _not_vast(scatter, weight)
 
 
 @check_statistic.register
 def _(statistic: Totals, template: Totals, classes: int) -> None:
-    for array in (statistic.present, statistic.total):
-        require(array.shape == template.present.shape, "totals are not one a class and column")
-        _not_negative(array, "a total")
+    for name in ("rows", "sums"):
+        _check_sums(getattr(statistic, name), getattr(template, name))
+        _not_negative(getattr(statistic, name).doubles()[0], "a total")
+    require(not (statistic.sums.limbs.any(axis=-1) & (statistic.present == 0.0)).any(), "cells have no weight")
 
 
 @check_statistic.register
