@@ -25,6 +25,9 @@ LAST_BIT = -1075
 
 RADIX = 2.0**32
 
+# The smallest number above 0.
+SMALLEST = 5e-324
+
 # Digits of a sum that are looked at for its double-double: 5 have more than 128 bits.
 LEADING_DIGITS = 5
 
@@ -244,9 +247,9 @@ def limb_quotients(top: Array, bottom: Array, shift: int, high: Array, rest: Arr
 def limb_scatters(
     weight: Array, one: Array, other: Array, second: Array, lows: Array, digits: Array, high: Array, rest: Array
 ) -> None:
-    """Write second - one * other / weight of each cell, 0 where there is no weight; negative if it is.
+    """Write second - one * other / weight of each cell, 0 where there is no weight.
 
-    lows: of the four sums. digits: room for those of weight * second - one * other, which is right to the last digit.
+    It is 0, or negative, just where that is so, however small it is. lows: of the four sums. digits: room for those of weight * second - one * other, which is right to the last digit.
     """
     products, squares = lows[0] + lows[3], lows[1] + lows[2]
     least = products if products < squares else squares
@@ -263,3 +266,5 @@ def limb_scatters(
         a, a_low = _divided(a, a_low, n, n_low)
         exponent = place + least - n_place - lows[0]
         high[i], rest[i] = _scaled(a, exponent), _scaled(a_low, exponent)
+        if high[i] == 0.0 and a != 0.0:
+            high[i] = SMALLEST if a > 0.0 else -SMALLEST

@@ -36,6 +36,9 @@ MIN_EXPONENT = -1000
 # What the product of two deviations may exceed the geometric mean of their squares by: these are rounded.
 CORRELATION_ERROR = 1e-12
 
+# Below this, products of deviations have lost digits.
+MIN_COMPARED = 1e-280
+
 
 @dataclass(frozen=True)
 class Scatter(Counted):
@@ -179,7 +182,7 @@ class Scatter(Counted):
             refuse_negative_scatter(own < 0.0)
             deviation = np.sqrt(own)
             most = (1.0 + CORRELATION_ERROR) * deviation[:, :, None] * deviation[:, None, :]
-            refuse_negative_scatter(np.abs(self._matrices[0]) > most)
+            refuse_negative_scatter((np.abs(self._matrices[0]) > most) & (most > MIN_COMPARED))
         else:
             overall = self.over_classes()
             variance = np.maximum(overall.raw_scatter, 0.0) / max(self.weight.sum(), 1e-300)

@@ -17,7 +17,7 @@ from deciban.fitted import Fitted
 from deciban.schema.schema import Schema
 from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
-from deciban.statistics.bins import MOST_BINS
+from deciban.statistics.bins import MAX_EXPONENT, MIN_EXPONENT, MOST_BINS, edges_of
 from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.tune.tuning import Tuning
@@ -235,11 +235,12 @@ def _(statistic: Tuples, template: Tuples, classes: int) -> None:
 def _(statistic: Bins, template: Bins, classes: int) -> None:
     require(len(statistic.columns) == len(template.columns), "cells are not those of each column")
     for column in statistic.columns:
-        require(-1100 <= column.exponent <= 1100, "cells have no such width")
-        require(column.cells.ndim == 1 and column.cells.size <= MOST_BINS, "there are too many cells")
-        require(np.isfinite(column.cells).all() and (np.diff(column.cells) > 0.0).all(), "cells are not in order")
-        require((column.cells == np.floor(column.cells)).all(), "a cell has no number")
-        require(column.table.shape == (classes, column.cells.size), "counts are not one a class and cell")
+        edges, exponent = column.edges, column.exponent
+        require(MIN_EXPONENT <= exponent <= MAX_EXPONENT, "bins have no such width")
+        require(edges.ndim == 1 and edges.size <= MOST_BINS, "there are too many bins")
+        require(np.isfinite(edges).all() and (np.diff(edges) > 0.0).all(), "bins are not in order")
+        require(np.array_equal(edges, edges_of(edges, exponent)), "a bin begins at no edge")
+        require(column.table.shape == (classes, edges.size), "counts are not one a class and bin")
         _not_negative(column.table, "a count")
 
 
