@@ -74,11 +74,13 @@ def find_gone(left: Floats, have: Floats, removed: Floats, slack: float | None, 
 
     left: have - removed. exact: without any rounding.
     """
-    fractional = (have != np.floor(have)) | (removed != np.floor(removed))
-    allowed = np.where(fractional & (not exact or slack is not None), FUZZ * np.maximum(have, removed), 0.0)
-    if slack is not None:
-        allowed = np.where(fractional & (removed > 0.0), np.maximum(allowed, slack), allowed)
-    elif np.any(left < -allowed):
+    allowed = np.zeros_like(left)
+    if not exact:
+        fractional = (have != np.floor(have)) | (removed != np.floor(removed))
+        allowed = np.where(fractional, FUZZ * np.maximum(have, removed), 0.0)
+        if slack is not None:
+            allowed = np.where(fractional & (removed > 0.0), np.maximum(allowed, slack), allowed)
+    if slack is None and np.any(left < -allowed):
         _refuse("more is taken away than was counted")
     return np.asarray(left <= allowed)
 

@@ -132,25 +132,19 @@ class ExactSums:
         """The sums with 0 in place of some of them."""
         return ExactSums._trimmed(np.where(cells[..., None], np.int32(0), self.limbs), self.low)
 
-    def scaled(self, factor: float, raised: bool = False) -> tuple["ExactSums", bool]:
-        """The sums times a factor, and whether they had to be rounded.
-
-        That is done to KEPT_DIGITS digits, and only where the factor is neither whole nor a power of two. raised:
-        numbers that were rounded are too large by a tiny share.
-        """
+    def scaled(self, factor: float, raised: bool = False) -> "ExactSums":
+        """The sums times a factor, to KEPT_DIGITS digits if it `rounds`; raised: those are too large by a tiny share."""
         by = ExactSums.of(np.array([float(factor)]))
         digits = np.zeros((len(self._rows), self.limbs.shape[-1] + by.limbs.shape[-1] + 2), dtype=np.int64)
         kernels.multiply_limbs(self._rows, by.limbs[0], digits)
-        rounded = False
-        if factor != np.floor(factor) and np.frexp(factor)[0] != 0.5 and digits.shape[-1] > KEPT_DIGITS:
+        if rounds(factor) and digits.shape[-1] > KEPT_DIGITS:
             places = np.arange(digits.shape[-1])
             first = np.where(digits != 0, places, -1).max(axis=-1)[..., None]
             lost = (digits != 0) & (places <= first - KEPT_DIGITS)
             digits[lost] = 0
-            rounded = bool(lost.any())
             if raised:
                 digits += RAISED * (lost.any(axis=-1)[..., None] & (places == first - RAISED_DIGIT))
-        return ExactSums.of_digits(digits, self.low + by.low, self.shape), rounded
+        return ExactSums.of_digits(digits, self.low + by.low, self.shape)
 
     def doubles(self) -> tuple[Floats, Floats]:
         """The double nearest to each sum, and what it leaves out."""
@@ -163,6 +157,11 @@ class ExactSums:
         high, low = np.zeros(self.shape), np.zeros(self.shape)
         kernels.limb_quotients(self._rows, weight._rows, self.low - weight.low, high.ravel(), low.ravel())
         return high, low
+
+
+def rounds(factor: float) -> bool:
+    """Whether sums that are scaled by this are no longer what counting makes them."""
+    return bool(factor != np.floor(factor) and np.frexp(factor)[0] != 0.5)
 
 
 def scatters(weight: ExactSums, one: ExactSums, other: ExactSums, second: ExactSums) -> tuple[Floats, Floats]:

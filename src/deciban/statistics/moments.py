@@ -10,7 +10,7 @@ from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, kernel_view, scatter_to
 from deciban.errors import BadCell
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
-from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, scatters, two_sum
+from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters, two_sum
 
 # A mean below this share of the standard deviation is rounding.
 ROUNDED_MEAN = 1e-6
@@ -18,7 +18,8 @@ ROUNDED_MEAN = 1e-6
 # Columns whose largest cell has an exponent below this are added cell by cell: their scale would overflow.
 MIN_EXPONENT = -1000
 
-# The share of a sum of squares that is lost where a sum is scaled, or weights that are not whole are taken away.
+# The share of a sum of squares that is lost where it is scaled by a fraction, and where rows are taken away then: their
+# weights are worked out once more.
 SCALED_ERROR = 1e-90
 WEIGHT_ERROR = 2.0**-50
 
@@ -156,7 +157,7 @@ class Moments(Counted):
         )
         error = added_errors(self.rounding_error, other.rounding_error)
         gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
-        if slack is not None:
+        if slack is not None and error is not None:
             error = added_errors(error, weight_errors(other.weight, other.second.doubles()[0]))
         if slack is None and error is None:
             refuse_negative_scatter((first.limbs.any(axis=-1) | second.limbs.any(axis=-1))[gone])
@@ -172,11 +173,9 @@ class Moments(Counted):
         return left
 
     def scale(self, factor: float) -> "Moments":
-        (present, a), (first, b), (second, c) = (
-            sums.scaled(factor, raised=sums is self.second) for sums in self._sums()
-        )
+        present, first, second = (sums.scaled(factor, raised=sums is self.second) for sums in self._sums())
         error = None if self.rounding_error is None else self.rounding_error * factor
-        if a or b or c:
+        if rounds(factor):
             error = added_errors(error, SCALED_ERROR * second.doubles()[0])
         return Moments(present, first, second, error)
 
@@ -270,7 +269,7 @@ def added_errors(mine: Floats | None, theirs: Floats | None) -> Floats | None:
 
 
 def weight_errors(weight: Floats, squares: Floats) -> Floats | None:
-    """What is left of squares when rows are removed whose weights are not whole, and were worked out twice."""
+    """What may be left of squares when rows are removed whose weights are not whole, of sums that were scaled."""
     rounded = weight != np.floor(weight)
     return WEIGHT_ERROR * np.where(rounded, squares, 0.0) if rounded.any() else None
 

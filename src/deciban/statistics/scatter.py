@@ -10,7 +10,7 @@ import numpy as np
 from deciban import kernels
 from deciban.arrays import TOO_LARGE, Codes, Flags, Floats, Integers, Numbers, scatter_to, summed_cells
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
-from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, scatters
+from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters
 from deciban.statistics.moments import (
     SCALED_ERROR,
     added_errors,
@@ -159,7 +159,7 @@ class Scatter(Counted):
         )
         error = added_errors(self.rounding_error, other.rounding_error)
         gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
-        if slack is not None:
+        if slack is not None and error is not None:
             squares = other.second[:, _own_pairs(first.shape[1])].doubles()[0]
             error = added_errors(error, weight_errors(other.weight[:, None], squares))
         if slack is None and error is None:
@@ -189,11 +189,9 @@ class Scatter(Counted):
             refuse_unknown_scatter(own, before.raw_scatter, self.rounding_error, self.weight[:, None], variance)
 
     def scale(self, factor: float) -> "Scatter":
-        (present, a), (first, b), (second, c) = (
-            sums.scaled(factor, raised=sums is self.second) for sums in self._sums()
-        )
+        present, first, second = (sums.scaled(factor, raised=sums is self.second) for sums in self._sums())
         error = None if self.rounding_error is None else self.rounding_error * factor
-        if a or b or c:
+        if rounds(factor):
             squares = second[:, _own_pairs(first.shape[1])].doubles()[0]
             error = added_errors(error, SCALED_ERROR * squares)
         return Scatter(present, first, second, error)

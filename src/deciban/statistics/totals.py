@@ -10,7 +10,7 @@ from deciban import kernels
 from deciban.arrays import Codes, Floats, Integers, Numbers, summed_cells
 from deciban.sparse import SparseRows
 from deciban.statistics.base import find_gone, find_negative
-from deciban.statistics.exact import MAX_WHOLE, Counted, ExactSums, exponents_of, room_for
+from deciban.statistics.exact import MAX_WHOLE, Counted, ExactSums, exponents_of, room_for, rounds
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,10 @@ class Totals(Counted):
         gone = find_gone(rows.doubles()[0], self.present, other.present, slack, exact)
         total = np.where(gone, -np.abs(sums.doubles()[0]), sums.doubles()[0])  # nothing may be left without a row
         negative = find_negative(total, self.total, other.total, slack, exact)
-        return Totals(rows.without(gone), sums.without(gone | negative), exact and slack is None)
+        return Totals(rows.without(gone), sums.without(gone | negative), exact)
 
     def scale(self, factor: float) -> "Totals":
-        (rows, a), (sums, b) = self.rows.scaled(factor), self.sums.scaled(factor)
-        return Totals(rows, sums, self.exact and not (a or b))
+        return Totals(self.rows.scaled(factor), self.sums.scaled(factor), self.exact and not rounds(factor))
 
     def place_classes(self, positions: Integers, size: int) -> "Totals":
         return Totals(self.rows.placed(positions, size, 0), self.sums.placed(positions, size, 0), self.exact)

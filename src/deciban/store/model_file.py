@@ -18,7 +18,7 @@ from deciban.store.reasons import with_tuned_reasons
 from deciban.store.values import pack, unpack
 from deciban.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 
 # What is raised by a header that is well-formed and makes no sense.
 IMPOSSIBLE = (
@@ -67,9 +67,11 @@ def _unpacked(path: Any, header: Any, rest: memoryview) -> Fitted:
             raise ValueError("it has no format")
         if type(header["format"]) is not int or header["format"] != FORMAT:
             version = header.get("deciban", "another version")
+            older = type(header["format"]) is int and header["format"] < FORMAT
+            remedy = "fit the model again" if older else "install a newer version"
             raise ModelFileError(
                 f"{path}: the file has format {header['format']!s:.20} of deciban {version!s:.20}, this deciban reads "
-                f"format {FORMAT}; install a newer version"
+                f"format {FORMAT}; {remedy}"
             )
         if tuple(header) != KEYS:
             raise ValueError(f"it has {', '.join(header)[:80]} where {', '.join(KEYS)} were expected")
