@@ -29,7 +29,9 @@ KINDS = {"none": np.ones(N), "whole": WEIGHTS, "large": 1500.0 * WEIGHTS, "fract
 
 def exact(sums: ExactSums, *cell: int) -> Fraction:
     """The sum of a cell."""
-    return sum((Fraction(int(d)) * Fraction(2) ** (32 * (sums.low + k)) for k, d in enumerate(sums.limbs[cell])), Fraction(0))
+    return sum(
+        (Fraction(int(d)) * Fraction(2) ** (32 * (sums.low + k)) for k, d in enumerate(sums.limbs[cell])), Fraction(0)
+    )
 
 
 def rows_of(x: Any, weights: np.ndarray, c: int, columns: list[int]) -> list[tuple[Fraction, list[Fraction]]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class Rows:
         """The counts of the rows in another order, cut at these places."""
         order = rng.permutation(len(self.y))
         bounds = [0, *sorted(edges), len(self.y)]
-        return [self.counts(order[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [self.counts(order[a:b]) for a, b in pairwise(bounds)]
 
     def counts(self, rows: Any) -> Counts:
         return counted(self.schema, rows_of(self.X, rows), self.y[rows], self.w[rows])

@@ -63,7 +63,8 @@ def assert_same(a: Moments | Scatter, b: Moments | Scatter) -> None:
 def test_adding_and_taking_away_moments_are_inverse() -> None:
     for statistic in (Moments, Scatter):
         a, b, whole = (
-            statistic.count(X[rows], LABELS[rows], WEIGHTS[rows], K) for rows in (slice(20), slice(20, None), slice(None))
+            statistic.count(X[rows], LABELS[rows], WEIGHTS[rows], K)
+            for rows in (slice(20), slice(20, None), slice(None))
         )
         assert_same(a.merge(b), whole)
         assert_same(whole.remove(b), a)
@@ -77,7 +78,9 @@ def test_moments_made_of_their_values_are_the_same() -> None:
         np.testing.assert_allclose(getattr(made, name), getattr(whole, name), rtol=rtol)
     constant = Moments.count(np.full((7, 2), 0.1), np.zeros(7, dtype=np.int32), np.ones(7), 1)
     values = constant.values
-    assert_same(Moments.of_values(values.weight, (values.mean, values.mean_low), values.scatter, values.scatter), constant)
+    assert_same(
+        Moments.of_values(values.weight, (values.mean, values.mean_low), values.scatter, values.scatter), constant
+    )
 
 
 def test_scaling_rounds_to_more_digits_than_anything_needs() -> None:

@@ -127,10 +127,8 @@ class Gamma(ColumnFamily):
     def score_left_out(
         self, statistic: MomentsAndLogs, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats
     ) -> None:
-        plain, logs = statistic.parts
-        plain, logs, every, every_log = (
-            some.values for some in (plain, logs, plain.over_classes(), logs.over_classes())
-        )
+        plain, logs = (some.values for some in statistic.parts)
+        every, every_log = (some.over_classes().values for some in statistic.parts)
         gaps = _gap(plain, logs)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
         self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)

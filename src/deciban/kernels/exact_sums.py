@@ -1,8 +1,8 @@
 """Sums of doubles without any rounding, as integers of many digits.
 
 A sum is an array of digits, the smallest first: digit k counts 2**(32 * (low + k)), `low` being one number for all
-sums of an array. In `limbs` (int32) the digits of a sum are those from -2**31 to 2**31 - 1, which every sum has just one
-way to be written in; in `digits` (int64), while numbers are being added, they may be any.
+sums of an array. In `limbs` (int32) digits are between -2**31 and 2**31 - 1, which every sum has just one way to be
+written in; in `digits` (int64), while numbers are being added, they may be any.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def high_product(typing: Any, a: Any, b: Any) -> Any:
 
 
 @inner
-def _add_pieces(digits: Array, cell: int, place: int, number: int, sign: int) -> None:
+def _add_pieces(digits: Array, cell: int, place: int, number: Any, sign: int) -> None:
     """Add 64 unsigned bits to a sum at a place that is counted in bits from its first digit."""
     k, shift = place >> 5, np.uint64(place & 31)
     low, high = (number & LOW_HALF) << shift, (number >> HIGH_HALF) << shift
@@ -65,7 +65,7 @@ def _add_pieces(digits: Array, cell: int, place: int, number: int, sign: int) ->
 
 
 @inner
-def add_integer(digits: Array, cell: int, low: int, number: int, exponent: int) -> None:
+def add_integer(digits: Array, cell: int, low: int, number: Any, exponent: int) -> None:
     """Add number * 2**exponent to a sum."""
     if number != 0:
         sign = -1 if number < 0 else 1
@@ -139,9 +139,9 @@ def add_limbs(one: Array, one_first: int, other: Array, other_first: int, sign: 
     """Write one + sign * other; their digits begin at places `one_first` and `other_first` of `out`."""
     one_end, other_end = one_first + one.shape[1], other_first + other.shape[1]
     for i in range(out.shape[0]):
-        carried = 0
+        carried = np.int64(0)
         for k in range(out.shape[1]):
-            total = np.int64(carried)
+            total = carried
             if one_first <= k < one_end:
                 total += np.int64(one[i, k - one_first])
             if other_first <= k < other_end:
@@ -179,7 +179,7 @@ def _leading(digits: Array, size: int) -> tuple[float, float, int]:
         top -= 1
     if top < 0:
         return 0.0, 0.0, 0
-    high, low, unit = 0.0, 0.0, 1.0
+    high, low, unit = np.float64(0.0), np.float64(0.0), 1.0
     for k in range(LEADING_DIGITS):
         if top - k < 0:
             break
@@ -249,7 +249,8 @@ def limb_scatters(
 ) -> None:
     """Write second - one * other / weight of each cell, 0 where there is no weight.
 
-    It is 0, or negative, just where that is so, however small it is. lows: of the four sums. digits: room for those of weight * second - one * other, which is right to the last digit.
+    It is 0, or negative, just where that is so, however small it is. lows: of the four sums. digits: room for those of
+    weight * second - one * other, which is right to the last digit.
     """
     products, squares = lows[0] + lows[3], lows[1] + lows[2]
     least = products if products < squares else squares

@@ -84,7 +84,11 @@ def _add_slices(weighted: bool) -> Any:
             element = context.get_value_type(kind.dtype)
             cells = builder.load(_pointer(context, builder, kind, x, place, element), align=kind.dtype.bitwidth // 8)
             if isinstance(kind.dtype, types.Integer):
-                cells = builder.sitofp(cells, _VECTOR) if kind.dtype.signed else builder.uitofp(cells, _VECTOR)
+                cells = (
+                    builder.sitofp(cells, _VECTOR)
+                    if kind.dtype in types.signed_domain
+                    else builder.uitofp(cells, _VECTOR)
+                )
             elif element != ir.DoubleType():
                 cells = builder.fpext(cells, _VECTOR)
 
@@ -103,7 +107,7 @@ def _add_slices(weighted: bool) -> Any:
             fits = builder.or_(nothing, builder.fcmp_ordered("!=", cells, all_lanes(0.0)))  # it did not underflow
             fits = builder.and_(fits, builder.fcmp_ordered("==", to_grid(low, 1), low))
             cells, high, low = (builder.select(fits, part, all_lanes(0.0)) for part in (cells, high, low))
-            fused = cgutils.get_or_insert_function(
+            fused = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), f"llvm.fma.v{SLICE_LANES}f64"
             )
             square = builder.fmul(cells, cells)
@@ -159,8 +163,7 @@ def smallest_cells(x: Array, labels: Array, weights: Array, smallest: Array) -> 
         if labels[i] >= 0 and weights[i] > 0.0:
             for j in range(x.shape[1]):
                 size = abs(np.float64(x[i, j]))
-                size = size if size > 0.0 else np.inf
-                smallest[j] = size if size < smallest[j] else smallest[j]
+                smallest[j] = size if 0.0 < size < smallest[j] else smallest[j]
 
 
 @inner
@@ -220,15 +223,15 @@ def add_sliced_cells(x: Array, labels: Array, weights: Array, slices: Slices, di
                 left = _add_weighted(x, row + j, scale, j, sums, base + j, pitch, w)
             if j >= whole:  # the last lanes are those of the next row, or of none
                 left &= (np.uint64(1) << (columns - whole)) - np.uint64(1)
-            k = np.int64(j)
+            place = np.int64(j)
             while left:
                 if left & np.uint64(1):
-                    if x[i, k] == x[i, k]:
-                        unfit[k] = 1
+                    if x[i, place] == x[i, place]:
+                        unfit[place] = 1
                     else:
-                        missing[c, k] += w
+                        missing[c, place] += w
                 left >>= np.uint64(1)
-                k += 1
+                place += 1
             j += _STEP
     for c in range(rows.size):
         if used[c] > 0.0:
@@ -237,9 +240,7 @@ def add_sliced_cells(x: Array, labels: Array, weights: Array, slices: Slices, di
 
 
 @compiled
-def add_other_cells(
-    x: Array, labels: Array, weights: Array, scale: Array, unfit: Array, digits: MomentDigits
-) -> None:
+def add_other_cells(x: Array, labels: Array, weights: Array, scale: Array, unfit: Array, digits: MomentDigits) -> None:
     """Add the cells that do not fit, and all cells of rows whose weights are large or not whole."""
     present, first, second, lows = digits
     for i in range(x.shape[0]):

@@ -28,10 +28,7 @@ def count_totals(
             value = np.float64(x[i, j])
             here = w if value == value else 0.0
             present[c, j] += here
-            if binary:
-                amount = w if value > threshold else 0.0
-            else:
-                amount = w * value if value == value else 0.0
+            amount = (w if value > threshold else 0.0) if binary else (w * value if value == value else 0.0)
             total[c, j] += amount
             whole &= (amount == np.floor(amount)) & (here == np.floor(here))
     return whole

@@ -118,9 +118,7 @@ def refuse_unknown_scatter(
 
 
 def _refuse(why: str) -> NoReturn:
-    raise ForgetError(
-        f"these rows cannot be forgotten: {why}; give just the rows that the model has learned"
-    )
+    raise ForgetError(f"these rows cannot be forgotten: {why}; give just the rows that the model has learned")
 
 
 First = TypeVar("First", bound=Statistic)

@@ -90,6 +90,10 @@ class ExactSums:
     def shape(self) -> tuple[int, ...]:
         return self.limbs.shape[:-1]
 
+    def nonzero(self) -> Flags:
+        """Where the sums are not 0."""
+        return np.asarray(self.limbs.any(axis=-1))
+
     def plus(self, other: Self, sign: int = 1) -> "ExactSums":
         """The sums of both, or with sign -1 their differences."""
         if not other.limbs.size:
@@ -133,7 +137,7 @@ class ExactSums:
         return ExactSums._trimmed(np.where(cells[..., None], np.int32(0), self.limbs), self.low)
 
     def scaled(self, factor: float, raised: bool = False) -> "ExactSums":
-        """The sums times a factor, to KEPT_DIGITS digits if it `rounds`; raised: those are too large by a tiny share."""
+        """The sums times a factor, to KEPT_DIGITS digits if it `rounds`; raised: such are too large by a tiny share."""
         by = ExactSums.of(np.array([float(factor)]))
         digits = np.zeros((len(self._rows), self.limbs.shape[-1] + by.limbs.shape[-1] + 2), dtype=np.int64)
         kernels.multiply_limbs(self._rows, by.limbs[0], digits)

@@ -1,8 +1,9 @@
 """Weight, mean and scatter of real columns."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -59,6 +60,15 @@ class MomentValues:
         return MomentValues(*(row[None, :] for row in rows))
 
 
+M = TypeVar("M")
+
+
+def of_sums(kind: Callable[..., M], sums: Iterable[ExactSums], rounding_error: Floats | None = None) -> M:
+    """The statistic of sums of weights, of cells and of products."""
+    present, first, second = sums
+    return kind(present, first, second, rounding_error)
+
+
 @dataclass(frozen=True)
 class Moments(Counted):
     """The exact sums of weights, of cells and of their squares, each class by column, and what follows from them.
@@ -78,7 +88,7 @@ class Moments(Counted):
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        return cls(*(ExactSums.zeros(classes, columns) for _ in range(3)))
+        return of_sums(cls, (ExactSums.zeros(classes, columns) for _ in range(3)))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
@@ -90,7 +100,7 @@ class Moments(Counted):
         kernels.largest_cells(numbers, labels, weights, largest)
         if not (largest <= TOO_LARGE).all():
             refuse_too_large(numbers)
-        return cls(*_summed(numbers, labels, weights, classes, largest))
+        return of_sums(cls, _summed(numbers, labels, weights, classes, largest))
 
     @classmethod
     def of_values(
@@ -149,25 +159,23 @@ class Moments(Counted):
 
     def merge(self, other: Self) -> "Moments":
         sums = (mine.plus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
-        return Moments(*sums, added_errors(self.rounding_error, other.rounding_error))
+        return of_sums(Moments, sums, added_errors(self.rounding_error, other.rounding_error))
 
     def remove(self, other: Self, slack: float | None = None) -> "Moments":
-        present, first, second = (
-            mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True)
-        )
+        present, first, second = (mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
         error = added_errors(self.rounding_error, other.rounding_error)
         gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
         if slack is not None and error is not None:
             error = added_errors(error, weight_errors(other.weight, other.second.doubles()[0]))
         if slack is None and error is None:
-            refuse_negative_scatter((first.limbs.any(axis=-1) | second.limbs.any(axis=-1))[gone])
+            refuse_negative_scatter(gone & (first.nonzero() | second.nonzero()))
         if gone.any():
             present, first, second = (sums.without(gone) for sums in (present, first, second))
             error = None if error is None else np.where(gone, 0.0, error)
         left = Moments(present, first, second, error if error is not None and error.any() else None)
         if slack is None and left.rounding_error is None:
             refuse_negative_scatter(left.raw_scatter < 0.0)
-        elif slack is None:
+        elif slack is None and left.rounding_error is not None:
             overall = left.over_classes().variance()
             refuse_unknown_scatter(left.raw_scatter, self.scatter, left.rounding_error, left.weight, overall)
         return left
@@ -188,18 +196,20 @@ class Moments(Counted):
     def _placed(self, positions: Integers, size: int, axis: int) -> "Moments":
         error = self.rounding_error
         placed = None if error is None else scatter_to(error, positions, size, axis)
-        return Moments(*(sums.placed(positions, size, axis) for sums in self._sums()), placed)
+        return of_sums(Moments, (sums.placed(positions, size, axis) for sums in self._sums()), placed)
 
     def of_columns(self, columns: Integers) -> "Moments":
         """The moments of some columns, in this order."""
         error = self.rounding_error
-        return Moments(*(sums[:, columns] for sums in self._sums()), None if error is None else error[:, columns])
+        return of_sums(
+            Moments, (sums[:, columns] for sums in self._sums()), None if error is None else error[:, columns]
+        )
 
     def over_classes(self) -> "Moments":
         """The moments of all classes together, as of one class."""
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
-        return Moments(*(sums.over_first() for sums in self._sums()), together)
+        return of_sums(Moments, (sums.over_first() for sums in self._sums()), together)
 
     def comparable(self) -> tuple[Floats, ...]:
         """What counts of the same rows have in common to seven digits, whoever counted them."""
@@ -209,9 +219,7 @@ class Moments(Counted):
         return self.present, self.first, self.second
 
 
-def _summed(
-    numbers: Numbers, labels: Codes, weights: Floats, classes: int, largest: Floats
-) -> tuple[ExactSums, ...]:
+def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, largest: Floats) -> tuple[ExactSums, ...]:
     """The exact sums of weights, cells and squares; largest: the size of the largest cell of each column."""
     columns, lanes = largest.size, kernels.SLICE_LANES
     exponent = np.zeros(-(-columns // lanes) * lanes, dtype=np.int64)
@@ -239,7 +247,7 @@ def _summed(
     left = np.flatnonzero(slices.unfit) if all_whole else np.arange(columns)
     if not left.size:
         return sums
-    some = np.ascontiguousarray(numbers[:, left])
+    some: Numbers = np.ascontiguousarray(numbers[:, left])  # type: ignore[assignment]
     others = _summed_one_by_one(some, labels, weights, classes, slices.scale[left], slices.unfit[left])
     return tuple(a.plus(b.placed(left, columns, 1)) for a, b in zip(sums, others, strict=True))
 

@@ -15,6 +15,7 @@ from deciban.statistics.moments import (
     SCALED_ERROR,
     added_errors,
     comparable_moments,
+    of_sums,
     refuse_too_large,
     weight_errors,
 )
@@ -58,7 +59,7 @@ class Scatter(Counted):
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         pairs = columns * (columns + 1) // 2
-        return cls(*(ExactSums.zeros(*shape) for shape in ((classes,), (classes, columns), (classes, pairs))))
+        return of_sums(cls, (ExactSums.zeros(*shape) for shape in ((classes,), (classes, columns), (classes, pairs))))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
@@ -83,7 +84,7 @@ class Scatter(Counted):
         if left.any():
             others = _summed_one_by_one(cells[left], labels[left], weights[left], classes)
             sums = tuple(a.plus(b) for a, b in zip(sums, others, strict=True))
-        return cls(*sums)
+        return of_sums(cls, sums)
 
     @classmethod
     def of_values(
@@ -151,19 +152,17 @@ class Scatter(Counted):
 
     def merge(self, other: Self) -> "Scatter":
         sums = (mine.plus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
-        return Scatter(*sums, added_errors(self.rounding_error, other.rounding_error))
+        return of_sums(Scatter, sums, added_errors(self.rounding_error, other.rounding_error))
 
     def remove(self, other: Self, slack: float | None = None) -> "Scatter":
-        present, first, second = (
-            mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True)
-        )
+        present, first, second = (mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
         error = added_errors(self.rounding_error, other.rounding_error)
         gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
         if slack is not None and error is not None:
             squares = other.second[:, _own_pairs(first.shape[1])].doubles()[0]
             error = added_errors(error, weight_errors(other.weight[:, None], squares))
         if slack is None and error is None:
-            refuse_negative_scatter((first.limbs.any(axis=(1, 2)) | second.limbs.any(axis=(1, 2)))[gone])
+            refuse_negative_scatter(gone & (first.nonzero().any(axis=1) | second.nonzero().any(axis=1)))
         if gone.any():
             present, first, second = (
                 sums.without(np.broadcast_to(gone.reshape(-1, *(1,) * (len(sums.shape) - 1)), sums.shape))
@@ -199,7 +198,7 @@ class Scatter(Counted):
     def place_classes(self, positions: Integers, size: int) -> "Scatter":
         error = self.rounding_error
         placed = None if error is None else scatter_to(error, positions, size)
-        return Scatter(*(sums.placed(positions, size, 0) for sums in self._sums()), placed)
+        return of_sums(Scatter, (sums.placed(positions, size, 0) for sums in self._sums()), placed)
 
     def place_columns(self, positions: Integers, size: int) -> "Scatter":
         rows, columns = np.triu_indices(self.first.shape[1])
@@ -217,7 +216,7 @@ class Scatter(Counted):
         """The scatter of all classes together, as of one class."""
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
-        return Scatter(*(sums.over_first() for sums in self._sums()), together)
+        return of_sums(Scatter, (sums.over_first() for sums in self._sums()), together)
 
     def comparable(self) -> tuple[Floats, ...]:
         """What counts of the same rows have in common to seven digits, whoever counted them."""
@@ -249,7 +248,9 @@ def _sums_of_slices(
     ends = np.searchsorted(labels[order], np.arange(classes + 1))
     for c in range(classes):
         here = order[ends[c] : ends[c + 1]]
-        digits = [(room.reshape(classes, shape[1], -1)[c], low) for (room, low), shape in zip(rooms, shapes, strict=True)]
+        digits = [
+            (room.reshape(classes, shape[1], -1)[c], low) for (room, low), shape in zip(rooms, shapes, strict=True)
+        ]
         for slices in (MAX_SLICES - 1, MAX_SLICES):  # few rows need all
             for blocks in _groups(here, weights):
                 _add_blocks(blocks, cells, weights, exponent, slices, left, digits)
@@ -295,13 +296,13 @@ def _add_blocks(
         weighted = parts if (w == 1.0).all() else w[:, None] * parts
         sums += (np.ones(block.size) @ weighted).astype(np.int64)
         products += (weighted.T @ parts).astype(np.int64)
-    sums, products = sums.reshape(slices, size), products.reshape(slices, size, slices, size)
+    of_slices, of_pairs = sums.reshape(slices, size), products.reshape(slices, size, slices, size)
     (first, first_low), (second, second_low) = digits
     for s in range(slices):
-        kernels.add_integers(sums[s], exponent - SLICE * (s + 1), first, first_low)
+        kernels.add_integers(of_slices[s], exponent - SLICE * (s + 1), first, first_low)
         for t in range(slices):
             pairs = exponent[rows] + exponent[columns] - SLICE * (s + t + 2)
-            kernels.add_integers(products[s, rows, t, columns], pairs, second, second_low)
+            kernels.add_integers(of_pairs[s, rows, t, columns], pairs, second, second_low)
 
 
 def _summed_one_by_one(cells: Floats, labels: Codes, weights: Floats, classes: int) -> tuple[ExactSums, ...]:

@@ -78,7 +78,9 @@ class Totals(Counted):
                 *cells.kernel_arrays(), labels, weights, binary, threshold, every, rows, sums, lows
             )
         of_class = ExactSums.of_digits(every, rows_low, (classes,)).repeated(shape[1])
-        return cls(of_class.plus(ExactSums.of_digits(rows, rows_low, shape)), ExactSums.of_digits(sums, sums_low, shape))
+        return cls(
+            of_class.plus(ExactSums.of_digits(rows, rows_low, shape)), ExactSums.of_digits(sums, sums_low, shape)
+        )
 
     @cached_property
     def present(self) -> Floats:

@@ -179,7 +179,7 @@ def _check_moments(statistic: Moments | Scatter, template: Moments | Scatter) ->
 @check_statistic.register
 def _(statistic: Moments, template: Moments, classes: int) -> None:
     _check_moments(statistic, template)
-    sums = statistic.first.limbs.any(axis=-1) | statistic.second.limbs.any(axis=-1)
+    sums = statistic.first.nonzero() | statistic.second.nonzero()
     require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
     _known_scatter(statistic.raw_scatter, statistic.rounding_error, statistic.weight)
 
@@ -187,7 +187,7 @@ def _(statistic: Moments, template: Moments, classes: int) -> None:
 @check_statistic.register
 def _(statistic: Scatter, template: Scatter, classes: int) -> None:
     _check_moments(statistic, template)
-    sums = statistic.first.limbs.any(axis=(1, 2)) | statistic.second.limbs.any(axis=(1, 2))
+    sums = statistic.first.nonzero().any(axis=1) | statistic.second.nonzero().any(axis=1)
     require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
     _known_scatter(statistic.raw_scatter, statistic.rounding_error, statistic.weight[:, None])
 
@@ -204,7 +204,7 @@ def _(statistic: Totals, template: Totals, classes: int) -> None:
     for name in ("rows", "sums"):
         _check_sums(getattr(statistic, name), getattr(template, name))
         _not_negative(getattr(statistic, name).doubles()[0], "a total")
-    require(not (statistic.sums.limbs.any(axis=-1) & (statistic.present == 0.0)).any(), "cells have no weight")
+    require(not (statistic.sums.nonzero() & (statistic.present == 0.0)).any(), "cells have no weight")
 
 
 @check_statistic.register
