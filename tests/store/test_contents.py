@@ -90,7 +90,7 @@ def test_digits_that_cannot_be(digit: int, tmp_path: Path) -> None:
     header, arrays = taken_apart(content(clf))
     found: Counter[str] = Counter()
     for kind, start, size in arrays_of(header):
-        for place in range(0, size if kind == "int32" else 0, 3):
+        for place in range(size if kind == "int32" else 0):
             other = bytearray(arrays)
             other[start + 4 * place : start + 4 * place + 4] = digit.to_bytes(4, "little", signed=True)
             found[predicts(put_together(header, bytes(other)), X.slice(0, 6), tmp_path)] += 1
@@ -122,9 +122,8 @@ def test_numbers_that_cannot_be(value: float, tmp_path: Path) -> None:
     clf, X = every_family()
     header, arrays = taken_apart(content(clf))
     numbers = np.frombuffer(arrays, np.float64)
-    step = 1 if not np.isfinite(value) else 5
     found: Counter[str] = Counter()
-    for place in doubles_in(header)[::step]:
+    for place in doubles_in(header):
         other = numbers.copy()
         other[place] = value
         try:
@@ -134,7 +133,7 @@ def test_numbers_that_cannot_be(value: float, tmp_path: Path) -> None:
         found[became] += 1
         assert became != "nan" or abs(value) > 1e100, f"number {place} of {numbers.size}, {numbers[place]}"
     assert found["refused"] > 10
-    assert (found["loaded"] > 5) == np.isfinite(value)
+    assert (found["loaded"] > 5) == (np.isfinite(value) and value >= 0.0)  # all are weights, counts or edges
     assert found["nan"] <= 2
     refused(tmp_path, put_together(header, np.full(numbers.size, value).tobytes()))
 
