@@ -105,10 +105,10 @@ class Fitted:
         """The classes, sorted."""
         return self.counts.classes
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """What each column is in the model."""
-        return self.counts.schema if self.tuning is None else self.tuning.schema
+        return self.counts.schema if self.tuning is None else self.tuning.described_schema
 
     @property
     def is_tuned(self) -> bool:

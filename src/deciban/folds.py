@@ -18,7 +18,6 @@ from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import Labels, encode_labels
 from deciban.tables.row_sampling import row_hashes
 
-
 # Rows and cells of a file that are held in memory to find copies of rows.
 MAX_ROWS_HELD = 1 << 20
 MAX_CELLS_HELD = 1 << 24

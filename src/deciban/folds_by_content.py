@@ -105,9 +105,9 @@ def find_copies(table: Table, labels: Codes, weights: Floats) -> Copies:
 
     Rows are equal if all their cells and their class are. By chance cells would be there together as often as rows that
     differ in just one column suggest: their weight times the odds of the cell in that column. Rows with the same cells
-    and another class suggest it too, and are not all copies. What explains most counts. Rows that chance does not explain are copies; the more
-    of all equal rows it explains, the less it has to explain of the others. Where it explains hardly anything, it shows
-    how often rows are copied.
+    and another class suggest it too, and are not all copies. What explains most counts. Rows that chance does not
+    explain are copies; the more of all equal rows it explains, the less it has to explain of the others. Where it
+    explains hardly anything, it shows how often rows are copied.
     """
     every = np.arange(labels.size)
     nothing = Copies(np.zeros(labels.size, dtype=np.bool_), 1.0, np.minimum(weights, 1.0), 0, every)
@@ -221,11 +221,19 @@ def _mixed(numbers: Hashes) -> Hashes:
 
 
 def left_out_corrections(
-    corrections: Corrections, table: Table, labels: Codes, classes: LabelArray, weights: Floats
+    corrections: Corrections,
+    table: Table,
+    labels: Codes,
+    classes: LabelArray,
+    weights: Floats,
+    unknown: Flags | None = None,
 ) -> Floats:
-    """The corrections of rows with labels, row by class, each by the tables that were learned without it."""
+    """The corrections of rows with labels, row by class, each by the tables that were learned without it.
+
+    unknown: the unknown cells of the corrected columns, column by row.
+    """
     hashed = corrections.columns[: corrections.hashed]
     amounts = fold_amounts(hashed, table, labels, classes, weights, corrections.folds)
     out = np.zeros((labels.size, classes.size))
-    corrections.add_left_out(corrections.read(table), amounts, out)
+    corrections.add_left_out(corrections.read(table), amounts, out, unknown)
     return out

@@ -206,6 +206,7 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
     shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
     corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
     bins = None if model.corrections is None else model.corrections.read(table)
+    known = model.known(table)
     for column in range(schema.width):
         joint, barred = sums.copy(), endless.copy()
         for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
@@ -222,6 +223,10 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
                     rest = _rest_of_block(model, p, cells[p], place, weighted[:, block])
                 joint += np.where(rest == -np.inf, 0.0, rest)
                 barred += rest == -np.inf
+        if model.partial is not None:
+            gone = np.zeros(table.rows, dtype=np.bool_) if known is None else known.unknown[:, column]
+            scale = np.ones(table.rows) if known is None else known.scale
+            joint -= np.where(gone[:, None], 0.0, scale[:, None] * model.partial.offsets[column])
         if bins is not None and model.corrections is not None and column in corrected:
             change = model.corrections.change_without(corrected[column])
             if amounts is None:

@@ -21,8 +21,8 @@ from deciban.files.stream import Source, Stream
 from deciban.fitted import Fitted, Origin, Settings
 from deciban.plan import (
     Plan,
+    completed,
     conclude,
-    corrected,
     count_examples,
     declared_classes,
     defaults_of,
@@ -53,7 +53,7 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
     """
     if where not in ("here", "engine"):
         raise UsageError(f"where={where!r}: choose 'here' or 'engine'")
-    given = found_rows(X)
+    given = found_rows(X, files=isinstance(y, str))
     if where == "engine" and is_relation(given):
         given = RelationRows.of(given)
     types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
@@ -180,10 +180,9 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned
         labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
-        tuning = replace(tuning, corrections=None, cap=np.inf)
-        tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
-        if fitted.settings.tune == "auto":
-            tuning = corrected(tuning, fitted.counts, everything, fitted.settings, learned)
+        tuning = replace(tuning, corrections=None, cap=np.inf, partial=None)
+        tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
+        tuning = completed(tuning, fitted.counts, used, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
 
 

@@ -55,7 +55,7 @@ class LeaveOneOut:
         Whether the structure and the weights were chosen with these same rows, so that the figures flatter a little.
     kept_evidence : Evidence or None
         The evidence of each block; None where it is too large to keep.
-    copies : int
+    copies : int, default=0
         How many rows are copies of others; they are left out together.
 
     See Also
@@ -194,7 +194,8 @@ def leave_one_out(
     priors = _priors_left_out(prior, counts, rows)
     names, block_weights, corrected = model.schema.block_names, model.weights, None
     if model.corrections is not None:
-        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights)
+        unknown = model.unknown_corrected(model.known(table))
+        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights, unknown)
         names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
     blocks = len(names)
     keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
@@ -207,7 +208,10 @@ def leave_one_out(
             values, capped = model.capped_evidence(values)
         if corrected is not None:
             values = np.concatenate([values, corrected[here, None]], axis=1)
-        evidence = Evidence(names, model.classes, values, block_weights, model.bias, priors[here], capped)
+        known, bias = model.known(table.slice(*span)), model.bias
+        if known is not None:
+            values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
+        evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped)
         joint = evidence.log_joint
         if np.isnan(joint).any():
             raise DataError(NOT_LEARNED)

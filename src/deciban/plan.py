@@ -30,6 +30,7 @@ from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, encode_labels
 from deciban.tables.table import Frame, Table
 from deciban.tune.correct import correct, may_correct, rows_to_correct, with_cap
+from deciban.tune.partial import learn_partial_rows
 from deciban.tune.propose import Proposal, propose, reweigh
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning
@@ -164,22 +165,30 @@ def _different(sample: LabelledTable) -> Integers:
 def conclude(plan: Plan, counts: Counts) -> Fitted:
     """What is known when all rows are counted by a plan: with the weights that the counts support, and corrections."""
     tuning = None if plan.proposal is None else reweigh(plan.proposal, counts)
-    if tuning is not None and plan.settings.tune == "auto" and plan.everything is not None:
-        tuning = corrected(tuning, counts, plan.everything, plan.settings)
+    if tuning is not None and plan.everything is not None:
+        assert plan.proposal is not None, "what was tuned was proposed"
+        rows = plan.proposal.rows.among(plan.proposal.classes, counts)
+        tuning = completed(tuning, counts, rows, plan.everything, plan.settings)
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.prior, counts), tuning, plan.origin, plan.settings)
 
 
-def corrected(tuning: Tuning, counts: Counts, examples: Examples, settings: Settings, learned: bool = True) -> Tuning:
-    """The tuning with corrections learned from these rows, as many of them as time allows."""
-    classes, tuning = counts.classes.size, with_cap(tuning, counts)
-    if not may_correct(tuning, classes):
-        return tuning
+def completed(
+    tuning: Tuning, counts: Counts, rows: Rows, examples: Examples, settings: Settings, learned: bool = True
+) -> Tuning:
+    """The tuning with corrections, if they are wanted, and with what rows with missing cells need.
+
+    Corrections are learned from as many examples as time allows. rows: those that the weights were learned from.
+    """
+    classes, tuning = counts.classes.size, with_cap(tuning, counts) if settings.tune == "auto" else tuning
+    if settings.tune != "auto" or not may_correct(tuning, classes):
+        return learn_partial_rows(tuning, counts, replace(rows, threads=settings.threads), learned)
     drawn, _ = examples.sample(rows_to_correct(counts.schema.width, classes))
     table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
     codes = drawn.labels.places_among(counts.classes)
     rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
-    return correct(tuning, counts, replace(rows, threads=settings.threads), learned)
+    rows = replace(rows, threads=settings.threads)
+    return learn_partial_rows(correct(tuning, counts, rows, learned), counts, rows, learned)
 
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:

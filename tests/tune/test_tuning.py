@@ -174,7 +174,7 @@ def test_leave_one_out_figures() -> None:
     X, y = load_iris(return_X_y=True)
     clf = textbook().fit(X, y)
     found = clf.leave_one_out()
-    same = [np.flatnonzero((X == X[i]).all(axis=1) & (y == y[i])) for i in range(150)]  # one row is there twice
+    same = [np.flatnonzero((X[i] == X).all(axis=1) & (y == y[i])) for i in range(150)]  # one row is there twice
     assert found.copies == sum(map(len, same)) - 150 - 1
     fits = [textbook().fit(np.delete(X, some, 0), np.delete(y, some)) for some in same]
     literal = np.concatenate([fits[i].predict_proba(X[i : i + 1]) for i in range(150)])

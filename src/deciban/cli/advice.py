@@ -24,9 +24,7 @@ WITHOUT_POINTS = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
 TEXTS_MEANT_AS: tuple["LooksLike", ...] = ("numbers", "units", "thousands", "dates")
 
 
-def warn_of_model(
-    fitted: "Fitted", table: Sequence[str] = (), typed: bool = False, identifiers: bool = True
-) -> None:
+def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = False, identifiers: bool = True) -> None:
     """Warn of classes and columns of a model that are probably not meant as it has learned them from this table.
 
     typed: it is not a CSV file, for which alone there are options that say how its cells are written. identifiers:

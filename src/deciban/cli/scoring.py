@@ -20,6 +20,7 @@ from deciban.cli.common import (
     heading,
     loaded,
     missing_columns,
+    no_evidence,
     opened,
     reading,
     say,
@@ -143,7 +144,7 @@ def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     yield found.add
     if str(found):
         flush()
-        complain("note", f"{found}, which is no evidence")
+        complain("note", f"{found}, {no_evidence(fitted, found.missing)}")
 
 
 def costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool = False) -> Any:

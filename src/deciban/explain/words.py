@@ -47,7 +47,7 @@ class TextEvidence:
 
     words: those in the text, those of most evidence first. Where absence is evidence too (`Text(kind="bernoulli")`),
         absent: the absent words of most evidence; more_absent, more_absent_decibans: how many more are absent, and
-        their evidence together. tokens: what of the text is a word.
+        their evidence together. tokens: what of the text is a word. offset: that of the column, in a tuned model.
     """
 
     column: str
@@ -57,6 +57,7 @@ class TextEvidence:
     more_absent: int
     more_absent_decibans: float
     tokens: Tokens
+    offset: float = 0.0
 
     @property
     def decibans(self) -> float:
@@ -69,6 +70,8 @@ class TextEvidence:
         terms += [(f"(no {word.word})", word.decibans) for word in self.absent]
         if self.more_absent:
             terms.append((f"({self._more_absent})", self.more_absent_decibans))
+        if self.offset:
+            terms.append(("(offset)", self.offset))
         return terms
 
     @property
@@ -118,6 +121,8 @@ class TextEvidence:
             absent.append(f"{self._more_absent} {self.more_absent_decibans:+.1f}")
         if absent:
             lines.append(f"  absent:  {', '.join(absent)}")
+        if round(self.offset, 1) != 0.0:
+            lines.append(f"  offset:  {self.offset:+.1f}")
         if self.tokens.marks_words:
             lines.append(f"  {self.marked}")
         return "\n".join([f"{self.column}, {counted(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
@@ -181,8 +186,9 @@ class TokenizedText:
             told.append({"factor": f"{len(rest):,} more words", "formula": None, "log": log})
         return told
 
-    def evidence(self, weight: float, best: int, other: int) -> TextEvidence | None:
-        """Its evidence for one class against another; None where it is none."""
+    def evidence(self, weight: float, best: int, other: int, offset: float = 0.0) -> TextEvidence | None:
+        """Its evidence for one class against another, with the offset of its column in decibans; None where it is
+        none."""
         vocabulary = self.column.words
         if weight == 0.0 or self.known is None or not len(vocabulary):
             return None
@@ -202,7 +208,8 @@ class TokenizedText:
         )
         more = by_absence[len(absent) :]
         tokens = self.column.options.tokens
-        return TextEvidence(self.name, self.text, words, absent, more.size, float(not_there[more].sum()), tokens)
+        rest = float(not_there[more].sum())
+        return TextEvidence(self.name, self.text, words, absent, more.size, rest, tokens, offset)
 
 
 def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:

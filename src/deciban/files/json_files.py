@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deciban.errors import DataError
 from deciban.files.arrow_readers import JsonText
-from deciban.files.duckdb import JSON_FILE_MEMORY, column_types, list_of, literal, record_of
+from deciban.files.duckdb import JSON_FILE_MEMORY, column_types, files_of, literal, record_of
 from deciban.files.scan import Scan, select_typed
 from deciban.files.sniff import FileFormat
 from deciban.files.typed_source import ColumnType, Types
@@ -37,7 +37,7 @@ class JsonRead:
     def _call(self, columns: str) -> str:
         compression = literal(self.compression or "none")
         return (
-            f"read_json({list_of(self.paths)}, {columns}, compression={compression}, "
+            f"read_json({files_of(self.paths)}, {columns}, compression={compression}, "
             f"map_inference_threshold=-1, hive_partitioning=true)"
         )
 

@@ -5,7 +5,7 @@ before. Only DataFrames are used, so that all of it works over Spark Connect too
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -100,7 +100,7 @@ class SparkRows(Source):
         if none:
             yield _no_rows(self.names)
 
-    def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """Rows that are drawn by what they hold: how Spark has dealt them out to its parts does not matter."""
         from pyspark.sql import functions
 

@@ -19,6 +19,7 @@ from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema
 from deciban.schema.union import union_schemas
 from deciban.tables.arrow import decoded_cells, take_cells
 from deciban.tables.cell_numbers import DATE_ORIGIN, TIME_ORIGIN, is_text
+from deciban.tables.row_sampling import places_by_content
 from deciban.tables.table import Frame, Matrix, Table
 from deciban.text_tables import counted, listed
 
@@ -218,9 +219,8 @@ def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int,
 
 def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     """The family Text, where cells are texts of several words; None where they are rather names of categories."""
-    filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
-    places = np.linspace(0, filled.size - 1, min(filled.size, LOOKED_AT)).astype(np.int64)
-    some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(array, filled[places]))]
+    filled = take_cells(array, np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)))
+    some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
         return None
     words = float(np.mean([len(cell.split()) for cell in some]))

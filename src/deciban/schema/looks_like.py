@@ -16,8 +16,8 @@ from deciban.tables.text_types import LEADING_ZERO, NUMBER_PATTERN
 # Texts of fewer distinct values than this are categories, whatever they look like.
 FEWEST_MEANT_TEXTS = 11
 
-# So many cells or more may be identifiers: text of which nearly all are different, or whole numbers that all are if they
-# look like it.
+# So many cells or more may be identifiers: text of which nearly all are different, or whole numbers that all are, if
+# they look like it.
 FEWEST_NAMES = 50
 NAMES_SHARE = 0.9
 LEAST_LONG_IDENTIFIER = 10**8

@@ -13,6 +13,7 @@ from deciban.corrections import Corrections
 from deciban.counts import Counts
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
+from deciban.partial_rows import SCALED_SHARES, PartialRows
 from deciban.schema.schema import Schema
 from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
@@ -119,6 +120,25 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     require(tuning.cap > 0.0, "its cap is not above 0")
     if tuning.corrections is not None:
         check_corrections(tuning.corrections, counts)
+    if tuning.partial is not None:
+        check_partial(tuning.partial, tuning)
+
+
+def check_partial(partial: PartialRows, tuning: Tuning) -> None:
+    """Whether offsets and scales of rows with missing cells can have been learned."""
+    width, informative = tuning.schema.width, partial.informative
+    require(partial.offsets.shape == (width, tuning.bias.size), "its offsets are not one a column and class")
+    require(np.isfinite(partial.offsets).all(), "an offset is infinite or not a number")
+    beyond = np.abs(partial.bias - tuning.bias) > 1e-6 * (1.0 + np.abs(partial.offsets).sum(axis=0))
+    require(not beyond.any(), "its offsets do not add up to its bias")
+    require(partial.shares.shape == (width,), "its shares of the evidence are not one a column")
+    _not_negative(partial.shares, "a share of the evidence")
+    require(partial.scales.shape == (len(SCALED_SHARES),), "its scales are not one for each share")
+    _not_negative(partial.scales, "a scale")
+    require((partial.scales > 0.0).all() and (partial.scales < VAST_CORRECTION).all(), "a scale is 0 or too large")
+    require(informative.ndim == 1 and (np.diff(informative) > 0).all(), "its informative columns are not in order")
+    require(((informative >= 0) & (informative < width)).all(), "a column that is not there is informative")
+    require(0.0 < partial.least <= 1.0 + 1e-9, "no share of the evidence is enough")
 
 
 def check_corrections(corrections: Corrections, counts: Counts) -> None:

@@ -23,6 +23,7 @@ from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family
 from deciban.fitted import Origin
+from deciban.partial_rows import PartialRows
 from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
 from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema
@@ -76,7 +77,7 @@ RECORDS: dict[str, type[Any]] = {
         *SPREADS,
         *(Column, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, MeantAs, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
-        *(CorrectedColumn, Corrections),
+        *(CorrectedColumn, Corrections, PartialRows),
     )
 }
 

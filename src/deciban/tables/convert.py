@@ -22,6 +22,14 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
+# Packages whose tables are neither in memory nor read by this one, and what to do with one.
+NOT_IN_MEMORY = {
+    "dask": "pass table.compute(), or learn its partitions one after another with partial_fit",
+    "deltalake": "pass table.to_pyarrow_dataset()",
+    "pyiceberg": "pass table.scan().to_arrow()",
+}
+
+
 def as_table(data: Any) -> Table:
     """NumPy arrays, SciPy sparse matrices, frames (anything with `__arrow_c_stream__`), dicts of columns, lists.
 
@@ -31,6 +39,8 @@ def as_table(data: Any) -> Table:
         return _texts(data) or _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
+    if (package := type(data).__module__.partition(".")[0]) in NOT_IN_MEMORY:
+        raise UsageError(f"expected a table, found {type(data).__name__} of {package}; {NOT_IN_MEMORY[package]}")
     if isinstance(data, bytes):
         raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")
     if "scipy.sparse" in sys.modules and scipy.sparse.issparse(data):  # otherwise nobody can have made one

@@ -7,13 +7,15 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deciban.arrays import Floats, Integers, Numbers, kernel_view
+from deciban.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
 from deciban.sparse import SparseRows
 from deciban.tables.arrow import with_each
 from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
 from deciban.tables.readable import Readable
+from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes, sparse_hashes
 from deciban.text_tables import class_name
 
 
@@ -35,6 +37,10 @@ class Table(Readable, Protocol):
 
     def take(self, rows: Integers) -> Self:
         """The rows with these numbers."""
+        ...
+
+    def hashes(self) -> RowHashes:
+        """A hash of what each row holds."""
         ...
 
 
@@ -73,6 +79,9 @@ class Matrix:
 
     def take(self, rows: Integers) -> "Matrix":
         return Matrix(self.array[rows])
+
+    def hashes(self) -> RowHashes:
+        return matrix_hashes(self.array)
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return self._kernel_array(columns, np.float64)
@@ -118,6 +127,9 @@ class SparseMatrix:
 
     def take(self, rows: Integers) -> "SparseMatrix":
         return SparseMatrix(self.cells.take(rows))
+
+    def hashes(self) -> RowHashes:
+        return sparse_hashes(self.cells)
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return np.ascontiguousarray(self.amounts(columns).matrix().toarray())
@@ -176,6 +188,9 @@ class Frame:
 
         return Frame(with_each(self.table, takeable).take(pa.array(rows)), self.named)
 
+    def hashes(self) -> RowHashes:
+        return content_hashes(self.table.columns, self.rows)
+
     def select(self, names: Sequence[str]) -> "Frame":
         """The columns of these names in this order; a column that is not there has only missing cells."""
         present = set(self.table.column_names)
@@ -202,6 +217,27 @@ class Frame:
             chunks = chunks.unify_dictionaries()
         joined = chunks.combine_chunks()
         return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def missing_cells(table: Table) -> Flags | None:
+    """The missing cells of a table, row by column; None where no cell is missing.
+
+    A cell of a sparse matrix is never missing: what is not stored is 0.
+    """
+    if isinstance(table, Matrix):
+        found = np.isnan(table.array) if table.array.dtype.kind == "f" else None
+        return None if found is None or not found.any() else np.asarray(found)
+    if not isinstance(table, Frame):
+        return None
+    missing: Flags | None = None
+    for place, column in enumerate(table.table.columns):
+        if not column.null_count and not pa.types.is_floating(column.type):
+            continue
+        nulls = pc.is_null(column, nan_is_null=True).to_numpy()
+        if nulls.any():
+            missing = np.zeros((table.rows, table.width), dtype=np.bool_) if missing is None else missing
+            missing[:, place] = nulls
+    return missing
 
 
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:

@@ -11,9 +11,6 @@ export function scorerAnswer(scorer, row) {
     impossible: scorer.logJoint(row).every((value) => value === -Infinity),
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
-      if (scorer.bias.some((value) => value !== 0)) {
-        start.push({ name: "bias", value: difference(scorer.bias, best, other), isStart: true });
-      }
       const said = (values) => difference(values, best, other);
       return [...start, ...found.map(({ name, values, alone, together, correction }) => ({ name, value: said(values),
         isStart: false, alone: said(alone), together: said(together), correction: said(correction) }))];
@@ -21,7 +18,7 @@ export function scorerAnswer(scorer, row) {
   };
 }
 
-// Pairs of label and value: prior and bias, then the columns that say something, the largest first; the rest together.
+// Pairs of label and value: the prior, then the columns that say something, the largest first; the rest together.
 export function rolledUp(terms, most) {
   const start = terms.filter((term) => term.isStart);
   const telling = terms.filter((term) => !term.isStart && term.value !== 0)

@@ -106,9 +106,9 @@ class Answers:
 
     def explanation(self, columns: Mapping[str, Sequence[Sequence[str]]]) -> list[tuple[str, str]]:
         """(name, expression): the class that speaks against the best one, and in decibans the sum of what speaks for
-        the best one, the prior (with the bias) and what each of the columns says."""
+        the best one, the prior and what each of the columns says."""
         other = self.against()
-        start = [[self.number(value)] for value in self.model.start.tolist()]
+        start = [[self.number(value)] for value in self.model.log_prior.tolist()]
         found = [("against", self._label(other)), ("decibans", self._decibans([[one] for one in self.joint], other))]
         found.append((evidence_name("prior"), self._decibans(start, other)))
         found += [(evidence_name(name), self._decibans(sums, other)) for name, sums in columns.items()]

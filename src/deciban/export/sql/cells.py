@@ -16,7 +16,7 @@ MOST_CASES = 64
 SCORED_TABLE = "_deciban_rows"
 
 # Texts that mean true and false; engines that read files take some of them for that.
-FLAG_WORDS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"), ("1", "0"))
+FLAG_LEVELS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"), ("1", "0"))
 
 READINGS: dict[str, Reading] = {
     "number": "number",
@@ -46,10 +46,10 @@ class Cells:
         """The levels of a column of texts that mean true and false; None where there are none, or more than one."""
         levels = {level for place in self.model.places if place.column == column for level in _texts_of(place)}
         found = []
-        for words in FLAG_WORDS:
+        for words in FLAG_LEVELS:
             meant = [sorted(level for level in levels if level.casefold() == word) for word in words]
             if any(meant):
-                found.append([[*some, word] if not some else some for some, word in zip(meant, words, strict=True)])
+                found.append([some or [word] for some, word in zip(meant, words, strict=True)])
         if len(found) != 1 or any(len(some) > 1 for some in found[0]):
             return None
         (yes,), (no,) = found[0]

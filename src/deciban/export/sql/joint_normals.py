@@ -18,8 +18,8 @@ def joint_normal_evidence(cells: Cells, term: JointNormalTerm) -> list[str]:
     whole = _whole(cells, term.form, away)
     if len(away) == 1:
         return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
-    if not may_miss(cells, term):
-        return whole
+    if not may_miss(cells, term):  # rows that miss some cells end the query
+        return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
     complete = is_complete(cells, away)
     parts = zip(whole, _holed(cells, term, away, complete), strict=True)
     return [f"CASE WHEN {complete} THEN {one} ELSE {other} END" for one, other in parts]
@@ -46,7 +46,7 @@ def may_miss(cells: Cells, term: JointNormalTerm) -> bool:
 
 
 def fail_at_holes(cells: Cells, block: Block, term: JointNormalTerm) -> str:
-    """A condition that fails, with the name of the block, at a row that misses cells of too many columns.
+    """A condition that fails, with the name of the block, at a row that misses some but not all of too many columns.
 
     A UsageError if rows are known to miss some.
     """
@@ -56,15 +56,17 @@ def fail_at_holes(cells: Cells, block: Block, term: JointNormalTerm) -> str:
             f"block {block.name!r}: {size} columns with missing cells in the training rows are more than the "
             f"{cells.engine.max_factored} that {cells.dialect.name} supports; {REMEDY}"
         )
+    first, last = (cells.model.columns[term.columns[k]].name.replace("\0", "\ufffd") for k in (0, -1))
     message = (
-        f"deciban: a cell of the joint block of {size} columns from {cells.model.columns[term.columns[0]].name!r} to "
-        f"{cells.model.columns[term.columns[-1]].name!r} is missing; {cells.dialect.name} supports missing cells of blocks of "
-        f"up to {cells.engine.max_factored} columns; fill in the cell, or score the row with deciban"
+        f"deciban: a cell of the joint block of {size} columns from {first!r} to {last!r} is missing; "
+        f"{cells.dialect.name} supports missing cells of blocks of up to {cells.engine.max_factored} columns; "
+        f"fill in the cell, or score the row with deciban"
     )
     away = distances(cells, term)
+    nothing = cells.stages.name("h", " AND ".join(f"{one} IS NULL" for one in away))
     complete = is_complete(cells, away)
     fails = cells.engine.fail(message, complete, cells.dialect.integer)
-    return f"CASE WHEN {complete} THEN 0 ELSE {fails} END = 1"
+    return f"CASE WHEN {complete} OR {nothing} THEN 0 ELSE {fails} END = 1"
 
 
 def _whole(cells: Cells, form: WhitenedForm, away: Sequence[str]) -> list[str]:
@@ -99,9 +101,7 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
     number, normals, names = cells.dialect.number, term.normals, cells.stages.names
     varies, half, size = normals.whitened.columns, number(-0.5 * term.weight), len(away)
     one, zero = number(1.0), number(0.0)
-    there = names(
-        "h", [f"CASE WHEN {complete} THEN NULL WHEN {z} IS NULL THEN {zero} ELSE {one} END" for z in away]
-    )
+    there = names("h", [f"CASE WHEN {complete} THEN NULL WHEN {z} IS NULL THEN {zero} ELSE {one} END" for z in away])
     found = [""] * normals.group.size
     for g in np.unique(normals.group).tolist():
         matrix, members = normals.covariance[g][np.ix_(varies, varies)], np.flatnonzero(normals.group == g).tolist()
