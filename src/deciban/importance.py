@@ -73,10 +73,10 @@ class Importance:
     >>> print(BayesClassifier(tune=None).fit(X, y).importance())
     what each column says in 150 rows left out:
     column             decibans  bits lost
-    petal width (cm)      37.26      0.132
+    petal width (cm)      37.26      0.133
     petal length (cm)     36.81      0.056
-    sepal length (cm)      6.10     -0.041
-    sepal width (cm)       5.26     -0.042
+    sepal length (cm)      6.11     -0.041
+    sepal width (cm)       5.27     -0.042
     """
 
     columns: tuple[str, ...]
