@@ -18,7 +18,7 @@ from deciban.tables.arrow import repeated
 SNIFF_BYTES = 1 << 20
 
 # The kinds of files that have types, by how they begin.
-KINDS = {
+TYPED_KINDS = {
     b"PAR1": "parquet",
     b"ARROW1\0\0": "arrow",
     b"\xff\xff\xff\xff": "arrow stream",
@@ -50,7 +50,7 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file is: "json", "csv", "orc" or one of KINDS, how it is compressed, and of a CSV how it is written."""
+    """What a file is: "json", "csv", "orc" or one of TYPED_KINDS, how it is compressed, and of a CSV how it is written."""
 
     kind: str
     compression: str | None = None
@@ -74,7 +74,7 @@ def sniff(
         end = file.read(3)
     if not start.strip():
         raise DataError(f"{name}: the file is empty; give a table with a header and rows")
-    for magic, kind in KINDS.items():
+    for magic, kind in TYPED_KINDS.items():
         if start.startswith(magic):
             return FileFormat(kind)
     if start.startswith(b"ORC") and end == b"ORC":  # a header may begin so too
