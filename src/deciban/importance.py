@@ -112,7 +112,8 @@ class Importance:
         order = self.order.tolist()
         lines = [("column", "decibans", "bits lost")]
         lines += [
-            (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}") for k in order[:MOST_COLUMNS_PRINTED]
+            (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}")
+            for k in order[:MOST_COLUMNS_PRINTED]
         ]
         text = f"what each column says in {counted(self.rows, 'row')} {self.source}:\n{aligned(lines, right=[1, 2])}"
         more = len(order) - MOST_COLUMNS_PRINTED
