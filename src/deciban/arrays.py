@@ -79,14 +79,14 @@ def even_part(whole: int, most: int) -> int:
     return -(-whole // (2 * -(-whole // (2 * most))))
 
 
-def scatter_to(array: Floats, positions: Integers, size: int, axis: int = 0) -> Floats:
+def scatter_to(array: Any, positions: Integers, size: int, axis: int = 0) -> Any:
     """`array` with its slices along `axis` moved to `positions` of an axis of length `size`; zero elsewhere.
 
     A slice whose position is negative is dropped.
     """
     shape = list(array.shape)
     shape[axis] = size
-    result = np.zeros(shape)
+    result = np.zeros(shape, dtype=array.dtype)
     here: list[slice | Integers] = [slice(None)] * array.ndim
     there = here.copy()
     there[axis] = np.flatnonzero(positions >= 0)

@@ -1,4 +1,4 @@
-"""Rows that were learned are forgotten exactly, or it is said why they cannot be."""
+"""Rows that were learned are forgotten exactly; rows that were not are refused."""
 
 import pickle
 
@@ -10,31 +10,68 @@ from deciban import Binned, DecibanError, Gamma, Gaussian, JointGaussian, LogNor
 from deciban.errors import ForgetError
 from tests import textbook
 from tests.classifier.mixed import MIXED, N
+from tests.laws.cases import assert_same_counts
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(60, 2))
 Y = np.arange(60) % 2
 
 
-@pytest.mark.parametrize("family", [Gaussian(), LogNormal(), Gamma(), JointGaussian(), Binned()], ids=str)
-@pytest.mark.parametrize("outlier", [1e3, 1e5, 1e8, 3e8 + 0.7])
-def test_an_outlier_learned_apart_can_be_forgotten(family, outlier: float) -> None:
+NUMBERS = [Gaussian(), Gaussian(variance=Pooled()), LogNormal(), Gamma(), JointGaussian(), Binned()]
+
+
+@pytest.mark.parametrize("family", NUMBERS, ids=str)
+@pytest.mark.parametrize("outliers", [1, 3])
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e10, 3e8 + 0.7, 1e14, 1.7e18, 1e40, 1e138, 1e-300])
+def test_outliers_are_forgotten_without_a_trace(family, outliers: int, size: float) -> None:
+    """Learned apart, and in one batch with all other rows."""
     positive = np.exp(X)
+    rows, labels = size * np.array([[1.0, 1.5], [0.3, 0.9], [0.7, 0.1]])[:outliers], [0, 0, 1][:outliers]
     clf = textbook(family).fit(positive, Y)
-    before = clf.predict_proba(positive)
-    clf.partial_fit([[outlier, 1.5 * outlier]], [0]).forget([[outlier, 1.5 * outlier]], [0])
-    atol = 0.25 if isinstance(family, Binned) else 1e-9  # bins come back no finer than they were beside the outlier
-    np.testing.assert_allclose(clf.predict_proba(positive), before, rtol=1e-9, atol=atol)
+    before, probabilities = clf.counts_, clf.predict_proba(positive)
+    together = textbook(family).fit(np.concatenate([positive, rows]), [*Y, *labels])
+    for learned in (clf.partial_fit(rows, labels), together):
+        left = learned.forget(rows, labels)
+        np.testing.assert_array_equal(left.predict_proba(positive), probabilities)
+        assert_same_counts(left.counts_, before, exact=True)
 
 
-@pytest.mark.parametrize("family", [Gaussian(), JointGaussian()], ids=str)
-def test_what_an_outlier_in_the_same_batch_has_drowned_is_not_made_up(family) -> None:
-    table = np.concatenate([X, [[1e9, 1e9]]])
-    clf = textbook(family).fit(table, np.append(Y, 0))
-    before = pickle.dumps(clf)
-    with pytest.raises(DecibanError, match="fit anew without them"):
-        clf.forget(table[-1:], [0])
-    assert pickle.dumps(clf) == before
+@pytest.mark.parametrize("family", [Gaussian(), JointGaussian(), Binned()], ids=str)
+def test_a_column_of_zeros_is_one_again(family) -> None:
+    y = np.arange(20) % 2
+    zeros, rows, labels = np.zeros((20, 2)), np.array([[0.1, 0.2], [0.3, 0.6], [0.7, 0.9]]), [0, 1, 0]
+    a, b = textbook(family).fit(zeros, y), textbook(family).fit(rows, labels)
+    for clf in ((a + b) - b, a.partial_fit(rows, labels).forget(rows, labels)):
+        np.testing.assert_array_equal(clf.predict_proba([[0.0, 0.0], [0.1, 0.5]]), 0.5)
+
+
+def test_random_tables_are_forgotten_without_a_trace() -> None:
+    """Among 1,919 such tables the sums of doubles had failed 12, and refused 27."""
+    rng = np.random.default_rng(60310)
+    for _ in range(60):
+        n, columns = int(rng.integers(2, 40)), int(rng.integers(1, 5))
+        scale = 10.0 ** rng.integers(-8, rng.choice([3, 9, 20, 138]), columns)
+        x = np.round(rng.normal(size=(n, columns)) * rng.choice([0.0, 1.0, 100.0], columns)) * scale
+        y = rng.integers(0, 3, n)
+        some = rng.random(n) < 0.5
+        if not 0 < some.sum() < n:
+            continue
+        for family in (Gaussian(), JointGaussian()):
+            a = textbook(family).fit(x[some], y[some])
+            left = textbook(family).fit(x[some], y[some]).partial_fit(x[~some], y[~some]).forget(x[~some], y[~some])
+            np.testing.assert_array_equal(left.predict_proba(x[some]), a.predict_proba(x[some]))
+
+
+@pytest.mark.parametrize("rows", [2000, 20_000])
+def test_many_bins_are_as_fine_as_before(rows: int) -> None:
+    """Of so many values bins are coarser beside outliers than without them, and still finer than the density's."""
+    rng = np.random.default_rng(rows)
+    x, y = rng.normal(size=(rows, 1)), rng.integers(0, 2, rows)
+    clf = textbook(Binned()).fit(x, y)
+    before = clf.predict_proba(x)
+    outliers = 10.0 ** rng.uniform(-10.0, 100.0, (300, 1))
+    clf.partial_fit(outliers, y[:300]).forget(outliers, y[:300])
+    np.testing.assert_array_equal(clf.predict_proba(x), before)
 
 
 @pytest.mark.parametrize("family", [Gaussian(), JointGaussian(), LogNormal(), Gamma(), Binned()], ids=str)

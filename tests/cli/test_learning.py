@@ -25,6 +25,18 @@ def test_learn_forget_and_merge_add_and_subtract_exactly(deciban: Deciban) -> No
         np.testing.assert_allclose(left, right, rtol=0, atol=1e-9)
 
 
+def test_an_outlier_learned_by_mistake_is_forgotten_without_a_trace(deciban: Deciban) -> None:
+    numbers = np.random.default_rng(0).normal(size=60)
+    lines = [f"{number + k % 2},{('no', 'yes')[k % 2]}" for k, number in enumerate(numbers)]
+    Path("table.csv").write_text("\n".join(["a,label", *lines]))
+    Path("bad.csv").write_text("a,label\n1700000000000000000,no\n")
+    assert deciban("fit", "table.csv", "-t", "label", "-o", "model.dcb", "--plain").code == 0
+    before = load("model.dcb").predict_proba([{"a": 2.0}])
+    assert deciban("learn", "model.dcb", "bad.csv").code == 0
+    assert deciban("forget", "model.dcb", "bad.csv").code == 0
+    np.testing.assert_array_equal(load("model.dcb").predict_proba([{"a": 2.0}]), before)
+
+
 def test_the_same_rows_are_not_learned_twice(deciban: Deciban, model: str) -> None:
     Path("more.csv").write_text(table(50, seed=3))
     assert deciban("learn", model, "more.csv").code == 0

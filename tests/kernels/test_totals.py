@@ -1,11 +1,17 @@
 """Totals of dense and sparse rows against NumPy."""
 
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from deciban import kernels
-from tests.kernels.data import LABELS, WEIGHTS, K, M, X
+from deciban.sparse import SparseRows
+from deciban.statistics import Totals
+from tests.kernels.data import LABELS, RNG, WEIGHTS, K, M, X
+from tests.kernels.test_moments import exact
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -28,3 +34,20 @@ def test_count_totals(binary: bool) -> None:
     kernels.count_totals(csr.toarray(), LABELS, WEIGHTS, binary, 0.3, dense_present, dense_total)
     np.testing.assert_allclose(sparse_present, dense_present)
     np.testing.assert_allclose(sparse_total, dense_total)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_totals_are_those_of_fractions(binary: bool, layout: str) -> None:
+    """Of any sizes and weights, also where doubles would be rounded."""
+    sizes = np.abs(X) * 10.0 ** RNG.integers(-300, 300, X.shape)
+    weights = WEIGHTS * RNG.random(WEIGHTS.size)
+    cells: Any = sizes if layout == "dense" else SparseRows.of(sparse.csr_array(sizes))
+    for w in (WEIGHTS, weights):
+        found = Totals.count(cells, LABELS, w, K, 0.3 if binary else None)
+        for c in range(K):
+            for j in range(M):
+                rows = [i for i in np.flatnonzero((c == LABELS) & (w > 0.0)) if not np.isnan(sizes[i, j])]
+                amounts = [Fraction(int(sizes[i, j] > 0.3)) if binary else Fraction(sizes[i, j]) for i in rows]
+                assert exact(found.rows, c, j) == sum(Fraction(w[i]) for i in rows)
+                assert exact(found.sums, c, j) == sum(Fraction(w[i]) * a for i, a in zip(rows, amounts, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from deciban import Counts
+from deciban import Binned, Counts, Gamma, Gaussian, JointGaussian, LogNormal
 from deciban.counting import Batch, _Tree, count
 from deciban.decisions.priors import log_prior
 from deciban.files.open import open_table
@@ -100,7 +100,7 @@ def test_hostile_batches(case: Case) -> None:
     assert_same_counts(total, whole, case.exact)
 
 
-MEASURED = [case for case in CASES if not case.exact and not case.name.startswith("text")]
+MEASURED = [case for case in CASES if isinstance(case.family, Gaussian | LogNormal | Gamma | Binned | JointGaussian)]
 
 
 @pytest.mark.parametrize("case", MEASURED, ids=lambda case: case.name)
@@ -142,20 +142,6 @@ def test_weights_are_repetitions(case: Case, seed: int) -> None:
     plain = counted(schema, rows_of(X, repeated), y[repeated])
     assert weighted.classes.tolist() == plain.classes.tolist()
     assert_same_counts(Counts(**{**vars(weighted), "rows": 0}), Counts(**{**vars(plain), "rows": 0}), case.exact)
-
-
-@every_family
-@few
-@given(seed=seeds)
-def test_forgetting_leaves_the_model_of_the_others(case: Case, seed: int) -> None:
-    X, y, _ = table(case, seed)
-    y = y + 2 * (np.arange(60) >= 30)  # the second half brings classes of its own
-    schema = schema_of(case, X)
-    a, b = counted(schema, rows_of(X, slice(0, 30)), y[:30]), counted(schema, rows_of(X, slice(30, 60)), y[30:])
-    left = (a + b) - b
-    assert left.classes.tolist() == a.classes.tolist()
-    rows = schema.table_as_learned(open_table(X))
-    np.testing.assert_allclose(model(left).log_joint(rows), model(a).log_joint(rows), rtol=1e-9, atol=1e-9)
 
 
 @every_family

@@ -1,5 +1,6 @@
 """Learning on line: what is answered, what is refused, and what the counts are then."""
 
+import pickle
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ from deciban.serve.learning import housekeeping
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.problems import Problem
+from deciban.statistics import Moments
 from deciban.store import model_file
 from tests.serve.learned import DAYS, PLAY, ROWS, Open, base, copied, counts_of, same, saved
 
@@ -71,6 +73,21 @@ def test_forgetting_by_id_and_by_row(model: Path) -> None:
         problem = problem_of(learner.forget_rows([{"sky": "hail"}], ["no"]))
         assert (problem.status, "more is taken away" in problem.cause) == (422, True)
         assert same(service.counts, counts_of(some(0)))
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3])
+def test_an_outlier_is_forgotten_without_a_trace(model: Path, weight: float) -> None:
+    """By its id, and as a row: the model file of then is that of before, to the byte."""
+    bad = [{**ROWS[0], "degrees": 1.7e18}, {**ROWS[1], "degrees": -1e138}]
+    with Open(model) as service:
+        learner = service.learner
+        learner.learn(bad, PLAY[:2], ["p", None], [weight, weight]).result(10)
+        assert learner.forget_rows(bad[1:], PLAY[1:2], [weight]).result(10).results == ["forgotten"]
+        assert learner.forget_ids(["p"]).result(10).results == ["forgotten"]
+        expected = base().counts.statistics
+        for found, one in zip(service.counts.statistics, expected, strict=True):
+            if isinstance(one, Moments):
+                assert pickle.dumps(found) == pickle.dumps(one)
 
 
 def test_labels_that_come_later(model: Path) -> None:

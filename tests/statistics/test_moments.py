@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deciban.errors import BadCell
+from deciban.errors import BadCell, ForgetError
 from deciban.statistics.moments import Moments
 from deciban.statistics.scatter import Scatter
 
@@ -52,28 +52,66 @@ def test_what_cannot_be_squared_is_refused() -> None:
             Moments.count(np.array([[1.0], [value]]), np.zeros(2, np.int32), np.ones(2), 1)
 
 
+def assert_same(a: Moments | Scatter, b: Moments | Scatter) -> None:
+    """To the last bit."""
+    for name in ("present", "first", "second"):
+        one, other = getattr(a, name), getattr(b, name)
+        assert one.low == other.low
+        np.testing.assert_array_equal(one.limbs, other.limbs)
+
+
 def test_adding_and_taking_away_moments_are_inverse() -> None:
-    a, b, whole = (
-        Moments.count(X[rows], LABELS[rows], WEIGHTS[rows], K) for rows in (slice(20), slice(20, None), slice(None))
+    for statistic in (Moments, Scatter):
+        a, b, whole = (
+            statistic.count(X[rows], LABELS[rows], WEIGHTS[rows], K)
+            for rows in (slice(20), slice(20, None), slice(None))
+        )
+        assert_same(a.merge(b), whole)
+        assert_same(whole.remove(b), a)
+
+
+def test_moments_made_of_their_values_are_the_same() -> None:
+    """As far as two doubles have them; those of columns that do not vary are just the same."""
+    whole = Moments.count(X, LABELS, WEIGHTS, K)
+    made = Moments.of_values(whole.weight, (whole.mean, whole.mean_low), whole.scatter, np.zeros_like(whole.weight))
+    for name, rtol in (("weight", 0.0), ("mean", 0.0), ("scatter", 1e-15)):
+        np.testing.assert_allclose(getattr(made, name), getattr(whole, name), rtol=rtol)
+    constant = Moments.count(np.full((7, 2), 0.1), np.zeros(7, dtype=np.int32), np.ones(7), 1)
+    values = constant.values
+    assert_same(
+        Moments.of_values(values.weight, (values.mean, values.mean_low), values.scatter, values.scatter), constant
     )
-    kept = [0, 1, 3]
-    both = a.merge(b)
-    np.testing.assert_allclose(both.array[kept], whole.array[kept], rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(both.remove(b).array[kept], a.array[kept], rtol=1e-12, atol=1e-14)
 
 
-def test_merging_keeps_31_digits() -> None:
-    """Row by row, against exact fractions: the mean and the scatter as sums of two doubles."""
-    values = (1e9 + RNG.normal(size=300)).tolist()
-    merged = Moments.empty(1, 1)
-    for value in values:
-        merged = merged.merge(Moments.count(np.array([[value]]), np.zeros(1, np.int32), np.ones(1), 1))
-    exact = [Fraction(value) for value in values]
-    mean = sum(exact) / len(exact)
-    scatter = sum((value - mean) ** 2 for value in exact)
-    found = [sum(Fraction(part) for part in merged.array[rows, 0, 0].tolist()) for rows in ([1, 2], [3, 4])]
-    assert abs(found[0] - mean) < abs(mean) * Fraction(1, 10**28)
-    assert abs(found[1] - scatter) < scatter * Fraction(1, 10**20)  # of deviations of 1 from 1e9
+def test_scaling_rounds_to_more_digits_than_anything_needs() -> None:
+    """A column that does not vary stays so, no scatter becomes negative, and a whole factor loses nothing."""
+    x = np.column_stack([np.full(N, 0.1), np.nan_to_num(X[:, 0]), 1e9 + np.nan_to_num(X[:, 1])])
+    for statistic in (Moments, Scatter):
+        whole = statistic.count(x, LABELS, WEIGHTS, K)
+        assert_same(whole.scale(3.0), statistic.count(x, LABELS, 3.0 * WEIGHTS, K))
+        left = whole
+        for _ in range(50):
+            left = left.scale(0.9)
+        assert left.second.limbs.shape[-1] <= 14
+        own = left.scatter if statistic is Moments else np.diagonal(left.scatter, axis1=1, axis2=2)
+        before = whole.scatter if statistic is Moments else np.diagonal(whole.scatter, axis1=1, axis2=2)
+        np.testing.assert_array_equal(own[:, 0], 0.0)
+        np.testing.assert_allclose(own, 0.9**50 * before, rtol=1e-12)
+        assert (left.raw_scatter >= 0.0).all()
+
+
+def test_sums_of_an_engine_that_cannot_be_told_apart_are_refused() -> None:
+    """They have 16 digits: beside 1e9 nothing is known of a deviation of 1."""
+    x = np.nan_to_num(X[:, :1])
+    labels, weights = np.zeros(N, dtype=np.int32), np.ones(N)
+    whole = Moments.count(np.concatenate([x, [[1e9]]]), np.zeros(N + 1, dtype=np.int32), np.ones(N + 1), 1)
+    outlier = Moments.count(np.array([[1e9]]), labels[:1], weights[:1], 1)
+    values, error = whole.values, 1e-15 * whole.scatter
+    made = Moments.of_values(values.weight, (values.mean, values.mean_low), values.scatter, error)
+    with pytest.raises(ForgetError, match="fit again without them"):
+        made.remove(outlier)
+    assert_same(whole.remove(outlier), Moments.count(x, labels, weights, 1))
+    assert not made.remove(whole).weight.any()
 
 
 @pytest.mark.parametrize("classes", [0, 1, 2, 3, 7])
@@ -95,6 +133,17 @@ def test_scatter_adds_up_and_stays_symmetric() -> None:
         Scatter.count(x[rows], LABELS[rows], WEIGHTS[rows], K) for rows in (slice(20), slice(20, None), slice(None))
     )
     both = a.merge(b)
-    np.testing.assert_allclose(both.scatter, whole.scatter, rtol=1e-9)
+    np.testing.assert_array_equal(both.scatter, whole.scatter)
     np.testing.assert_array_equal(both.scatter, both.scatter.transpose(0, 2, 1))
-    np.testing.assert_allclose(both.remove(b).scatter, a.scatter, rtol=1e-9)
+    np.testing.assert_array_equal(both.remove(b).scatter, a.scatter)
+
+
+def test_columns_of_a_scatter_are_placed_with_their_pairs() -> None:
+    x = np.nan_to_num(X)
+    order = np.roll(np.arange(M), 2)
+    whole = Scatter.count(x, LABELS, WEIGHTS, K)
+    positions = np.empty(M, dtype=np.int64)
+    positions[order] = np.arange(M)
+    assert_same(whole.place_columns(positions, M), Scatter.count(x[:, order], LABELS, WEIGHTS, K))
+    fewer = whole.place_columns(np.where(np.arange(M) < 2, 1 - np.arange(M), -1), 2)
+    assert_same(fewer, Scatter.count(x[:, [1, 0]], LABELS, WEIGHTS, K))

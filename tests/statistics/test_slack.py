@@ -61,7 +61,7 @@ def test_more_than_was_counted_is_nothing_with_a_slack_and_refused_without() -> 
         start.counts - more
     left: Counts = start.counts.without(more, 0.0)
     assert left.classes.size == 0
-    assert not left.statistics[0].array.any()
+    assert not left.statistics[0].weight.any()
 
 
 def _table(rows: dict[str, object]):  # type: ignore[no-untyped-def]

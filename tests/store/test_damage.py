@@ -165,7 +165,7 @@ def test_a_model_that_could_not_be_read_is_not_written(tmp_path: Path, monkeypat
 def test_messages_are_one_line_that_names_the_file(tmp_path: Path) -> None:
     data = content(small())
     header, arrays = taken_apart(data)
-    bad = [b"", data[:-1], data[:100], put_together([], arrays), put_together({**header, "format": 2}, arrays)]
+    bad = [b"", data[:-1], data[:100], put_together([], arrays), put_together({**header, "format": 3}, arrays)]
     bad += [put_together({**header, "counts": "x\n" * 1000}, arrays), put_together({**header, "y" * 10_000: 1}, arrays)]
     bad.append(put_together(changed(header, ("counts", "classes"), {"is": "z\n" * 5000}), arrays))
     bad += [

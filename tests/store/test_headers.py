@@ -20,12 +20,12 @@ def test_headers_that_are_no_headers(tmp_path: Path) -> None:
     text = json.dumps(header).encode()
     for length in (2**64 - 8, 2**63, 2**40, len(text) + 4096, 8, 1, 7, len(text) // 8 * 8 - 1):
         refused(tmp_path, put_together(header, arrays, length))
-    for other in ([], [header], None, 1, "format", {}, {"deciban": "0.1.0"}, {"format": 1}):
+    for other in ([], [header], None, 1, "format", {}, {"deciban": "0.1.0"}, {"format": 2}):
         refused(tmp_path, put_together(other, arrays))
     deep = [b"[" * 100_000 + b"]" * 100_000, b'{"format":1,"a":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001]
     for garbage in (b"", b"{", b"\xff" * 8, text + b"x", b"\0" * 64, *deep, b"[" * 100_000):
         refused(tmp_path, put_together(garbage, arrays))
-    twice = text.replace(b'{"format": 1,', b'{"format": 1, "format": 1,')
+    twice = text.replace(b'{"format": 2,', b'{"format": 2, "format": 2,')
     assert twice != text
     refused(tmp_path, put_together(twice, arrays), "twice")
     for number in (b"NaN", b"Infinity", b"-Infinity", b"9" * 10_000, b"1e999", b"-" + b"9" * 4000):
@@ -39,8 +39,9 @@ def test_headers_that_are_no_headers(tmp_path: Path) -> None:
 
 def test_other_formats_and_versions(tmp_path: Path) -> None:
     header, arrays = taken_apart(content(small()))
-    refused(tmp_path, put_together({**header, "format": 2}, arrays), "format 2 .*install a newer version")
-    refused(tmp_path, put_together({**header, "format": 2, "new": {"is": "Thing"}}, arrays), "format 2")
+    refused(tmp_path, put_together({**header, "format": 3}, arrays), "format 3 .*install a newer version")
+    refused(tmp_path, put_together({**header, "format": 1}, arrays), "format 1 .*fit the model again")
+    refused(tmp_path, put_together({**header, "format": 3, "new": {"is": "Thing"}}, arrays), "format 3")
     for strange in (0, -1, "1", True, 1.0, None, [1], 1.5, 10**50, {"a": "b" * 1000}):
         with pytest.raises(dc.ModelFileError) as caught:
             dc.load(written(tmp_path, put_together({**header, "format": strange}, arrays)))

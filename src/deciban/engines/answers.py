@@ -8,7 +8,7 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.engines.asking import Classes, EngineRows
-from deciban.engines.bins import bin_keys, binned_column, finest_exponent
+from deciban.engines.bins import Grouping
 from deciban.engines.columns import Columns
 from deciban.engines.groups import NO_GROUPS, Groups, Keys, ask_groups
 from deciban.engines.hints import Hints, near_mean
@@ -82,16 +82,16 @@ class CountingRun:
     ) -> tuple[list[Column], list[Groups], list[Groups]]:
         """Bins of numbers, levels of columns, and tuples."""
         bins, tuples = self.questions.bins.items, self.questions.tuples.items
-        exponents = [finest_exponent(self.some[one.column], found.largest(one.column)) for one in bins]
+        groupings = [Grouping.of(self.some[one.column], found.largest(one.column)) for one in bins]
         levels = [column for column in self.questions.levels.items if column not in self.columns.absent]
         bundles = [[levels[place] for place in together] for together in self.hints.together(levels)]
         sets: list[Keys] = [
-            *bin_keys(self.asked.engine, self._sql(bins, sql), exponents),
+            *(one.key(self.asked.engine, v) for one, v in zip(groupings, self._sql(bins, sql), strict=True)),
             *(tuple(self.columns.values[column] for column in bundle) for bundle in bundles),
             *(tuple(self._member(one, sql) for one in members) for members in tuples),
         ]
         answers = iter(ask_groups(self.asked, sets, classes))
-        binned = [binned_column(exponent, next(answers), classes) for exponent in exponents]
+        binned = [one.column(next(answers), classes) for one in groupings]
         by_column = {
             column: groups for bundle in bundles for column, groups in zip(bundle, next(answers).apart(), strict=True)
         }

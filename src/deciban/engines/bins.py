@@ -1,6 +1,6 @@
 """What is asked of numbers that are binned: the weight of each class and bin."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,28 +9,40 @@ from deciban.engines.asking import Classes, as_floats
 from deciban.engines.engine import Engine
 from deciban.engines.groups import Groups, Keys
 from deciban.statistics import Bins
-from deciban.statistics.bins import Column, least_exponent
+from deciban.statistics.bins import Column, edges_of
+
+# Numbers beyond 2 to this power, in widths of a bin, are edges of bins themselves.
+WHOLE_DIGITS = 52
 
 
-def finest_exponent(some: Floats, largest: float) -> int:
-    """The exponent of bins that are at least as fine as all rows of a column allow, and not much finer.
+@dataclass(frozen=True)
+class Grouping:
+    """How a column is binned. by_value: bins are so fine that cells are grouped by themselves."""
 
-    some: the numbers of some of the rows, which allow finer ones. largest: the largest size of all.
-    """
-    alike = np.zeros(len(some), dtype=np.int32), np.ones(len(some))
-    return max(Bins.count(some[:, None], *alike, 1).columns[0].exponent, least_exponent(largest))
+    exponent: int
+    by_value: bool
 
+    @classmethod
+    def of(cls, some: Floats, largest: float) -> "Grouping":
+        """With bins at least as fine as all rows of a column allow, and not much finer.
 
-def bin_keys(engine: Engine, values: Sequence[str], exponents: Sequence[int]) -> list[Keys]:
-    """The number of the bin that each value is in."""
-    return [(engine.floor(engine.scaled(v, -e)),) for v, e in zip(values, exponents, strict=True)]
+        some: the numbers of some of the rows, which allow finer ones. largest: the largest size of all.
+        """
+        alike = np.zeros(len(some), dtype=np.int32), np.ones(len(some))
+        exponent = Bins.count(some[:, None], *alike, 1).columns[0].exponent
+        return cls(exponent, int(np.frexp(largest)[1]) - exponent > WHOLE_DIGITS)
 
+    def key(self, engine: Engine, value: str) -> Keys:
+        """The cell itself, or the number of the bin that it is in."""
+        return (value if self.by_value else engine.floor(engine.scaled(value, -self.exponent)),)
 
-def binned_column(exponent: int, groups: Groups, classes: Classes) -> Column:
-    """The bins of a column in which cells are grouped by bins of this exponent; coarser where these are too many."""
-    numbers = as_floats(groups.cells[0])
-    there = np.flatnonzero(~np.isnan(numbers))
-    cells, place = np.unique(numbers[there], return_inverse=True)
-    table = np.zeros((classes.labels.size, cells.size))
-    np.add.at(table, (groups.codes[there], place.ravel()), groups.weights[there])
-    return Column(exponent, cells + 0.0, table).few_enough()  # -0.0 is 0.0
+    def column(self, groups: Groups, classes: Classes) -> Column:
+        """The bins of a column, of which cells are grouped; coarser where these are too many."""
+        numbers = as_floats(groups.cells[0])
+        there = np.flatnonzero(~np.isnan(numbers))
+        values = numbers[there]
+        values = edges_of(values, self.exponent) if self.by_value else np.ldexp(values, self.exponent) + 0.0
+        edges, place = np.unique(values, return_inverse=True)
+        table = np.zeros((classes.labels.size, edges.size))
+        np.add.at(table, (groups.codes[there], place.ravel()), groups.weights[there])
+        return Column(self.exponent, edges, table).few_enough()

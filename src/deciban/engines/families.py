@@ -35,13 +35,13 @@ Counted = Callable[[Any, Columns, Questions], Made]
 
 
 def _moments(numbers: Sequence[Number], ask: Questions) -> Callable[[Answers], Moments]:
-    places = [ask.moments.place(number) for number in numbers]
-    return lambda found: Moments(found.moments.array[:, :, places])
+    places = np.array([ask.moments.place(number) for number in numbers], dtype=np.int64)
+    return lambda found: found.moments.of_columns(places)
 
 
 def _totals(numbers: Sequence[Number], ask: Questions) -> Callable[[Answers], Totals]:
-    places = [ask.totals.place(number) for number in numbers]
-    return lambda found: Totals(found.totals.present[:, places], found.totals.total[:, places])
+    places = np.array([ask.totals.place(number) for number in numbers], dtype=np.int64)
+    return lambda found: found.totals.of_columns(places)
 
 
 def _gaussian(family: Gaussian, columns: Columns, ask: Questions) -> Made:

@@ -11,7 +11,6 @@ from deciban.arrays import Floats, Integers
 from deciban.engines.asking import MOST_AGGREGATES, EngineRows, as_floats
 from deciban.schema.schema import Schema
 from deciban.statistics.levels import distinct
-from deciban.statistics.moments import few_digits
 from deciban.tables.table import Table
 
 # The first rows that are looked at, if no sample was drawn.
@@ -86,3 +85,10 @@ def bundles(cells: Sequence[pa.Array]) -> list[list[int]]:
             found.append([place])
             held = own
     return found
+
+
+def few_digits(shift: Floats, variance: Floats) -> Floats:
+    """`shift` to a sixteenth of the deviation: then sums over whole numbers are exact."""
+    known = (variance > 0.0) & np.isfinite(variance)
+    unit = np.ldexp(1.0, np.floor(0.5 * np.log2(np.where(known, variance, 1.0)) - 3.0).astype(np.int64))
+    return np.where(known, np.floor(shift / unit + 0.5) * unit, shift)

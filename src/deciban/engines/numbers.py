@@ -14,7 +14,7 @@ from deciban.engines.asking import MOST_AGGREGATES, Classes, EngineRows, mean_of
 from deciban.engines.questions import Number
 from deciban.engines.sums import Aggregate, Sums
 from deciban.statistics import Moments, Totals
-from deciban.statistics.exact import plus
+from deciban.statistics.exact import two_sum
 
 # Deviations of a class between a guess and its mean beyond which the mean is found first: squares of numbers that are
 # all far from zero lose digits, fewer where the engine follows their mean (var_pop) than where it adds them up.
@@ -119,7 +119,8 @@ def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found:
     if (again := np.flatnonzero((far & np.isnan(constant)).any(axis=0))).size:
         values = [numbers[k].sql(asked.engine, sql[numbers[k].column]) for k in again]
         array[:, :, again] = _moments_about_means(asked, values, classes)
-    return Moments(_with_constants(array, constant))
+    n, mean, low, scatter, error = _with_constants(array, constant)
+    return Moments.of_values(n, (mean, low), scatter, error)
 
 
 def _moments_about_means(asked: EngineRows, values: Sequence[str], classes: Classes) -> Floats:
@@ -145,9 +146,9 @@ def _moments(asked: EngineRows, sums: Floats, near: Floats, classes: Classes) ->
     else:
         step = np.divide(first, n, out=np.zeros_like(n), where=there)
         scatter = np.maximum(second - first * step, 0.0)
-    mean = plus((np.broadcast_to(np.nan_to_num(near), n.shape), 0.0), (step, 0.0))
+    mean = two_sum(np.broadcast_to(np.nan_to_num(near), n.shape), step)
     error = lost(n, classes) * (scatter + n * step**2)
-    array = np.where(there, np.stack([n, *mean, scatter, np.zeros_like(n), error]), 0.0)
+    array = np.where(there, np.stack([n, *mean, scatter, error]), 0.0)
     most = FAR_FOLLOWED if asked.weight is None else FAR_ADDED
     return array, n * step**2 > most**2 * scatter
 
@@ -167,7 +168,7 @@ def lost(n: Floats, classes: Classes) -> Floats:
 
 def totals_of(numbers: Sequence[Number], found: Numbers, classes: Classes) -> Totals:
     """The totals of numbers."""
-    totals = Totals.empty(classes.labels.size, len(numbers))
+    sums = np.zeros((2, classes.labels.size, len(numbers)))
     for k, number in enumerate(numbers):
-        totals.present[:, k], totals.total[:, k] = np.nan_to_num(found.totals[number])
-    return totals
+        sums[:, :, k] = np.nan_to_num(found.totals[number])
+    return Totals.of_values(*sums)

@@ -62,4 +62,4 @@ class Products:
         error = np.where(same, 0.0, lost(self.weight, classes)[:, None] * squares)
         mean, low, error = (np.where(there, array, 0.0) for array in (mean, low, error))
         matrix = np.where(there[:, :, None], matrix, 0.0)
-        return Scatter(self.weight, mean, low, matrix, np.zeros_like(matrix), error)
+        return Scatter.of_values(self.weight, (mean, low), matrix, error)

@@ -24,6 +24,9 @@ from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import Column
 from deciban.tables.readable import Readable
 
+# The most binary digits of a bin's number in a likelihood.
+BIN_DIGITS = 48
+
 # The moments of the cells, which the width of the bins follows, and the bins.
 MomentsAndBins = Combined[Moments, Bins]
 
@@ -97,7 +100,8 @@ class Binned(ColumnFamily):
         deviation = np.sqrt(overall.variance()[0])
         columns = []
         for j, column in enumerate(cells.columns):
-            exponent = column.exponent
+            largest = float(np.abs(column.edges).max(initial=0.0))
+            exponent = max(column.exponent, int(np.frexp(largest)[1]) - BIN_DIGITS if largest else 0)
             if varies[j]:
                 exponent = max(exponent, round(float(np.log2(4.0 * deviation[j] / self.bins))))
             columns.append(column.coarser(exponent))

@@ -20,6 +20,7 @@ from deciban.families.spreads import rounding_variance, vary
 from deciban.families.support import POSITIVE, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Combined, Moments
+from deciban.statistics.moments import MomentValues
 from deciban.tables.readable import Readable
 from deciban.text_tables import as_written, digits
 
@@ -36,6 +37,9 @@ STIRLING = 100.0
 
 # The moments of the cells, and of their logarithms.
 MomentsAndLogs = Combined[Moments, Moments]
+
+# Both have a mean and a variance.
+AnyMoments = Moments | MomentValues
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,7 +117,7 @@ class Gamma(ColumnFamily):
         shape = _shape(np.maximum(gap, NARROWEST))
         return GammaLikelihood.of(shape.T.copy(), mean.T.copy(), low.T.copy(), varies, self.outside)
 
-    def _raised(self, gap: Floats, own: Moments, overall: Moments, overall_gap: Floats) -> Floats:
+    def _raised(self, gap: Floats, own: AnyMoments, overall: AnyMoments, overall_gap: Floats) -> Floats:
         """The gap of each class, given those of its own and of all: at the floor, or where nothing varies, of these."""
         constant = own.variance() <= rounding_variance(own.mean, overall.variance())
         unspread = overall_gap / (1.0 + own.weight)
@@ -123,8 +127,8 @@ class Gamma(ColumnFamily):
     def score_left_out(
         self, statistic: MomentsAndLogs, cells: Numbers, rows: LeftOut, slot: Integers, out: Floats
     ) -> None:
-        plain, logs = statistic.parts
-        every, every_log = plain.over_classes(), logs.over_classes()
+        plain, logs = (some.values for some in statistic.parts)
+        every, every_log = (some.over_classes().values for some in statistic.parts)
         gaps = _gap(plain, logs)
         whole = np.zeros((len(cells), slot.size, out.shape[2]))
         self.estimate(statistic).score(cells, np.ones(slot.size), np.arange(slot.size), whole)
@@ -142,7 +146,7 @@ class Gamma(ColumnFamily):
             evidence[counted, labels] = _log_density(x, gap[0], mean[0], low[0])
             for c in range(out.shape[2]):  # a class at the floor, or without cells, follows the others
                 if plain.weight[c, j] > 0.0:
-                    same = Moments(np.repeat(plain.array[:, c : c + 1, j : j + 1], x.size, axis=2))
+                    same = plain.of_cell(c, j, x.size)
                     gap = self._raised(np.full_like(overall, gaps[c, j]), same, left, overall)
                     follows = (labels != c) & (gap[0] != gaps[c, j])
                 else:
@@ -176,7 +180,7 @@ class Gamma(ColumnFamily):
             out.own[:] += weight[j] ** 2 * np.where(np.isnan(x), 0.0, variance)
 
 
-def _gap(plain: Moments, logs: Moments) -> Floats:
+def _gap(plain: AnyMoments, logs: AnyMoments) -> Floats:
     """log(mean) - mean(log), which is 0 for a constant and grows with the spread.
 
     Where the two are too close to be subtracted, it is the first terms of its series in the central moments:

@@ -9,7 +9,7 @@ from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.bases import BlockFamily
 from deciban.families.checks import check_amount
 from deciban.families.gaussian import Gaussian
-from deciban.families.joint_left_out import Downdate, without
+from deciban.families.joint_left_out import Downdate
 from deciban.families.joint_normal import JointNormal, joint_normal, units
 from deciban.families.protocols import Covariance, LeftOut, by_pattern, evidence_of_block
 from deciban.families.spreads import PerClass, Spread, check_spread, spread_errors
@@ -195,7 +195,7 @@ class JointGaussian(BlockFamily):
         for i in again:
             at = slice(i, i + 1)
             row = Scatter.count(cells[at], rows.labels[at], rows.removed[at], evidence.shape[2])
-            left = self._estimate(without(statistic, row), shares)
+            left = self._estimate(statistic.remove(row, slack=0.0), shares)
             evidence[at, 0] = evidence_of_block(left, cells[at], evidence.shape[2])
 
 

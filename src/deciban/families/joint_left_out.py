@@ -14,20 +14,6 @@ from deciban.families.spreads import Spread
 from deciban.statistics import Scatter
 
 
-def without(statistic: Scatter, row: Scatter) -> Scatter:
-    """The scatter without a row; a column whose spread was that row's alone is then constant."""
-    left = statistic.remove(row, strict=False)
-    before, after = (np.diagonal(some.over_classes().scatter[0]) for some in (statistic, left))
-    gone = after <= 1e-13 * before
-    if gone.any():
-        left.mean[:, gone] = left.over_classes().mean[0, gone]
-        left.mean_low[:, gone] = 0.0
-        for scatter in (left.scatter, left.scatter_low):
-            scatter[:, gone] = 0.0
-            scatter[:, :, gone] = 0.0
-    return left
-
-
 @dataclass(frozen=True)
 class Downdate:
     """The scatters about the class means that rows are removed from, in units of the columns' deviations."""

@@ -1,11 +1,11 @@
 """What every statistic can do."""
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
+from deciban.arrays import Flags, Floats, Integers
 from deciban.errors import ForgetError
 
 # Sums of fractional weights carry rounding errors; what is left below this share of a sum is nothing.
@@ -65,35 +65,60 @@ def remaining(have: Floats, removed: Floats, slack: float | None = None) -> Floa
     if slack is not None:
         allowed = np.where(fractional & (removed > 0.0), np.maximum(allowed, slack), allowed)
     elif np.any(left < -allowed):
-        raise ForgetError(
-            "these rows cannot be forgotten: more is taken away than was counted; "
-            "give just the rows that the model has learned"
-        )
+        _refuse("more is taken away than was counted")
     return np.where(left <= allowed, 0.0, left)
 
 
-def checked_scatter(
-    left: Floats, before: Floats, rounding_error: Floats, weight: Floats, overall: Floats, strict: bool = True
-) -> Floats:
-    """The scatter `left` of `before`: 0 where it is nothing but rounding, refused where rounding may be most of it.
+def find_gone(left: Floats, have: Floats, removed: Floats, slack: float | None, exact: bool) -> Flags:
+    """Where no weight is left; a ForgetError where it is negative, unless there is a `slack` (see `Statistic.remove`).
 
-    Rows counted apart are known apart to 31 digits. Of rows that were summed together with an outlier only 16 digits of
-    the whole are known, so without the outlier there may be none left. What is left within a rounding error below a
-    billionth of the column's `overall` variance counts as 0. Nothing is refused unless `strict`.
+    left: have - removed. exact: without any rounding.
+    """
+    allowed = np.zeros_like(left)
+    if not exact:
+        fractional = (have != np.floor(have)) | (removed != np.floor(removed))
+        allowed = np.where(fractional, FUZZ * np.maximum(have, removed), 0.0)
+        if slack is not None:
+            allowed = np.where(fractional & (removed > 0.0), np.maximum(allowed, slack), allowed)
+    if slack is None and np.any(left < -allowed):
+        _refuse("more is taken away than was counted")
+    return np.asarray(left <= allowed)
+
+
+def find_negative(left: Floats, have: Floats, removed: Floats, slack: float | None, exact: bool) -> Flags:
+    """Where less than nothing is left of sums, which is then rounding; a ForgetError where it cannot be."""
+    allowed = 0.0 if exact else FUZZ * np.maximum(have, removed)
+    if slack is None and np.any(left < -allowed):
+        _refuse("more is taken away than was counted")
+    return np.asarray(left < 0.0)
+
+
+def refuse_negative_scatter(cells: Flags) -> None:
+    """A ForgetError if the scatter of any cell would be negative, or would be left without a row."""
+    if cells.any():
+        _refuse("the spread of a column would become negative")
+
+
+def refuse_unknown_scatter(
+    left: Floats, before: Floats, rounding_error: Floats, weight: Floats, overall: Floats
+) -> None:
+    """A ForgetError where the scatter `left` of `before` is negative, or rounding may be most of it.
+
+    Where sums are not exact, only so many digits of the whole are known: without an outlier there may be none left.
+    What is left within a rounding error below a billionth of the column's `overall` variance counts as 0.
     """
     share = np.divide(left, before, out=np.zeros_like(left), where=before > 0.0)
-    if strict and np.any(share < -1e-12):
-        raise ForgetError(
-            "these rows cannot be forgotten: the spread of a column would become negative; "
-            "give just the rows that the model has learned"
-        )
+    refuse_negative_scatter(share < -1e-12)
     unknown = (left > rounding_error) | (rounding_error > 1e-9 * weight * overall)
-    if strict and np.any((np.abs(share) > 1e-25) & (rounding_error > 4e-9 * left) & unknown):
+    if np.any((np.abs(share) > 1e-25) & (rounding_error > 4e-9 * left) & unknown):
         raise ForgetError(
-            "these rows cannot be forgotten: the spread that remains in a column is too small beside the one it had "
-            "to be known; fit anew without them"
+            "these rows cannot be forgotten: an engine has summed them in doubles, and the spread that remains in a "
+            "column is too small beside the one it had to be known; fit again without them"
         )
-    return np.where(left <= np.maximum(rounding_error, 1e-25 * before), 0.0, left)
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ForgetError(f"these rows cannot be forgotten: {why}; give just the rows that the model has learned")
 
 
 First = TypeVar("First", bound=Statistic)

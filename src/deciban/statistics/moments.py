@@ -1,204 +1,285 @@
 """Weight, mean and scatter of real columns."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
+from typing import Self, TypeVar
 
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, scatter_to
+from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, kernel_view, scatter_to
 from deciban.errors import BadCell
-from deciban.statistics.base import checked_scatter, merged_classes, remaining
-from deciban.statistics.exact import minus, plus, quotient, times, two_sum
-
-# Rows of a class whose mean is the first guess of the class's mean.
-GUESS_ROWS = 32
-
-# Means and deviations beyond this are a reason to look for cells that are too large.
-SUSPICIOUS = 0.001 * float(TOO_LARGE)
-
-# The share by which a sum of squares may be wrong.
-SUM_ERROR = 4.0 * 2.0**-52
+from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
+from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters, two_sum
 
 # A mean below this share of the standard deviation is rounding.
 ROUNDED_MEAN = 1e-6
 
+# Columns whose largest cell has an exponent below this are added cell by cell: their scale would overflow.
+MIN_EXPONENT = -1000
+
+# The share of a sum of squares that is lost where it is scaled by a fraction, and where rows are taken away then: their
+# weights are worked out once more.
+SCALED_ERROR = 1e-90
+WEIGHT_ERROR = 2.0**-50
+
 
 @dataclass(frozen=True)
-class Moments:
-    """Weight, mean and scatter (the weighted sum of squared deviations from the mean), each class by column.
+class MomentValues:
+    """Weight, mean and scatter as doubles, each class by column; mean and scatter are sums of two."""
 
-    The array has six rows: weight; mean, and what it leaves out; scatter, and what it leaves out; and
-    `rounding_error`, by how much the scatter may be wrong. The true mean is mean + mean_low and the true scatter is
-    scatter + scatter_low: being unevaluated sums of two doubles, they lose nothing when a million one-row batches are
-    merged; only rows that were summed together (at memory speed) have a rounding error.
+    weight: Floats
+    mean: Floats
+    mean_low: Floats
+    scatter: Floats
+    scatter_low: Floats
+
+    def variance(self, ddof: float = 0.0) -> Floats:
+        """scatter / (weight - ddof); zero where nothing was counted."""
+        divisor = np.maximum(self.weight - ddof, 0.0)
+        return np.divide(self.scatter, divisor, out=np.zeros_like(divisor), where=divisor > 0.0)
+
+    def of_cell(self, label: int, column: int, repeated: int) -> "MomentValues":
+        """The values of one class and column, as of so many columns."""
+        arrays = (self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low)
+        return MomentValues(*(np.full((1, repeated), array[label, column]) for array in arrays))
+
+    def left_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "MomentValues":
+        """The values of a column in the class of each of its cells x without that cell: one column for each cell."""
+        weight, mean, low = (array[labels, column] for array in (self.weight, self.mean, self.mean_low))
+        left = weight - removed
+        left = np.where(left > 1e-12 * weight, left, 0.0)
+        share = np.divide(removed, left, out=np.zeros_like(left), where=left > 0.0)
+        away = (x - mean) - low
+        before = self.scatter[labels, column] + self.scatter_low[labels, column]
+        scatter = before - share * weight * away**2
+        scatter = np.where((left > 0.0) & (scatter > 1e-14 * before), scatter, 0.0)
+        moved, lost = two_sum(mean, low - share * away)
+        rows = (left, moved, lost, scatter, np.zeros_like(left))
+        return MomentValues(*(row[None, :] for row in rows))
+
+
+M = TypeVar("M")
+
+
+def of_sums(kind: Callable[..., M], sums: Iterable[ExactSums], rounding_error: Floats | None = None) -> M:
+    """The statistic of sums of weights, of cells and of products."""
+    present, first, second = sums
+    return kind(present, first, second, rounding_error)
+
+
+@dataclass(frozen=True)
+class Moments(Counted):
+    """The exact sums of weights, of cells and of their squares, each class by column, and what follows from them.
+
+    Being exact, they are the same whatever batches and order the rows came in, and what was merged can be removed
+    without a trace. Weight, mean and scatter (the weighted sum of squared deviations from the mean) are worked out
+    from them as `MomentValues`.
+
+    rounding_error: by how much the scatter may be wrong, where sums are not exact: they were made of answers of an
+    engine, or scaled by fractions. None: all are.
     """
 
-    array: Floats
+    present: ExactSums
+    first: ExactSums
+    second: ExactSums
+    rounding_error: Floats | None = None
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        return cls(np.zeros((6, classes, columns)))
+        return of_sums(cls, (ExactSums.zeros(classes, columns) for _ in range(3)))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The moments of the rows; NaN is missing, an infinite cell is refused."""
         if not numbers.size:
             return cls.empty(classes, numbers.shape[1])
-        shift, sums = _summed(numbers, labels, weights, classes)
-        n, first, second, rest = sums
-        there = n > 0.0
-        with np.errstate(all="ignore"):  # cells that are not there, or too large
-            step = quotient(first, n)
-            mean = plus((shift, 0.0), step)
-            scatter = minus((second, -rest), times((first, 0.0), step))
-            if not (~there | ((np.abs(mean[0]) < SUSPICIOUS) & (second < n * SUSPICIOUS**2))).all():
-                refuse_too_large(numbers)
-        return cls(np.where(there, np.stack([n, *mean, *scatter, SUM_ERROR * second]), 0.0))
+        numbers = kernel_view(numbers)  # type: ignore[assignment]
+        largest = np.zeros(numbers.shape[1])
+        kernels.largest_cells(numbers, labels, weights, largest)
+        if not (largest <= TOO_LARGE).all():
+            refuse_too_large(numbers)
+        return of_sums(cls, _summed(numbers, labels, weights, classes, largest))
+
+    @classmethod
+    def of_values(
+        cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
+    ) -> "Moments":
+        """The moments with such a weight, mean (of two doubles) and scatter, which may be wrong by this much."""
+        one = np.ones_like(weight)
+        first, second = ExactSums.zeros(*weight.shape), ExactSums.of(scatter)
+        for a in mean:
+            first = first.plus(ExactSums.of_products(weight, a, one))
+            for b in mean:
+                second = second.plus(ExactSums.of_products(weight, a, b))
+        return cls(ExactSums.of(weight), first, second, rounding_error if rounding_error.any() else None)
+
+    @cached_property
+    def values(self) -> MomentValues:
+        """Weight, mean and scatter."""
+        scatter, low = self._scatter
+        none = scatter <= (0.0 if self.rounding_error is None else self.rounding_error)
+        scatter, low = np.where(none, 0.0, scatter), np.where(none, 0.0, low)
+        return MomentValues(self.present.doubles()[0], *self.first.over(self.present), scatter, low)
+
+    @cached_property
+    def _scatter(self) -> tuple[Floats, Floats]:
+        """The scatter as the sums have it; it is negative where rows were removed that had not been counted."""
+        return scatters(self.present, self.first, self.first, self.second)
+
+    @property
+    def raw_scatter(self) -> Floats:
+        """The same as doubles."""
+        return self._scatter[0]
 
     @property
     def weight(self) -> Floats:
-        return self._row(0)
+        return self.values.weight
 
     @property
     def mean(self) -> Floats:
-        return self._row(1)
+        return self.values.mean
 
     @property
     def mean_low(self) -> Floats:
-        return self._row(2)
+        return self.values.mean_low
 
     @property
     def scatter(self) -> Floats:
-        return self._row(3)
+        return self.values.scatter
 
     @property
     def scatter_low(self) -> Floats:
-        return self._row(4)
-
-    def _row(self, k: int) -> Floats:
-        row: Floats = self.array[k]
-        return row
-
-    def merge(self, other: Self) -> "Moments":
-        return Moments(_combined(self.array, other.array, self.weight + other.weight, 1.0))
-
-    def remove(self, other: Self, slack: float | None = None) -> "Moments":
-        left = _combined(self.array, other.array, remaining(self.weight, other.weight, slack), -1.0)
-        overall = Moments(
-            np.maximum(left, np.array([0, -np.inf, -np.inf, 0, -np.inf, 0])[:, None, None])
-        ).over_classes()
-        variance, strict = overall.variance(), slack is None
-        left[3:, checked_scatter(left[3], self.scatter, left[5], left[0], variance, strict) == 0.0] = 0.0
-        return Moments(left)
-
-    def left_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "Moments":
-        """The moments of a column in the class of each of its cells x without that cell: one column for each cell."""
-        weight, mean, low, scatter, rest, rounding_error = self.array[:, labels, column]
-        left = weight - removed
-        left = np.where(left > 1e-12 * weight, left, 0.0)
-        share = np.divide(removed, left, out=np.zeros_like(left), where=left > 0.0)
-        away = (x - mean) - low
-        before = scatter + rest
-        scatter = before - share * weight * away**2
-        scatter = np.where((left > 0.0) & (scatter > 1e-14 * before), scatter, 0.0)
-        moved, lost = two_sum(mean, low - share * away)
-        rows = (left, moved, lost, scatter, np.zeros_like(left), rounding_error)
-        return Moments(np.stack(rows)[:, None, :])
-
-    def scale(self, factor: float) -> "Moments":
-        return Moments(self.array * np.array([factor, 1.0, 1.0, factor, factor, factor])[:, None, None])
-
-    def place_classes(self, positions: Integers, size: int) -> "Moments":
-        return Moments(scatter_to(self.array, positions, size, axis=1))
-
-    def place_columns(self, positions: Integers, size: int) -> "Moments":
-        return Moments(scatter_to(self.array, positions, size, axis=2))
-
-    def over_classes(self) -> "Moments":
-        """The moments of all classes together, as of one class."""
-        return merged_classes(self, self.array.shape[1])
-
-    def comparable(self) -> tuple[Floats, ...]:
-        """What counts of the same rows have in common to seven digits, whatever batches they were counted in."""
-        return comparable_moments(self.weight, self.mean, self.scatter)
+        return self.values.scatter_low
 
     def variance(self, ddof: float = 0.0) -> Floats:
         """scatter / (weight - ddof); zero where nothing was counted."""
-        divisor = np.maximum(self.weight - ddof, 0.0)
-        scatter = np.maximum(self.scatter + self.scatter_low, 0.0)
-        return np.divide(scatter, divisor, out=np.zeros_like(scatter), where=divisor > 0.0)
+        return self.values.variance(ddof)
+
+    def merge(self, other: Self) -> "Moments":
+        sums = (mine.plus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
+        return of_sums(Moments, sums, added_errors(self.rounding_error, other.rounding_error))
+
+    def remove(self, other: Self, slack: float | None = None) -> "Moments":
+        present, first, second = (mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
+        error = added_errors(self.rounding_error, other.rounding_error)
+        gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
+        if slack is not None and error is not None:
+            error = added_errors(error, weight_errors(other.weight, other.second.doubles()[0]))
+        if slack is None and error is None:
+            refuse_negative_scatter(gone & (first.nonzero() | second.nonzero()))
+        if gone.any():
+            present, first, second = (sums.without(gone) for sums in (present, first, second))
+            error = None if error is None else np.where(gone, 0.0, error)
+        left = Moments(present, first, second, error if error is not None and error.any() else None)
+        if slack is None and left.rounding_error is None:
+            refuse_negative_scatter(left.raw_scatter < 0.0)
+        elif slack is None and left.rounding_error is not None:
+            overall = left.over_classes().variance()
+            refuse_unknown_scatter(left.raw_scatter, self.scatter, left.rounding_error, left.weight, overall)
+        return left
+
+    def scale(self, factor: float) -> "Moments":
+        present, first, second = (sums.scaled(factor, raised=sums is self.second) for sums in self._sums())
+        error = None if self.rounding_error is None else self.rounding_error * factor
+        if rounds(factor):
+            error = added_errors(error, SCALED_ERROR * second.doubles()[0])
+        return Moments(present, first, second, error)
+
+    def place_classes(self, positions: Integers, size: int) -> "Moments":
+        return self._placed(positions, size, 0)
+
+    def place_columns(self, positions: Integers, size: int) -> "Moments":
+        return self._placed(positions, size, 1)
+
+    def _placed(self, positions: Integers, size: int, axis: int) -> "Moments":
+        error = self.rounding_error
+        placed = None if error is None else scatter_to(error, positions, size, axis)
+        return of_sums(Moments, (sums.placed(positions, size, axis) for sums in self._sums()), placed)
+
+    def of_columns(self, columns: Integers) -> "Moments":
+        """The moments of some columns, in this order."""
+        error = self.rounding_error
+        return of_sums(
+            Moments, (sums[:, columns] for sums in self._sums()), None if error is None else error[:, columns]
+        )
+
+    def over_classes(self) -> "Moments":
+        """The moments of all classes together, as of one class."""
+        error = self.rounding_error
+        together = None if error is None else error.sum(axis=0, keepdims=True)
+        return of_sums(Moments, (sums.over_first() for sums in self._sums()), together)
+
+    def comparable(self) -> tuple[Floats, ...]:
+        """What counts of the same rows have in common to seven digits, whoever counted them."""
+        return comparable_moments(self.weight, self.mean, self.scatter)
+
+    def _sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
+        return self.present, self.first, self.second
 
 
-def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> tuple[Floats, Floats]:
-    """Numbers near the means, and the sums of the deviations from them; see `kernels.moments`.
+def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, largest: Floats) -> tuple[ExactSums, ...]:
+    """The exact sums of weights, cells and squares; largest: the size of the largest cell of each column."""
+    columns, lanes = largest.size, kernels.SLICE_LANES
+    exponent = np.zeros(-(-columns // lanes) * lanes, dtype=np.int64)
+    exponent[:columns] = np.where(largest > 0.0, np.frexp(largest)[1], 0)
+    fits = exponent >= MIN_EXPONENT
+    exponent[~fits] = 0
+    slices = kernels.Slices(
+        scale=np.where(np.arange(exponent.size) < columns, np.where(fits, np.ldexp(1.0, -exponent), np.nan), 0.0),
+        exponent=exponent,
+        sums=np.zeros((classes, kernels.ALL_SLICES, exponent.size)),
+        used=np.zeros(classes),
+        rows=np.zeros(classes),
+        missing=np.zeros((classes, columns)),
+        unfit=np.zeros(columns, dtype=np.int64),
+        tail=np.zeros(lanes),
+    )
+    shape, weight, (last, first) = (classes, columns), float(weights.sum()), (int(exponent.min()), int(exponent.max()))
+    cells, squares = (
+        room_for(shape, [(power * (last - kernels.FITTING_BITS), power * first)], weight) for power in (1, 2)
+    )
+    digits = kernels.MomentDigits(cells[0], cells[0], squares[0], np.array([0, cells[1], squares[1]]))
+    all_whole = kernels.add_sliced_cells(numbers, labels, weights, slices, digits)
+    counted = ExactSums.of(slices.rows[:, None] - slices.missing)
+    sums = counted, ExactSums.of_digits(*cells, shape), ExactSums.of_digits(*squares, shape)
+    left = np.flatnonzero(slices.unfit) if all_whole else np.arange(columns)
+    if not left.size:
+        return sums
+    some: Numbers = np.ascontiguousarray(numbers[:, left])  # type: ignore[assignment]
+    others = _summed_one_by_one(some, labels, weights, classes, slices.scale[left], slices.unfit[left])
+    return tuple(a.plus(b.placed(left, columns, 1)) for a, b in zip(sums, others, strict=True))
 
-    Where the first guess of a mean was far off, beside the spread, all is summed once more about the mean just found.
-    """
+
+def _summed_one_by_one(
+    numbers: Numbers, labels: Codes, weights: Floats, classes: int, scale: Floats, unfit: Integers
+) -> tuple[ExactSums, ...]:
+    """The same sums of the cells that do not fit in slices."""
+    smallest, largest = np.full(numbers.shape[1], np.inf), np.zeros(numbers.shape[1])
+    kernels.smallest_cells(numbers, labels, weights, smallest)
+    kernels.largest_cells(numbers, labels, weights, largest)
+    cell, one = exponents(float(smallest.min()), float(largest.max())), exponents(1.0, 1.0)
+    weight = exponents(float(np.min(weights, initial=np.inf, where=weights > 0.0)), float(weights.max()))
+    factors = ([weight, one, one], [weight, cell, one], [weight, cell, cell])
     shape = (classes, numbers.shape[1])
-    shift = _guessed_means(numbers, labels, weights, shape)
-    holes = False
-    for attempt in range(2):
-        sums = np.zeros((4, *shape))
-        if not holes:
-            part = np.zeros((2, *shape))
-            kernels.sum_deviations(numbers, labels, weights, shift, part, np.zeros(classes, dtype=np.int64), sums)
-            with np.errstate(all="ignore"):
-                sums[0] = sums[0, :, :1]
-                sums[1] += part[0]
-                term = part[1] - sums[3]
-                total = sums[2] + term
-                sums[2], sums[3] = total, (total - sums[2]) - term
-            holes = not np.isfinite(sums[2])[sums[0] > 0.0].all()  # or a cell is infinite or too large
-        if holes:
-            sums[:] = 0.0
-            kernels.sum_present_deviations(numbers, labels, weights, shift, sums)
-            if not np.isfinite(sums[2]).all():
-                break
-        n, first, second, _ = sums
-        poor = (n > 0.0) & (first * first > 0.5 * second * n)
-        if attempt == 1 or not poor.any():
-            break
-        step = np.divide(first, n, out=np.zeros(shape), where=poor)
-        spread = np.divide(second, n, out=np.zeros(shape), where=poor) - step * step
-        shift = np.where(poor, few_digits(shift + step, spread), shift)
-    return shift, sums
+    rooms = [room_for(shape, some, len(numbers)) for some in factors]
+    digits = kernels.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
+    kernels.add_other_cells(numbers, labels, weights, scale, unfit, digits)
+    return tuple(ExactSums.of_digits(*room, shape) for room in rooms)
 
 
-def _guessed_means(numbers: Numbers, labels: Codes, weights: Floats, shape: tuple[int, int]) -> Floats:
-    """The mean of a few values of each class and column, 0 where there are none."""
-    sums = np.zeros((4, *shape))
-    classes = np.count_nonzero(np.bincount(labels[labels >= 0], minlength=1))
-    kernels.sum_first_rows(numbers, labels, weights, GUESS_ROWS * shape[0], classes * shape[1], sums)
-    n, first, total, squares = sums
-    with np.errstate(over="ignore", invalid="ignore"):  # cells that are too large are found later
-        step = np.divide(total, n, out=np.zeros(shape), where=n > 0.0)
-        spread = np.divide(squares, n, out=np.zeros(shape), where=n > 0.0) - step * step
-        return few_digits(first + step, spread)
+def added_errors(mine: Floats | None, theirs: Floats | None) -> Floats | None:
+    """What two sums may be wrong by together; None where both are exact."""
+    if mine is None or theirs is None:
+        return theirs if mine is None else mine
+    return mine + theirs
 
 
-def few_digits(shift: Floats, variance: Floats) -> Floats:
-    """`shift` to a sixteenth of the deviation: then sums over whole numbers are exact, and so is forgetting."""
-    known = (variance > 0.0) & np.isfinite(variance)
-    unit = np.ldexp(1.0, np.floor(0.5 * np.log2(np.where(known, variance, 1.0)) - 3.0).astype(np.int64))
-    return np.where(known, np.floor(shift / unit + 0.5) * unit, shift)
-
-
-def _combined(one: Floats, other: Floats, weight: Floats, sign: float) -> Floats:
-    """The moments of the first set with the second (sign 1) or without it (sign -1); `weight` is that of the result.
-
-    The update of Chan, Golub and LeVeque, and its inverse.
-    """
-    n1, mean1, scatter1, error1 = one[0], (one[1], one[2]), (one[3], one[4]), one[5]
-    n2, mean2, scatter2, error2 = other[0], (other[1], other[2]), (sign * other[3], sign * other[4]), other[5]
-    with np.errstate(all="ignore"):  # where one of the weights is 0 another array is chosen
-        share = quotient(sign * n2, weight)
-        delta = minus(mean2, mean1)
-        mean = plus(mean1, times(delta, share))
-        between = times(times(delta, delta), times((n1, 0.0), share))
-        scatter = plus(plus(scatter1, scatter2), between)
-    both = np.stack([weight, *mean, *scatter, error1 + error2])
-    return np.select([n2 == 0.0, weight == 0.0, n1 == 0.0], [one, np.zeros_like(both), other], both)
+def weight_errors(weight: Floats, squares: Floats) -> Floats | None:
+    """What may be left of squares when rows are removed whose weights are not whole, of sums that were scaled."""
+    rounded = weight != np.floor(weight)
+    return WEIGHT_ERROR * np.where(rounded, squares, 0.0) if rounded.any() else None
 
 
 def comparable_moments(weight: Floats, mean: Floats, scatter: Floats) -> tuple[Floats, ...]:

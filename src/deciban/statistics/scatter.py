@@ -1,132 +1,318 @@
 """Weight, mean vector and scatter matrix of a block of real columns."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, scatter_to
-from deciban.statistics.base import checked_scatter, merged_classes, remaining
-from deciban.statistics.exact import minus, plus, quotient, times, two_sum
-from deciban.statistics.moments import comparable_moments, refuse_too_large
+from deciban.arrays import TOO_LARGE, Codes, Flags, Floats, Integers, Numbers, scatter_to, summed_cells
+from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
+from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters
+from deciban.statistics.moments import (
+    SCALED_ERROR,
+    added_errors,
+    comparable_moments,
+    of_sums,
+    refuse_too_large,
+    weight_errors,
+)
+
+# Bits of a slice of a cell, the weight of rows whose products of two slices add up to 53 bits, and the most slices.
+SLICE = 21
+SLICED_WEIGHT = 2048.0
+MAX_SLICES = 4
+
+# Blocks of such rows whose sums are added up in 64-bit integers.
+SUMMED_BLOCKS = 128
+
+# Rows that are too few to be sliced.
+UNSLICED_ROWS = 16
+
+# Columns whose largest cell has an exponent below this are not sliced: their scale would overflow.
+MIN_EXPONENT = -1000
+
+# What the product of two deviations may exceed the geometric mean of their squares by: these are rounded.
+CORRELATION_ERROR = 1e-12
+
+# Below this, products of deviations have lost digits.
+MIN_COMPARED = 1e-280
 
 
 @dataclass(frozen=True)
-class Scatter:
-    """Weight of each class, mean of each class and column, scatter matrix of each class, as Moments has them.
+class Scatter(Counted):
+    """The exact sums of weights, of cells and of products of two columns, of each class, as `Moments` has them.
 
-    Rows with a missing cell are left out (complete cases, so that every scatter matrix is positive).
+    Rows with a missing cell are left out (complete cases, so that every scatter matrix is positive). What follows from
+    the sums: the weight of each class, the mean of each class and column, and the scatter matrix of each class.
+
+    second: class by pair of columns, in the order of `numpy.triu_indices`. rounding_error: class by column.
     """
 
-    weight: Floats
-    mean: Floats
-    mean_low: Floats
-    scatter: Floats
-    scatter_low: Floats
-    rounding_error: Floats
+    present: ExactSums
+    first: ExactSums
+    second: ExactSums
+    rounding_error: Floats | None = None
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        vector, matrix = (classes, columns), (classes, columns, columns)
-        return cls(np.zeros(classes), *(np.zeros(shape) for shape in (vector, vector, matrix, matrix, vector)))
+        pairs = columns * (columns + 1) // 2
+        return of_sums(cls, (ExactSums.zeros(*shape) for shape in ((classes,), (classes, columns), (classes, pairs))))
 
     @classmethod
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The scatter of the complete rows; an infinite cell is refused."""
-        result = cls.empty(classes, numbers.shape[1])
         there = (labels >= 0) & (weights > 0.0)
         if not kernels.all_finite(numbers.ravel()):
             refuse_too_large(numbers)
             there &= ~np.isnan(numbers).any(axis=1)
-        usable = np.flatnonzero(there)
-        order = usable[np.argsort(labels[usable], kind="stable")]
-        ends = np.cumsum(np.bincount(labels[usable], minlength=classes))
-        for c in np.unique(labels[usable]):
-            rows = order[ends[c - 1] if c else 0 : ends[c]]
-            result.weight[c] = weights[rows].sum()
-            _fill_class(result, c, numbers[rows].astype(np.float64, copy=False), weights[rows])
-        largest = np.abs(result.mean).max(initial=0.0) + np.sqrt(result.rounding_error.max(initial=0.0))
-        if not largest < 1e-12 * TOO_LARGE:
+        rows = np.flatnonzero(there)
+        if not rows.size:
+            return cls.empty(classes, numbers.shape[1])
+        cells = np.ascontiguousarray(numbers if rows.size == len(numbers) else numbers[rows], dtype=np.float64)
+        labels, weights = labels[rows], weights[rows]
+        largest = np.zeros(cells.shape[1])
+        kernels.largest_cells(cells, labels, weights, largest)
+        if not (largest <= TOO_LARGE).all():
             refuse_too_large(numbers)
-        return result
+        left = np.ones(rows.size, dtype=np.bool_)
+        sums: tuple[ExactSums, ...] = cls.empty(classes, numbers.shape[1])._sums()
+        if rows.size > UNSLICED_ROWS:
+            sums = _sums_of_slices(cells, labels, weights, classes, largest, left)
+        if left.any():
+            others = _summed_one_by_one(cells[left], labels[left], weights[left], classes)
+            sums = tuple(a.plus(b) for a, b in zip(sums, others, strict=True))
+        return of_sums(cls, sums)
+
+    @classmethod
+    def of_values(
+        cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
+    ) -> "Scatter":
+        """The scatter with such weights, means (of two doubles) and matrices, which may be wrong by this much."""
+        rows, columns = np.triu_indices(scatter.shape[1])
+        first, second = ExactSums.zeros(*mean[0].shape), ExactSums.of(scatter[:, rows, columns])
+        n = weight[:, None]
+        for a in mean:
+            first = first.plus(ExactSums.of_products(np.broadcast_to(n, a.shape), a, np.ones_like(a)))
+            for b in mean:
+                left, right = a[:, rows], b[:, columns]
+                second = second.plus(ExactSums.of_products(np.broadcast_to(n, left.shape), left, right))
+        return cls(ExactSums.of(weight), first, second, rounding_error if rounding_error.any() else None)
+
+    @cached_property
+    def weight(self) -> Floats:
+        return self.present.doubles()[0]
+
+    @cached_property
+    def _means(self) -> tuple[Floats, Floats]:
+        return self.first.over(self.present.repeated(self.first.shape[1]))
+
+    @property
+    def mean(self) -> Floats:
+        return self._means[0]
+
+    @property
+    def mean_low(self) -> Floats:
+        return self._means[1]
+
+    @cached_property
+    def _matrices(self) -> tuple[Floats, Floats]:
+        """The scatter as the sums have it, as sums of two doubles."""
+        size = self.first.shape[1]
+        rows, columns = np.triu_indices(size)
+        weight = self.present.repeated(rows.size)
+        found = scatters(weight, self.first[:, rows], self.first[:, columns], self.second)
+        matrices = np.zeros((2, self.first.shape[0], size, size))
+        matrices[:, :, rows, columns] = matrices[:, :, columns, rows] = found
+        return matrices[0], matrices[1]
+
+    @cached_property
+    def _known(self) -> tuple[Floats, Floats]:
+        """The same without the rows and columns of which nothing is known to vary."""
+        own = self.raw_scatter
+        none = own <= (0.0 if self.rounding_error is None else self.rounding_error)
+        none = none[:, :, None] | none[:, None, :]
+        high, low = self._matrices
+        return np.where(none, 0.0, high), np.where(none, 0.0, low)
+
+    @property
+    def scatter(self) -> Floats:
+        return self._known[0]
+
+    @property
+    def scatter_low(self) -> Floats:
+        return self._known[1]
+
+    @property
+    def raw_scatter(self) -> Floats:
+        """The scatter of each column as the sums have it; see `Moments`."""
+        return np.diagonal(self._matrices[0], axis1=1, axis2=2)
 
     def merge(self, other: Self) -> "Scatter":
-        return _combined(self, other, self.weight + other.weight, 1.0)
+        sums = (mine.plus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
+        return of_sums(Scatter, sums, added_errors(self.rounding_error, other.rounding_error))
 
-    def remove(self, other: Self, slack: float | None = None, strict: bool = True) -> "Scatter":
-        left = _combined(self, other, remaining(self.weight, other.weight, slack), -1.0)
-        left.rounding_error[left.weight == 0.0] = 0.0
-        overall = np.maximum(left.over_classes()._diagonal(), 0.0) / max(left.weight.sum(), 1e-300)
-        weight = left.weight[:, None]
-        strict = strict and slack is None
-        checked = checked_scatter(left._diagonal(), self._diagonal(), left.rounding_error, weight, overall, strict)
-        gone = checked == 0.0
-        for array in (left.scatter, left.scatter_low):
-            array[gone[:, :, None] | gone[:, None, :]] = 0.0
+    def remove(self, other: Self, slack: float | None = None) -> "Scatter":
+        present, first, second = (mine.minus(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
+        error = added_errors(self.rounding_error, other.rounding_error)
+        gone = find_gone(present.doubles()[0], self.weight, other.weight, slack, exact=error is None)
+        if slack is not None and error is not None:
+            squares = other.second[:, _own_pairs(first.shape[1])].doubles()[0]
+            error = added_errors(error, weight_errors(other.weight[:, None], squares))
+        if slack is None and error is None:
+            refuse_negative_scatter(gone & (first.nonzero().any(axis=1) | second.nonzero().any(axis=1)))
+        if gone.any():
+            present, first, second = (
+                sums.without(np.broadcast_to(gone.reshape(-1, *(1,) * (len(sums.shape) - 1)), sums.shape))
+                for sums in (present, first, second)
+            )
+            error = None if error is None else np.where(gone[:, None], 0.0, error)
+        left = Scatter(present, first, second, error if error is not None and error.any() else None)
+        if slack is None:
+            left._check_removed(self)
         return left
 
+    def _check_removed(self, before: "Scatter") -> None:
+        """A ForgetError if this cannot be what is left of `before`."""
+        own = self.raw_scatter
+        if self.rounding_error is None:
+            refuse_negative_scatter(own < 0.0)
+            deviation = np.sqrt(own)
+            most = (1.0 + CORRELATION_ERROR) * deviation[:, :, None] * deviation[:, None, :]
+            refuse_negative_scatter((np.abs(self._matrices[0]) > most) & (most > MIN_COMPARED))
+        else:
+            overall = self.over_classes()
+            variance = np.maximum(overall.raw_scatter, 0.0) / max(self.weight.sum(), 1e-300)
+            refuse_unknown_scatter(own, before.raw_scatter, self.rounding_error, self.weight[:, None], variance)
+
     def scale(self, factor: float) -> "Scatter":
-        scaled = (array * factor for array in (self.scatter, self.scatter_low, self.rounding_error))
-        return Scatter(self.weight * factor, self.mean, self.mean_low, *scaled)
-
-    def _arrays(self) -> tuple[Floats, ...]:
-        return self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low, self.rounding_error
-
-    def _diagonal(self) -> Floats:
-        return np.diagonal(self.scatter, axis1=1, axis2=2)
+        present, first, second = (sums.scaled(factor, raised=sums is self.second) for sums in self._sums())
+        error = None if self.rounding_error is None else self.rounding_error * factor
+        if rounds(factor):
+            squares = second[:, _own_pairs(first.shape[1])].doubles()[0]
+            error = added_errors(error, SCALED_ERROR * squares)
+        return Scatter(present, first, second, error)
 
     def place_classes(self, positions: Integers, size: int) -> "Scatter":
-        return Scatter(*(scatter_to(array, positions, size) for array in self._arrays()))
+        error = self.rounding_error
+        placed = None if error is None else scatter_to(error, positions, size)
+        return of_sums(Scatter, (sums.placed(positions, size, 0) for sums in self._sums()), placed)
 
     def place_columns(self, positions: Integers, size: int) -> "Scatter":
-        mean, low, scatter, rest, rounding_error = (
-            scatter_to(array, positions, size, axis=1) for array in self._arrays()[1:]
+        rows, columns = np.triu_indices(self.first.shape[1])
+        a, b = np.minimum(positions[rows], positions[columns]), np.maximum(positions[rows], positions[columns])
+        pairs = np.where(a < 0, -1, a * size - a * (a - 1) // 2 + b - a)
+        error = self.rounding_error
+        return Scatter(
+            self.present,
+            self.first.placed(positions, size, 1),
+            self.second.placed(pairs, size * (size + 1) // 2, 1),
+            None if error is None else scatter_to(error, positions, size, axis=1),
         )
-        scatter, rest = (scatter_to(array, positions, size, axis=2) for array in (scatter, rest))
-        return Scatter(self.weight, mean, low, scatter, rest, rounding_error)
 
     def over_classes(self) -> "Scatter":
         """The scatter of all classes together, as of one class."""
-        return merged_classes(self, self.weight.size)
+        error = self.rounding_error
+        together = None if error is None else error.sum(axis=0, keepdims=True)
+        return of_sums(Scatter, (sums.over_first() for sums in self._sums()), together)
 
     def comparable(self) -> tuple[Floats, ...]:
-        """What counts of the same rows have in common to seven digits, whatever batches they were counted in."""
-        return comparable_moments(self.weight[:, None], self.mean, self._diagonal())
+        """What counts of the same rows have in common to seven digits, whoever counted them."""
+        return comparable_moments(self.weight[:, None], self.mean, np.diagonal(self.scatter, axis1=1, axis2=2))
+
+    def _sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
+        return self.present, self.first, self.second
 
 
-def _combined(one: Scatter, other: Scatter, weight: Floats, sign: float) -> Scatter:
-    """The first with the second (sign 1) or without it (sign -1); `weight` is that of the result.
-
-    The algebra of moments, with products of two columns.
-    """
-    mean1, mean2 = (one.mean, one.mean_low), (other.mean, other.mean_low)
-    with np.errstate(all="ignore"):  # where one of the weights is 0 another array is chosen
-        high, low = quotient(sign * other.weight, weight)
-        share = high[:, None], low[:, None]
-        delta = minus(mean2, mean1)
-        mean = plus(mean1, times(delta, share))
-        rows, columns = (delta[0][:, :, None], delta[1][:, :, None]), (delta[0][:, None], delta[1][:, None])
-        factor = times((one.weight[:, None, None], 0.0), (high[:, None, None], low[:, None, None]))
-        scatter = plus((one.scatter, one.scatter_low), (sign * other.scatter, sign * other.scatter_low))
-        scatter = plus(scatter, times(times(rows, columns), factor))
-    both = (weight, *mean, *scatter, one.rounding_error + other.rounding_error)
-    chosen = []
-    for mine, theirs, together in zip(one._arrays(), other._arrays(), both, strict=True):
-        here = (slice(None), *(None,) * (together.ndim - 1))
-        cases = (other.weight == 0.0)[here], (weight == 0.0)[here], (one.weight == 0.0)[here]
-        chosen.append(np.select(cases, (mine, np.zeros_like(together), theirs), together))
-    return Scatter(*chosen)
+def _own_pairs(size: int) -> Integers:
+    """The places of the pairs of a column with itself."""
+    rows, columns = np.triu_indices(size)
+    return np.flatnonzero(rows == columns)
 
 
-def _fill_class(result: Scatter, c: int, rows: Floats, weights: Floats) -> None:
-    """Set the mean and scatter of class `c` to those of its rows: about the first row, then about the mean found."""
-    weight = result.weight[c]
-    origin = rows[0] + (weights @ (rows - rows[0])) / weight
-    deviations = rows - origin
-    first = weights @ deviations
-    result.mean[c], result.mean_low[c] = two_sum(origin, first / weight)
-    rooted = deviations if (weights == 1.0).all() else np.sqrt(weights)[:, None] * deviations
-    squares = rooted.T @ rooted
-    result.scatter[c] = squares - np.outer(first, first / weight)
-    result.rounding_error[c] = 16.0 * np.finfo(np.float64).eps * np.diag(squares)
+def _sums_of_slices(
+    cells: Floats, labels: Codes, weights: Floats, classes: int, largest: Floats, left: Flags
+) -> tuple[ExactSums, ...]:
+    """The exact sums of rows, by products of matrices of few bits (Ozaki's scheme); `left` keeps the rows left out."""
+    size = largest.size
+    exponent = np.maximum(np.where(largest > 0.0, np.frexp(largest)[1], 0).astype(np.int64), MIN_EXPONENT)
+    np.not_equal(weights, np.minimum(np.floor(weights), SLICED_WEIGHT), out=left)
+    least, most, total = int(exponent.min()), int(exponent.max()), float(weights.sum())
+    shapes = (classes, size), (classes, size * (size + 1) // 2)
+    depth = SLICE * MAX_SLICES
+    rooms = [room_for(shapes[k], [((k + 1) * (least - depth), (k + 1) * most)], total) for k in range(2)]
+    order = np.flatnonzero(~left)
+    order = order[np.argsort(labels[order], kind="stable")]
+    ends = np.searchsorted(labels[order], np.arange(classes + 1))
+    for c in range(classes):
+        here = order[ends[c] : ends[c + 1]]
+        digits = [
+            (room.reshape(classes, shape[1], -1)[c], low) for (room, low), shape in zip(rooms, shapes, strict=True)
+        ]
+        for slices in (MAX_SLICES - 1, MAX_SLICES):  # few rows need all
+            for blocks in _groups(here, weights):
+                _add_blocks(blocks, cells, weights, exponent, slices, left, digits)
+            here = here[left[here]]
+            if slices < MAX_SLICES:
+                left[here] = False
+    counted = summed_cells(labels[~left], weights[~left], classes)
+    sums = (ExactSums.of_digits(*room, shape) for room, shape in zip(rooms, shapes, strict=True))
+    return ExactSums.of(counted), *sums
+
+
+def _groups(rows: Integers, weights: Floats) -> Iterator[list[Integers]]:
+    """Blocks of rows with a weight of SLICED_WEIGHT at most, SUMMED_BLOCKS at a time."""
+    blocks, begin = [], 0
+    reached = np.cumsum(weights[rows])
+    while begin < rows.size:
+        before = reached[begin - 1] if begin else 0.0
+        end = int(np.searchsorted(reached, before + SLICED_WEIGHT, side="right"))
+        blocks.append(rows[begin:end])
+        begin = end
+    for k in range(0, len(blocks), SUMMED_BLOCKS):
+        yield blocks[k : k + SUMMED_BLOCKS]
+
+
+def _add_blocks(
+    blocks: list[Integers],
+    cells: Floats,
+    weights: Floats,
+    exponent: Integers,
+    slices: int,
+    left: Flags,
+    digits: list[tuple[Integers, int]],
+) -> None:
+    """Add blocks of rows of a class to the digits of its sums; rows that need more slices are marked in `left`."""
+    size, scale = exponent.size, np.ldexp(1.0, -exponent)
+    rows, columns = np.triu_indices(size)
+    width = slices * size
+    sums, products = np.zeros(width, dtype=np.int64), np.zeros((width, width), dtype=np.int64)
+    for block in blocks:
+        parts = np.empty((block.size, width))
+        kernels.slice_rows(cells, block, scale, SLICE, parts, left)
+        w = weights[block]
+        weighted = parts if (w == 1.0).all() else w[:, None] * parts
+        sums += (np.ones(block.size) @ weighted).astype(np.int64)
+        products += (weighted.T @ parts).astype(np.int64)
+    of_slices, of_pairs = sums.reshape(slices, size), products.reshape(slices, size, slices, size)
+    (first, first_low), (second, second_low) = digits
+    for s in range(slices):
+        kernels.add_integers(of_slices[s], exponent - SLICE * (s + 1), first, first_low)
+        for t in range(slices):
+            pairs = exponent[rows] + exponent[columns] - SLICE * (s + t + 2)
+            kernels.add_integers(of_pairs[s, rows, t, columns], pairs, second, second_low)
+
+
+def _summed_one_by_one(cells: Floats, labels: Codes, weights: Floats, classes: int) -> tuple[ExactSums, ...]:
+    """The same sums, row by row."""
+    size, sizes = cells.shape[1], np.abs(cells)
+    cell = exponents(float(np.min(sizes, initial=np.inf, where=sizes > 0.0)), float(sizes.max(initial=0.0)))
+    weight, one = exponents(float(weights.min()), float(weights.max())), exponents(1.0, 1.0)
+    shapes = ((classes,), (classes, size), (classes, size * (size + 1) // 2))
+    factors = ([weight, one, one], [weight, cell, one], [weight, cell, cell])
+    rooms = [room_for(shape, some, len(cells)) for shape, some in zip(shapes, factors, strict=True)]
+    digits = kernels.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
+    kernels.add_rows(cells, labels, weights, digits)
+    return tuple(ExactSums.of_digits(*room, shape) for room, shape in zip(rooms, shapes, strict=True))

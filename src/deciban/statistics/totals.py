@@ -1,26 +1,37 @@
 """Sums of columns."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, scatter_to
+from deciban.arrays import Codes, Floats, Integers, Numbers, summed_cells
 from deciban.sparse import SparseRows
-from deciban.statistics.base import remaining
+from deciban.statistics.base import find_gone, find_negative
+from deciban.statistics.exact import MAX_WHOLE, Counted, ExactSums, exponents_of, room_for, rounds
 
 
 @dataclass(frozen=True)
-class Totals:
-    """The weight of the rows where a column is present, and the sum of its cells, each class by column."""
+class Totals(Counted):
+    """The weight of the rows where a column is present, and the sum of its cells, each class by column, exactly.
 
-    present: Floats
-    total: Floats
+    exact: whether no digit was lost; it was where an engine has added up fractions, or sums were scaled by some.
+    """
+
+    rows: ExactSums
+    sums: ExactSums
+    exact: bool = True
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
-        return cls(np.zeros((classes, columns)), np.zeros((classes, columns)))
+        return cls(ExactSums.zeros(classes, columns), ExactSums.zeros(classes, columns))
+
+    @classmethod
+    def of_values(cls, present: Floats, total: Floats) -> Self:
+        """The totals with these sums, which are rounded unless they are whole."""
+        return cls(ExactSums.of(present), ExactSums.of(total), all(map(_all_whole, (present, total))))
 
     @classmethod
     def count(
@@ -32,32 +43,78 @@ class Totals:
         threshold: float | None = None,
     ) -> Self:
         """The totals of the rows; with a threshold, of the flags `cell > threshold`."""
-        totals = cls.empty(classes, cells.shape[1])
-        cut = 0.0 if threshold is None else threshold
+        shape = (classes, cells.shape[1])
+        present, total = np.zeros(shape), np.zeros(shape)
+        flags = threshold is not None, 0.0 if threshold is None else threshold
         if isinstance(cells, np.ndarray):
-            kernels.count_totals(cells, labels, weights, threshold is not None, cut, totals.present, totals.total)
+            whole = kernels.count_totals(cells, labels, weights, *flags, present, total)
         else:
             known = labels >= 0
-            totals.present[:] = np.bincount(labels[known], weights[known], classes)[:, None]
-            kernels.count_sparse_totals(
-                *cells.kernel_arrays(), labels, weights, threshold is not None, cut, totals.present, totals.total
+            present[:] = summed_cells(labels[known], weights[known], classes)[:, None]
+            whole = kernels.count_sparse_totals(*cells.kernel_arrays(), labels, weights, *flags, present, total)
+        if whole and all(map(_all_whole, (present, total))):
+            return cls(ExactSums.of_whole(present), ExactSums.of_whole(total))
+        return cls._count_fractions(cells, labels, weights, classes, *flags)
+
+    @classmethod
+    def _count_fractions(
+        cls, cells: Numbers | SparseRows, labels: Codes, weights: Floats, classes: int, binary: bool, threshold: float
+    ) -> Self:
+        """The same where doubles would be rounded: cell by cell."""
+        shape = (classes, cells.shape[1])
+        dense = isinstance(cells, np.ndarray)
+        stored = cells if isinstance(cells, np.ndarray) else cells.stored
+        weight, one = exponents_of(weights), exponents_of(np.ones(1))
+        amount = one if binary else exponents_of(np.nan_to_num(stored.astype(np.float64)))
+        rows, rows_low = room_for(shape, [weight, one, one], len(labels))
+        sums, sums_low = room_for(shape, [weight, amount, one], len(labels))
+        every = np.zeros((classes, rows.shape[1]), dtype=np.int64)
+        lows = np.array([rows_low, sums_low])
+        if dense:
+            kernels.add_amounts(cells, labels, weights, binary, threshold, rows, sums, lows)
+        else:
+            assert isinstance(cells, SparseRows)
+            kernels.add_sparse_amounts(
+                *cells.kernel_arrays(), labels, weights, binary, threshold, every, rows, sums, lows
             )
-        return totals
+        of_class = ExactSums.of_digits(every, rows_low, (classes,)).repeated(shape[1])
+        return cls(
+            of_class.plus(ExactSums.of_digits(rows, rows_low, shape)), ExactSums.of_digits(sums, sums_low, shape)
+        )
+
+    @cached_property
+    def present(self) -> Floats:
+        return self.rows.doubles()[0]
+
+    @cached_property
+    def total(self) -> Floats:
+        return np.maximum(self.sums.doubles()[0], 0.0)
 
     def merge(self, other: Self) -> "Totals":
-        return Totals(self.present + other.present, self.total + other.total)
+        return Totals(self.rows.plus(other.rows), self.sums.plus(other.sums), self.exact and other.exact)
 
     def remove(self, other: Self, slack: float | None = None) -> "Totals":
-        present, total = remaining(self.present, other.present, slack), remaining(self.total, other.total, slack)
-        return Totals(present, total if slack is None else np.where(present > 0.0, total, 0.0))
+        rows, sums = self.rows.minus(other.rows), self.sums.minus(other.sums)
+        exact = self.exact and other.exact
+        gone = find_gone(rows.doubles()[0], self.present, other.present, slack, exact)
+        total = np.where(gone, -np.abs(sums.doubles()[0]), sums.doubles()[0])  # nothing may be left without a row
+        negative = find_negative(total, self.total, other.total, slack, exact)
+        return Totals(rows.without(gone), sums.without(gone | negative), exact)
 
     def scale(self, factor: float) -> "Totals":
-        return Totals(self.present * factor, self.total * factor)
+        return Totals(self.rows.scaled(factor), self.sums.scaled(factor), self.exact and not rounds(factor))
 
     def place_classes(self, positions: Integers, size: int) -> "Totals":
-        return Totals(scatter_to(self.present, positions, size), scatter_to(self.total, positions, size))
+        return Totals(self.rows.placed(positions, size, 0), self.sums.placed(positions, size, 0), self.exact)
 
     def place_columns(self, positions: Integers, size: int) -> "Totals":
-        return Totals(
-            scatter_to(self.present, positions, size, axis=1), scatter_to(self.total, positions, size, axis=1)
-        )
+        return Totals(self.rows.placed(positions, size, 1), self.sums.placed(positions, size, 1), self.exact)
+
+    def of_columns(self, columns: Integers) -> "Totals":
+        """The totals of some columns, in this order."""
+        return Totals(self.rows[:, columns], self.sums[:, columns], self.exact)
+
+
+def _all_whole(numbers: Floats) -> bool:
+    """Whether sums are whole numbers that doubles have not rounded."""
+    return bool((np.abs(numbers) <= MAX_WHOLE).all() and (numbers == np.floor(numbers)).all())

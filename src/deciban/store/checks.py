@@ -1,5 +1,6 @@
 """Whether what a model file holds can have been learned."""
 
+import math
 import re
 from functools import singledispatch
 from typing import Any
@@ -17,7 +18,8 @@ from deciban.partial_rows import SCALED_SHARES, PartialRows
 from deciban.schema.schema import Schema
 from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
-from deciban.statistics.bins import MOST_BINS
+from deciban.statistics.bins import MAX_EXPONENT, MIN_EXPONENT, MOST_BINS, edges_of
+from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.tune.tuning import Tuning
 
@@ -169,21 +171,13 @@ def _not_negative(numbers: Floats, what: str) -> None:
     require(np.isfinite(numbers).all() and (numbers >= 0.0).all(), f"{what} is negative, infinite or not a number")
 
 
-def _check_moments(weight: Floats, mean: Floats, scatter: Floats) -> None:
-    """Means and variances of numbers that can be counted with; `scatter` is the weight times the variance."""
-    require((np.abs(mean) <= TOO_LARGE).all(), "a mean is too large")
-    _not_negative(scatter, "a variance")
-    with np.errstate(over="ignore"):
-        require(
-            (scatter <= VAST * weight)[np.broadcast_to(weight, scatter.shape) > 0.0].all(), "a variance is too large"
-        )
-
-
-def _check_covariances(scatter: Floats, weight: Floats, rounding_error: Floats) -> None:
+def _check_covariances(statistic: Scatter) -> None:
     """Symmetric matrices without a negative eigenvalue, but for rounding: no others can have been counted."""
+    scatter, size = statistic.scatter, statistic.scatter.shape[1]
     require(np.allclose(scatter, np.swapaxes(scatter, 1, 2), rtol=1e-9, atol=0.0), "a covariance is not symmetric")
-    own, size = np.diagonal(scatter, axis1=1, axis2=2), scatter.shape[1]
-    scale = 1.0 / np.sqrt(own + COVARIANCE_ERROR * own + size * rounding_error + (1.0 + weight[:, None]) / VAST)
+    own, error = np.diagonal(scatter, axis1=1, axis2=2), statistic.rounding_error
+    rounding = 0.0 if error is None else size * error
+    scale = 1.0 / np.sqrt(own + COVARIANCE_ERROR * own + rounding + (1.0 + statistic.weight[:, None]) / VAST)
     with np.errstate(over="ignore"):
         correlation = scatter * scale[:, :, None] * scale[:, None, :]
     require(np.abs(correlation).max(initial=0.0) <= 1.0, "a covariance is larger than its variances allow")
@@ -200,38 +194,62 @@ def check_statistic(statistic: Any, template: Any, classes: int) -> None:
     raise ValueError(f"{type(statistic).__name__} is no statistic")
 
 
+def _check_sums(sums: ExactSums, template: ExactSums) -> None:
+    require(sums.limbs.dtype == np.int32 and sums.limbs.ndim, "sums are not whole numbers")
+    require(sums.shape == template.shape, "sums are not one a class and column")
+    digits = sums.limbs.shape[-1]
+    require(abs(sums.low) <= MAX_DIGITS and digits <= MAX_DIGITS, "a sum has too many digits")
+    require(digits or not sums.low, "sums have no digits")
+    cells = sums.limbs.reshape(math.prod(sums.shape), digits)
+    require(not digits or (cells[:, 0].any() and cells[:, -1].any()), "all sums begin or end with 0")
+
+
+def _check_moments(statistic: Moments | Scatter, template: Moments | Scatter) -> None:
+    for name in ("present", "first", "second"):
+        _check_sums(getattr(statistic, name), getattr(template, name))
+    error = statistic.rounding_error
+    if error is not None:
+        require(error.shape == template.first.shape, "rounding errors are not one a class and column")
+        _not_negative(error, "a rounding error")
+    for array in (statistic.weight, statistic.mean, statistic.scatter):
+        require(np.isfinite(array).all(), "a moment is infinite or not a number")
+    _not_negative(statistic.weight, "a weight")
+
+
 @check_statistic.register
 def _(statistic: Moments, template: Moments, classes: int) -> None:
-    require(statistic.array.shape == template.array.shape, "moments are not one a class and column")
-    require(np.isfinite(statistic.array).all(), "a moment is infinite or not a number")
-    weight, mean, _, scatter, _, rounding_error = statistic.array
-    _not_negative(weight, "a weight")
-    _not_negative(rounding_error, "a rounding error")
-    _check_moments(weight, mean, scatter)
+    _check_moments(statistic, template)
+    sums = statistic.first.nonzero() | statistic.second.nonzero()
+    require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
+    _known_scatter(statistic, statistic.weight)
 
 
 @check_statistic.register
 def _(statistic: Scatter, template: Scatter, classes: int) -> None:
-    for name in ("weight", "mean", "mean_low", "scatter", "scatter_low", "rounding_error"):
-        array = getattr(statistic, name)
-        require(array.shape == getattr(template, name).shape, f"the {name} of a block is not one a class and column")
-        require(np.isfinite(array).all(), f"the {name} of a block is infinite or not a number")
-    _not_negative(statistic.weight, "a weight")
-    _not_negative(statistic.rounding_error, "a rounding error")
-    own = np.diagonal(statistic.scatter, axis1=1, axis2=2)
-    _check_moments(statistic.weight[:, None], statistic.mean, own)
-    most = own.max(axis=1, initial=0.0)[:, None, None]
-    require(
-        (np.abs(statistic.scatter_low) <= 1e-3 * most + 1e-290).all(), "the last digits of a variance are too large"
-    )
-    _check_covariances(statistic.scatter, statistic.weight, statistic.rounding_error)
+    _check_moments(statistic, template)
+    sums = statistic.first.nonzero().any(axis=1) | statistic.second.nonzero().any(axis=1)
+    require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
+    _known_scatter(statistic, statistic.weight[:, None])
+    _check_covariances(statistic)
+
+
+def _known_scatter(statistic: Moments | Scatter, weight: Floats) -> None:
+    """A scatter is not negative, unless that is rounding, and mean and variance can be counted with."""
+    scatter, error = statistic.raw_scatter, statistic.rounding_error
+    require((scatter >= (0.0 if error is None else -error)).all(), "a variance is negative")
+    require((np.abs(statistic.mean) <= TOO_LARGE).all(), "a mean is too large")
+    with np.errstate(over="ignore"):
+        require(
+            (scatter <= VAST * weight)[np.broadcast_to(weight, scatter.shape) > 0.0].all(), "a variance is too large"
+        )
 
 
 @check_statistic.register
 def _(statistic: Totals, template: Totals, classes: int) -> None:
-    for array in (statistic.present, statistic.total):
-        require(array.shape == template.present.shape, "totals are not one a class and column")
-        _not_negative(array, "a total")
+    for name in ("rows", "sums"):
+        _check_sums(getattr(statistic, name), getattr(template, name))
+        _not_negative(getattr(statistic, name).doubles()[0], "a total")
+    require(not (statistic.sums.nonzero() & (statistic.present == 0.0)).any(), "cells have no weight")
 
 
 @check_statistic.register
@@ -262,11 +280,12 @@ def _(statistic: Tuples, template: Tuples, classes: int) -> None:
 def _(statistic: Bins, template: Bins, classes: int) -> None:
     require(len(statistic.columns) == len(template.columns), "cells are not those of each column")
     for column in statistic.columns:
-        require(-1100 <= column.exponent <= 1100, "cells have no such width")
-        require(column.cells.ndim == 1 and column.cells.size <= MOST_BINS, "there are too many cells")
-        require(np.isfinite(column.cells).all() and (np.diff(column.cells) > 0.0).all(), "cells are not in order")
-        require((column.cells == np.floor(column.cells)).all(), "a cell has no number")
-        require(column.table.shape == (classes, column.cells.size), "counts are not one a class and cell")
+        edges, exponent = column.edges, column.exponent
+        require(MIN_EXPONENT <= exponent <= MAX_EXPONENT, "bins have no such width")
+        require(edges.ndim == 1 and edges.size <= MOST_BINS, "there are too many bins")
+        require(np.isfinite(edges).all() and (np.diff(edges) > 0.0).all(), "bins are not in order")
+        require(np.array_equal(edges, edges_of(edges, exponent)), "a bin begins at no edge")
+        require(column.table.shape == (classes, edges.size), "counts are not one a class and bin")
         _not_negative(column.table, "a count")
 
 

@@ -20,7 +20,7 @@ from deciban.store.values import conforms, pack, unpack
 from deciban.tune.tuning import Tuning
 from deciban.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 
 # Raised for a well-formed header with impossible content. Anything else, such as a TypeError, is an internal error.
 INVALID_CONTENT = (ValueError, OverflowError, RecursionError, MemoryError, pa.ArrowException, DecibanError)
@@ -81,9 +81,11 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
             raise ValueError("it has no format")
         if type(header["format"]) is not int or header["format"] != FORMAT:
             version = header.get("deciban", "another version")
+            older = type(header["format"]) is int and header["format"] < FORMAT
+            remedy = "fit the model again" if older else "install a newer version"
             raise ModelFileError(
                 f"{path}: the file has format {shortened(header['format'])} of deciban {shortened(version)}, "
-                f"this deciban reads format {FORMAT}; install a newer version"
+                f"this deciban reads format {FORMAT}; {remedy}"
             )
         if tuple(header) != KEYS:
             raise ValueError(f"it has {shortened(list(header))} where {', '.join(KEYS)} were expected")

@@ -28,8 +28,9 @@ from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written
 from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.sparse import SparseRows
-from deciban.statistics import STATISTICS, Bins, Combined, Scatter, Statistic, Vocabulary
+from deciban.statistics import STATISTICS, Bins, Combined, Statistic, Vocabulary
 from deciban.statistics.bins import Column
+from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
 from deciban.tables.cell_formats import CellHabits
 from deciban.tune.tuning import Choice, Tuning
@@ -40,7 +41,6 @@ STORED_FIELDS = {
     (Schema, "groups"): "parts",
     (ColumnGroup, "reasons"): "why",
     (ColumnGroup, "auxiliary"): "beside",
-    (Scatter, "rounding_error"): "doubt",
 }
 
 
@@ -75,7 +75,7 @@ RECORDS: dict[str, type[Any]] = {
     for record in (
         *FAMILIES,
         *SPREADS,
-        *(Column, SparseRows, Vocabulary, *STATISTICS),
+        *(Column, ExactSums, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, MeantAs, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
         *(CorrectedColumn, Corrections, PartialRows),
     )
