@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from deciban import BayesClassifier, Complement, UsageError
 from tests import textbook
@@ -75,3 +75,19 @@ def test_a_value_that_is_impossible_in_a_class_is_no_nan() -> None:
     assert found.decibans.tolist() == [np.inf, 0.0]
     assert found.order.tolist() == [0, 1]
     assert found.bits[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_a_tuned_model_loses_what_it_would_without_the_cell(holes: float) -> None:
+    """Of new rows it is just what predicting with this cell missing loses."""
+    X, y = load_wine(return_X_y=True)
+    X = X[:, :7].copy()
+    clf = BayesClassifier().fit(X, y)
+    X[np.random.default_rng(0).random(X.shape) < holes] = np.nan
+    posterior = clf.predict_proba(X)
+    found = clf.importance(X)
+    for j in range(X.shape[1]):
+        cells = X.copy()
+        cells[:, j] = np.nan
+        gain = (posterior * np.log2(posterior / clf.predict_proba(cells))).sum(axis=1).mean()
+        assert found.bits[j] == pytest.approx(gain, abs=1e-6)

@@ -135,7 +135,13 @@ class Corrections:
 
     def without(self, fold: int) -> "Corrections":
         """The tables that were learned without a fold."""
-        own = self.fold == fold
+        return self._some(self.fold == fold)
+
+    def asking(self, place: int) -> "Corrections":
+        """The tables that ask of a column."""
+        return self._some((self.tests[:, :, 0] == place).any(axis=1))
+
+    def _some(self, own: Flags) -> "Corrections":
         return replace(self, tests=self.tests[own], values=self.values[own], rows=self.rows[own], fold=self.fold[own])
 
     def shares(self, bins: Bins, unknown: Flags | None = None) -> Floats:
@@ -216,21 +222,6 @@ class Corrections:
                 found[one] = found.get(one, 0.0) + movement
         best = sorted(found, key=lambda one: (-found[one], one))[:most]
         return [tuple(self.columns[place].column for place in one) for one in best]
-
-    def change_without(self, place: int) -> "Corrections":
-        """What is added to these corrections where one column is not known: each table that asks it is averaged over
-        its answers, by the rows of its cells. Only such tables are in it."""
-        asking = np.flatnonzero((self.tests[:, :, 0] == place).any(axis=1))
-        change = np.zeros_like(self.values[asking])
-        for k, t in enumerate(asking.tolist()):
-            depth = int((self.tests[t, :, 0] >= 0).sum())
-            own = tuple(np.flatnonzero(self.tests[t, :depth, 0] == place).tolist())
-            cells, shape = 1 << depth, (2,) * depth
-            weight = (self.rows[t, :cells] + ROWS_OF_NO_CELL).reshape(*shape, 1)
-            value = self.values[t, :cells].reshape(*shape, -1)
-            mean = (weight * value).sum(axis=own, keepdims=True) / weight.sum(axis=own, keepdims=True)
-            change[k, :cells] = (mean - value).reshape(cells, -1)
-        return replace(self, tests=self.tests[asking], values=change, rows=self.rows[asking], fold=self.fold[asking])
 
     def effect(self, place: int) -> Floats:
         """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Codes, Floats, Integers
+from deciban.arrays import Codes, Flags, Floats, Integers
+from deciban.corrections import Bins, Corrections
 from deciban.errors import DataError, DecibanError, UsageError
 from deciban.evaluate import sample_left_out
 from deciban.evaluation import LEAST_PROBABILITY
@@ -21,7 +22,7 @@ from deciban.posterior import log_normalize
 from deciban.scoring import aligned_table
 from deciban.simulate import sample_rows
 from deciban.tables.row_sampling import sampled_places
-from deciban.tables.table import Table
+from deciban.tables.table import Table, missing_cells
 from deciban.text_tables import DECIBANS, aligned, counted
 
 # Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
@@ -111,7 +112,8 @@ class Importance:
         order = self.order.tolist()
         lines = [("column", "decibans", "bits lost")]
         lines += [
-            (self.columns[k], f"{self.decibans[k]:.2f}", f"{self.bits[k]:.3f}") for k in order[:MOST_COLUMNS_PRINTED]
+            (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}")
+            for k in order[:MOST_COLUMNS_PRINTED]
         ]
         text = f"what each column says in {counted(self.rows, 'row')} {self.source}:\n{aligned(lines, right=[1, 2])}"
         more = len(order) - MOST_COLUMNS_PRINTED
@@ -198,15 +200,16 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
     its mean over the answers that are not known. The joint blocks of rows that are left out lose what they would lose
     if the rows were new.
     """
-    schema, weighted = model.schema, evidence.weighted
+    schema, known, missing = model.schema, model.known(table), missing_cells(table)
+    scale = np.ones(table.rows) if known is None else known.scale
+    weighted = evidence.weighted / np.maximum(scale, 1e-300)[:, None, None]
     impossible = weighted == -np.inf
     finite = np.where(impossible, 0.0, weighted)
-    sums, endless = finite.sum(axis=1) + (evidence.log_prior + evidence.bias), impossible.sum(axis=1)
+    sums, endless = finite.sum(axis=1), impossible.sum(axis=1)
     cells = {p: group.family.read(table, group.columns) for p, group in enumerate(schema.groups) if group.family.joint}
     shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
     corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
-    bins = None if model.corrections is None else model.corrections.read(table)
-    known = model.known(table)
+    bins, unknown = None if model.corrections is None else model.corrections.read(table), model.unknown_corrected(known)
     for column in range(schema.width):
         joint, barred = sums.copy(), endless.copy()
         for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
@@ -223,17 +226,35 @@ def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts:
                     rest = _rest_of_block(model, p, cells[p], place, weighted[:, block])
                 joint += np.where(rest == -np.inf, 0.0, rest)
                 barred += rest == -np.inf
-        if model.partial is not None:
-            gone = np.zeros(table.rows, dtype=np.bool_) if known is None else known.unknown[:, column]
-            scale = np.ones(table.rows) if known is None else known.scale
-            joint -= np.where(gone[:, None], 0.0, scale[:, None] * model.partial.offsets[column])
         if bins is not None and model.corrections is not None and column in corrected:
-            change = model.corrections.change_without(corrected[column])
-            if amounts is None:
-                change.add_to(bins, joint)
-            else:
-                change.add_left_out(bins, amounts, joint)
-        yield np.where(barred > 0, -np.inf, joint)
+            joint += _change_of_corrections(model.corrections, corrected[column], bins, unknown, amounts)
+        if model.partial is not None:
+            holes = np.zeros((table.rows, schema.width), dtype=np.bool_) if missing is None else missing.copy()
+            holes[:, column] = True
+            rest_known = model.partial.known(holes)
+            counted_still = ~rest_known.unknown[:, [column]]  # a missing cell that was evidence in training
+            joint += rest_known.bias - np.where(counted_still, model.partial.offsets[column], 0.0)
+            joint *= rest_known.scale[:, None]
+        yield np.where(barred > 0, -np.inf, joint + evidence.log_prior)
+
+
+def _change_of_corrections(
+    corrections: Corrections, place: int, bins: Bins, unknown: Flags | None, amounts: Floats | None
+) -> Floats:
+    """What the corrections of each row change, row by class, where one column more is unknown."""
+    asking = corrections.asking(place)
+    before = np.zeros(bins.shape, dtype=np.bool_) if unknown is None else unknown
+    after = before.copy()
+    after[place] = True
+    found = []
+    for cells in (before, after):
+        out = np.zeros((bins.shape[1], corrections.values.shape[2]))
+        if amounts is None:
+            asking.add_to(bins, out, cells)
+        else:
+            asking.add_left_out(bins, amounts, out, cells)
+        found.append(out)
+    return found[1] - found[0]
 
 
 def _shares(model: Model, p: int, cells: Any) -> Floats:
