@@ -49,7 +49,7 @@ def rates(found: np.ndarray, ill: np.ndarray) -> tuple[float, float]:
 
 
 def costs(first: np.ndarray, second: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """What a woman costs on average, by each way to decide."""
+    """The mean cost per patient screened, by each way to decide."""
     loss = Loss.of({("well", "ill"): MISS, ("ill", "well"): NEEDLESS})
     one_in_hundred = np.where(truth == "ill", ILL / (truth == "ill").mean(), (1 - ILL) / (truth == "well").mean())
 
@@ -80,14 +80,15 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     first, second = held_out(cells[FIRST_LOOK], truth), held_out(cells[worst], truth)
 
     belief = bayes(ILL, rates(positive(first), ill), names=("ill", "well"))
-    print(f"The first look is positive.\n{belief.frequencies(1000)}")
+    print(f"The first look is positive.\n{belief.frequencies()}")
     both = positive(first)
     hoped = belief.update(rates(positive(second), ill))["ill"]
     found = belief.update(rates(positive(second)[both], ill[both]))["ill"]
     print(f"The second test is positive, too: {hoped:.0%} if it erred independently of the first; in fact {found:.0%}.")
     together = held_out(cells[FIRST_LOOK + worst], truth)
     spent = costs(first, together, truth)
-    print(f"\nA miss costs {MISS:g}, a needless operation {NEEDLESS:g}, a second test {SECOND_TEST:g}. A woman costs")
+    print(f"\nA miss costs {MISS:g}, a needless operation {NEEDLESS:g}, a second test {SECOND_TEST:g}.")
+    print("Mean cost per patient screened:")
     for way, cost in spent.items():
         print(f"  {way:32} {cost:6.2f}")
     draw(belief, spent, given.output / "diagnosis.png")
@@ -110,14 +111,14 @@ def draw(belief: Any, spent: dict[str, float], picture: Path) -> None:
         people.scatter(column, -row, s=11, color=colour, label=f"{count} {name}")
     people.set_aspect("equal", anchor="N")
     people.set_axis_off()
-    people.set_title("A first look at 1,000 women", loc="left")
+    people.set_title("A first look at 1,000 patients", loc="left")
     people.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0), fontsize="small")
     bars.barh(list(spent), list(spent.values()), color=["0.75"] * (len(spent) - 1) + ["#0072B2"])
     for row, cost in enumerate(spent.values()):
         bars.text(cost, row, f" {cost:.2f}", va="center")
     bars.invert_yaxis()
     bars.set_xlim(0, 1.15 * max(spent.values()))
-    bars.set_title("What a woman costs", loc="left")
+    bars.set_title("Mean cost per patient screened", loc="left")
     bars.spines[["top", "right", "bottom"]].set_visible(False)
     bars.set_xticks([])
     picture.parent.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Seconds within which a service that is started has said so, and within which it ends.
-PATIENCE = 60.0
+from tests import PATIENCE
 
 # Where documents have services, which are run on a free port here.
 PORT = "8000"

@@ -106,8 +106,8 @@ def test_the_effect_of_the_only_column_of_a_table_is_its_value() -> None:
     assert not found.tells_missing_apart(1)
     assert found.importance[1] == 0.0 < found.importance[0]
     assert found.cells == 4
-    assert found.pairs(5) == []
-    assert corrections(30).pairs(1)[0] in {(0, 1), (0, 2), (1, 2)}
+    assert found.sets(2, 5) == []
+    assert corrections(30).sets(2, 1)[0] in {(0, 1), (0, 2), (1, 2)}
 
 
 @pytest.mark.parametrize("classes", [2, 5])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import accuracy_score, log_loss, precision_recall_fscore_support, roc_auc_score
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, precision_recall_fscore_support, roc_auc_score
 
 from deciban import ranking
 from deciban.decisions.loss import Loss
@@ -70,6 +70,41 @@ def test_the_baseline_is_the_dummy_classifier_of_scikit_learn() -> None:
     assert baseline["log_loss"] == pytest.approx(log_loss(labels, said_always, sample_weight=weights), rel=1e-12)
     always = [np.average(costs.matrix[d, labels], weights=weights) for d in range(4)]
     assert baseline["mean_cost"] == pytest.approx(min(always), rel=1e-12)
+    assert baseline["decision"] == (costs.decisions or ())[int(np.argmin(always))]
+
+
+def test_decisions_are_counted_where_costs_are_given() -> None:
+    costs = Loss([[0, 100], [1, 0]], ["c0", "c1"], ["c0", "c1"])
+    found, posterior, labels, weights = judged_in_two(2, costs)
+    chosen = np.argmin(posterior @ costs.matrix.T, axis=1)
+    expected = confusion_matrix(labels, chosen, sample_weight=weights)
+    np.testing.assert_allclose(found.decided, expected, rtol=1e-12)
+    assert found.mean_cost == pytest.approx((expected * costs.matrix.T).sum() / weights.sum(), rel=1e-12)
+    assert not np.array_equal(found.decided, found.confusion)
+    assert found.as_dict()["decisions"] == ["c0", "c1"]
+    np.testing.assert_allclose(found.as_dict()["decided"], expected, rtol=1e-12)
+    text = str(found)
+    baseline = found.baseline
+    assert f"baseline, always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, log-loss" in text
+    assert f"baseline, always deciding c1: mean cost {baseline['mean_cost']:.4f}\n" in text
+    assert "truth / decision" in text
+    assert "truth / predicted" in text
+    without = judged_in_two(2)[0]
+    assert without.decided is None
+    assert "decision" not in str(without)
+    assert (found + without).decided is None
+
+
+def test_decisions_of_parts_that_know_other_classes_add_up() -> None:
+    posterior, labels, weights = said(3)
+    first = np.flatnonzero(labels[:100] < 2)
+    narrow = posterior[first, :2] / posterior[first, :2].sum(axis=1, keepdims=True)
+    one, other = Loss.zero_one(["a", "b"]), Loss.zero_one(["a", "b", "c"])
+    part = Evaluation.of(narrow, labels[first], weights[first], np.array(["a", "b"]), 0.0, one)
+    rest = Evaluation.of(posterior[100:], labels[100:], weights[100:], np.array(["a", "b", "c"]), 0.0, other)
+    for both in (part + rest, rest + part):
+        assert both.decisions == ("a", "b", "c")
+        np.testing.assert_allclose(both.decided, both.confusion)
 
 
 @pytest.mark.parametrize("classes", [2, 5])

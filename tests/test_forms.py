@@ -119,3 +119,28 @@ def test_forms_keep_their_digits_where_values_are_large() -> None:
     for family in (dc.Gaussian(), dc.JointGaussian(), dc.Gaussian(variance=dc.Pooled())):
         clf = textbook(family).fit(X, y)
         same_posteriors(clf.quadratic_form(), clf, X)
+
+
+def test_a_printed_quadratic_form_has_every_term() -> None:
+    form = textbook(dc.JointGaussian()).fit(X[:, :2], Y).quadratic_form()
+    lines = {line[:7].strip(): [float(word) for word in line[7:].split()] for line in str(form).splitlines()}
+    assert list(lines) == ["", "x0", "x1", "x0²", "x0 · x1", "x1²", "offset"]
+    rows = X[::10, :2]
+    for c in range(3):
+        one, two, square, product, other, offset = (lines[name][c] for name in list(lines)[1:])
+        a, b = rows.T
+        said = one * a + two * b + square * a * a + product * a * b + other * b * b + offset
+        np.testing.assert_allclose(said, form.scores(rows)[:, c], atol=0.15)  # four digits are printed
+    wide = textbook(dc.JointGaussian()).fit(RNG.normal(size=(200, 12)), np.arange(200) % 2).quadratic_form()
+    assert len(str(wide).splitlines()) == 33
+    assert "…" in str(wide)
+
+
+def test_ddof_is_subtracted_once_for_each_class() -> None:
+    """So that 1 divides a pooled scatter by n - g, as MASS's lda does."""
+    within = sum((X[c == Y] - X[c == Y].mean(axis=0)).T @ (X[c == Y] - X[c == Y].mean(axis=0)) for c in range(3))
+    joint = textbook(dc.JointGaussian(dc.Pooled(), ddof=1)).fit(X, Y).estimates()
+    np.testing.assert_allclose(joint["x0+x1+x2+x3"]["covariance"][0], within / (len(X) - 3), rtol=1e-9)
+    for ddof, divisor in ((0, len(X)), (1, len(X) - 3), (2, len(X) - 6)):
+        alone = textbook(dc.Gaussian(variance=dc.Pooled(), ddof=ddof)).fit(X, Y).estimates()
+        assert alone["x2"]["variance"] == pytest.approx(within[2, 2] / divisor, rel=1e-9)

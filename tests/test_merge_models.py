@@ -2,6 +2,7 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,3 +90,63 @@ def test_weather_in_two_halves() -> None:
     assert_same_counts(
         dc.merge(halves).counts_, dc.BayesClassifier(tune=None).fit(weather(), "play").counts_, exact=True
     )
+
+
+def of_rows(names: str, target: str | None, classes: str = "ab") -> dc.BayesClassifier:
+    """A model of a few made rows, with these columns; without a target its labels are an array."""
+    rng = np.random.default_rng(len(names))
+    rows: dict[str, Any] = {name: rng.normal(size=20) for name in names}
+    labels = np.array(list(classes))[np.arange(20) % len(classes)]
+    if target is None:
+        return dc.BayesClassifier(tune=None).fit(rows, labels)
+    return dc.BayesClassifier(tune=None).fit({**rows, target: labels}, target)
+
+
+def test_models_of_different_targets_are_not_merged(tmp_path: Path) -> None:
+    cut, card = of_rows("xyz", "cut"), of_rows("yz", "card")
+    before = content(cut), content(card)
+    said = r"they predict different columns, 'cut' and 'card'; merge models of the same target, or pass force=True"
+    with pytest.raises(dc.SchemaError, match=f"^{said}"):
+        cut + card
+    with pytest.raises(dc.SchemaError, match=f"^{said}"):
+        sum([cut, card])
+    with pytest.raises(dc.SchemaError, match=f"^model 1 and model 2 do not fit together: {said}"):
+        dc.merge([cut, card])
+    assert (content(cut), content(card)) == before
+    assert dc.merge([cut, card], force=True).counts_.rows == 40
+    for k, model in enumerate((cut, card)):
+        model.save(tmp_path / f"{k}.dcb")
+    with pytest.raises(dc.SchemaError, match=f"0.dcb and .*1.dcb do not fit together: {said}"):
+        dc.merge([tmp_path / "0.dcb", tmp_path / "1.dcb"])
+
+
+def test_models_without_a_common_column_are_not_merged() -> None:
+    said = "they have no column in common, 'a', 'b', 'c', … \\(4 in all\\) against 'x', 'y'; merge models of the same"
+    for target in ("kind", None):
+        one, other = of_rows("abcd", target), of_rows("xy", target)
+        with pytest.raises(dc.SchemaError, match=said):
+            one + other
+        with pytest.raises(dc.SchemaError, match=f"^north and south do not fit together: {said}"):
+            dc.merge([one, other], names=["north", "south"])
+        merged = dc.merge([one, other], force=True)
+        assert merged.feature_names_in_.tolist() == list("abcdxy")
+    assert (of_rows("xy", "kind") + of_rows("yz", "kind")).counts_.rows == 40
+
+
+def test_a_target_without_a_name_fits_any_but_named_ones_are_not_confused() -> None:
+    unnamed, cut, card = of_rows("x", None), of_rows("xy", "cut"), of_rows("xyz", "card")
+    assert (unnamed + cut).counts_.rows == (cut + unnamed).counts_.rows == 40
+    for order in itertools.permutations([unnamed, cut, card]):
+        with pytest.raises(dc.SchemaError, match="they predict different columns"):
+            dc.merge(order)
+    arrays = [dc.BayesClassifier(tune=None).fit(rows, [0, 1]) for rows in ([[1.0], [2.0]], [[3.0], [5.0]])]
+    assert dc.merge(arrays).counts_.rows == 4
+
+
+def test_shards_of_a_model_are_added_whatever_their_labels_are_called() -> None:
+    clf = of_rows("xy", "cut")
+    rows = {"x": [1.0, 2.0], "y": [0.0, 1.0]}
+    for shard in (clf.shard(rows, ["a", "b"]), clf.shard({**rows, "other": ["a", "b"]}, "other")):
+        assert (clf + shard).counts_.rows == 22
+        assert dc.merge([clf, shard]).counts_.rows == 22
+    assert clf.partial_fit(rows, ["a", "b"]).counts_.rows == 22

@@ -25,6 +25,12 @@ ROUNDING_VARIANCE = (4.0 * 2.0**-52) ** 2
 # Doubles of this size have no digits behind the point.
 MIN_WHOLE = 2.0**52
 
+# The seed of the hashes of cells. The hash of 0.0 is the seed itself; that of a missing cell is 0.
+CONTENT_SEED = 0x9E3779B97F4A7C15
+
+# Slots of a hash table of rows for each different row that it may hold: fewer make searches long.
+SLOTS_PER_CONTENT = 2
+
 # Bytes that kernels may read behind the last word of a vocabulary.
 SPARE = 16
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Floats, Integers, scatter_to, summed_cells
+from deciban.arrays import Flags, Floats, Integers, scatter_to, summed_cells
 from deciban.statistics.levels import encode
 from deciban.tables.readable import Readable
 from deciban.text_tables import as_written
@@ -101,34 +101,78 @@ class Corrections:
         """The bin of each cell of a table, column by row."""
         return bins_of(self.columns, table)
 
-    def add_to(self, bins: Bins, out: Floats) -> None:
-        """Add the corrections of each row to out[row, class]."""
-        kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
+    def add_to(self, bins: Bins, out: Floats, unknown: Flags | None = None) -> None:
+        """Add the corrections of each row to out[row, class].
 
-    def add_left_out(self, bins: Bins, amounts: Floats, out: Floats) -> None:
+        unknown: the cells that are unknown, column by row. A table is then averaged over the columns that are unknown:
+        its value is the mean of the cells that agree with the row in the others, by the rows behind the cells.
+        """
+        whole, partial = _parted(unknown, bins.shape[1])
+        if whole is None:
+            kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
+            return
+        part, room = out[whole], np.empty(whole.size, dtype=np.int64)
+        kernels.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part)
+        out[whole] = part  # added one after another, so that a row alone has the same bits
+        assert unknown is not None, "some cells are"
+        holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
+        mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
+        kernels.add_partial_corrections(codes, holed, self.tests, self.values, self._cell_weights, mean, part)
+        out[partial] += part
+
+    def add_left_out(self, bins: Bins, amounts: Floats, out: Floats, unknown: Flags | None = None) -> None:
         """Add to out[row, class] the corrections by tables that were learned without a row.
 
         amounts: how much of each row is in each fold, row by fold.
         """
         total = amounts.sum(axis=1)
         for fold in range(self.folds):
-            here, own = np.flatnonzero(amounts[:, fold]), self.fold == fold
-            part = sums_of_values(bins[:, here], self.tests[own], self.values[own])
+            here, own = np.flatnonzero(amounts[:, fold]), self.without(fold)
+            part = np.zeros((here.size, out.shape[1]))
+            holes = None if unknown is None else unknown[:, here]
+            own.add_to(np.ascontiguousarray(bins[:, here]), part, holes)
             out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
 
-    def shares(self, bins: Bins) -> Floats:
+    def without(self, fold: int) -> "Corrections":
+        """The tables that were learned without a fold."""
+        own = self.fold == fold
+        return replace(self, tests=self.tests[own], values=self.values[own], rows=self.rows[own], fold=self.fold[own])
+
+    def shares(self, bins: Bins, unknown: Flags | None = None) -> Floats:
         """What each column has of the correction of each row, row by column by class: they add up to it."""
         out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
-        for t, cell in enumerate(cells_of(bins, self.tests)):
+        whole, partial = _parted(unknown, bins.shape[1])
+        whole = np.arange(bins.shape[1]) if whole is None else whole
+        part = np.zeros((whole.size, *out.shape[1:]))
+        for t, cell in enumerate(cells_of(np.ascontiguousarray(bins[:, whole]), self.tests)):
             for level, column in enumerate(self.tests[t, :, 0].tolist()):
                 if column >= 0:
-                    out[:, column] += self._cell_shares[t, cell, level]
+                    part[:, column] += self._cell_shares[t, cell, level]
+        out[whole] = part
+        if partial.size:
+            assert unknown is not None, "some cells are"
+            holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, *out.shape[1:]))
+            room, codes = np.empty((self.values.shape[1], 1 + out.shape[2])), np.ascontiguousarray(bins[:, partial])
+            kernels.add_partial_shares(codes, holed, self.tests, self.values, self._cell_weights, room, part)
+            out[partial] = part
         return out
+
+    @cached_property
+    def _cell_weights(self) -> Floats:
+        """The weight of each cell when a table is averaged, table by cell."""
+        return np.asarray(self.rows + ROWS_OF_NO_CELL)
 
     @cached_property
     def _cell_shares(self) -> Floats:
         """What each test has of the value of each cell, table by cell by test by class."""
         return cell_shares(self.tests, self.values, self.rows)
+
+    def averaged(self) -> "list[AveragedTable]":
+        """Each table with its means over unknown columns."""
+        return [
+            _averaged(tests, values, weight)
+            for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
+        ]
 
     def for_classes(self, positions: Integers, size: int) -> "Corrections":
         """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
@@ -162,16 +206,31 @@ class Corrections:
             found += summed_cells(asked[asked >= 0], each[asked >= 0], len(self.columns))
         return found
 
-    def pairs(self, most: int) -> list[tuple[int, int]]:
-        """The pairs of columns that tables ask together, by how much such tables move: the first ones of all."""
-        found: dict[tuple[int, int], float] = {}
+    def sets(self, size: int, most: int) -> list[tuple[int, ...]]:
+        """The sets of so many columns that tables ask together, by how much such tables move: the first ones of all."""
+        found: dict[tuple[int, ...], float] = {}
         weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
         moved = np.einsum("tc,tck->t", weight, np.abs(self.values))
-        for tests, size in zip(self.tests, moved.tolist(), strict=True):
-            for pair in combinations(sorted({int(j) for j in tests[:, 0] if j >= 0}), 2):
-                found[pair] = found.get(pair, 0.0) + size
-        best = sorted(found, key=lambda pair: (-found[pair], pair))[:most]
-        return [(self.columns[a].column, self.columns[b].column) for a, b in best]
+        for tests, movement in zip(self.tests, moved.tolist(), strict=True):
+            for one in combinations(sorted({int(j) for j in tests[:, 0] if j >= 0}), size):
+                found[one] = found.get(one, 0.0) + movement
+        best = sorted(found, key=lambda one: (-found[one], one))[:most]
+        return [tuple(self.columns[place].column for place in one) for one in best]
+
+    def change_without(self, place: int) -> "Corrections":
+        """What is added to these corrections where one column is not known: each table that asks it is averaged over
+        its answers, by the rows of its cells. Only such tables are in it."""
+        asking = np.flatnonzero((self.tests[:, :, 0] == place).any(axis=1))
+        change = np.zeros_like(self.values[asking])
+        for k, t in enumerate(asking.tolist()):
+            depth = int((self.tests[t, :, 0] >= 0).sum())
+            own = tuple(np.flatnonzero(self.tests[t, :depth, 0] == place).tolist())
+            cells, shape = 1 << depth, (2,) * depth
+            weight = (self.rows[t, :cells] + ROWS_OF_NO_CELL).reshape(*shape, 1)
+            value = self.values[t, :cells].reshape(*shape, -1)
+            mean = (weight * value).sum(axis=own, keepdims=True) / weight.sum(axis=own, keepdims=True)
+            change[k, :cells] = (mean - value).reshape(cells, -1)
+        return replace(self, tests=self.tests[asking], values=change, rows=self.rows[asking], fold=self.fold[asking])
 
     def effect(self, place: int) -> Floats:
         """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""
@@ -188,6 +247,69 @@ class Corrections:
                 mean = weighted / weight.sum(axis=others)[..., None]
                 out += mean[tuple((bins > tests[k, 1]).astype(np.int64) for k in own)]
         return out
+
+
+@dataclass(frozen=True)
+class AveragedTable:
+    """A table of corrections with one answer for each column that it asks of, which may be that it is unknown.
+
+    columns: the numbers of these columns. cuts: of each, the last bins below its cuts, rising. values: answer of the
+    first column by answer of the second and so on by class. Answer 0 is unknown; answer 1 + k lies beyond k cuts.
+    """
+
+    columns: tuple[int, ...]
+    cuts: tuple[tuple[int, ...], ...]
+    values: Floats
+
+    def shares(self) -> dict[int, Floats]:
+        """What each column has of the values: its Shapley value, 0 where the column is unknown."""
+        places = range(len(self.columns))
+        means = {}
+        for size in range(len(self.columns) + 1):
+            for known in combinations(places, size):
+                means[known] = self.values[tuple(slice(None) if k in known else slice(1) for k in places)]
+        found = {}
+        for place, column in enumerate(self.columns):
+            share = np.zeros_like(self.values)
+            for known, mean in means.items():
+                if place not in known:
+                    gain = means[tuple(sorted((*known, place)))] - mean
+                    share += gain / (len(self.columns) * comb(len(self.columns) - 1, len(known)))
+            found[column] = share
+        return found
+
+
+def _averaged(tests: Integers, values: Floats, weight: Floats) -> AveragedTable:
+    """A table with its means over unknown columns, by the weight of its cells."""
+    asked = [(int(column), int(cut)) for column, cut in tests if column >= 0]
+    cells, left = 1 << len(asked), [column for column, _ in asked]
+    sums = np.concatenate([weight[:cells, None], weight[:cells, None] * values[:cells]], axis=1)
+    sums = sums.reshape(*(2,) * len(asked), -1)
+    columns = tuple(dict.fromkeys(left))
+    cuts = tuple(tuple(sorted({cut for other, cut in asked if other == column})) for column in columns)
+    for column, own in zip(columns, cuts, strict=True):
+        tested = [cut for other, cut in asked if other == column]
+        axes = tuple(k for k, other in enumerate(left) if other == column)
+        answers = [sums.sum(axis=axes)]
+        for beyond in range(len(own) + 1):
+            index: list[Any] = [slice(None)] * sums.ndim
+            for axis, cut in zip(axes, tested, strict=True):
+                index[axis] = int(beyond > own.index(cut))
+            answers.append(sums[tuple(index)])
+        sums = np.stack(answers, axis=-2)
+        left = [other for other in left if other != column]
+    mean = sums[..., 1:] / sums[..., :1]
+    if columns:
+        mean[(0,) * len(columns)] = 0.0
+    return AveragedTable(columns, cuts, mean)
+
+
+def _parted(unknown: Flags | None, rows: int) -> tuple[Integers | None, Integers]:
+    """The rows of which every cell is known, None where these are all rows; and the others."""
+    if unknown is None or not unknown.any():
+        return None, np.zeros(0, dtype=np.int64)
+    partial = unknown.any(axis=0)
+    return np.flatnonzero(~partial), np.flatnonzero(partial)
 
 
 def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:

@@ -40,6 +40,17 @@ class UsageError(DecibanError, ValueError):
     """
 
 
+def missing_package(purpose: str, package: str, extra: str) -> UsageError:
+    """The error for an optional package that is not installed; `extra` is the extra of deciban that installs it.
+
+    deciban is on no package index, so extras are installed from its source.
+    """
+    return UsageError(
+        f"{purpose} needs {package}, which is not installed; "
+        f"run pip install '.[{extra}]' in the source folder of deciban"
+    )
+
+
 class LossError(UsageError):
     """Costs that cannot be right, or that do not fit the classes."""
 

@@ -20,7 +20,8 @@ from deciban.evaluation import Evaluation
 from deciban.explain.diagnose import Diagnosis, diagnose
 from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.fitted import Fitted, Settings
-from deciban.folds import refuse_few_rows, split
+from deciban.folds import held_in_memory, refuse_few_rows, split
+from deciban.folds_by_content import Copies, find_copies
 from deciban.learn import fit_examples, open_examples, places_of
 from deciban.leave_one_out import MOST_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.model import Model
@@ -34,8 +35,8 @@ from deciban.tables.labels import UNKNOWN_LABEL
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table
 
-# From rows with labels, which are known classes, to their posteriors.
-Posterior = Callable[[Fitted, LabelledTable], Floats]
+# From rows with labels, which are known classes, to their posteriors and the number of copies among them.
+Posterior = Callable[[Fitted, LabelledTable], tuple[Floats, int]]
 
 # From pieces of rows with labels to what is found of them, which can be pickled.
 Finding = Callable[[Fitted, Iterable[LabelledTable]], Any]
@@ -65,10 +66,10 @@ def evaluate_and_recognise(
     """
     recount = _Recount(fitted)
 
-    def posterior(fitted: Fitted, piece: LabelledTable) -> Floats:
+    def posterior(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
         observe(piece.table)
         recount.add(piece)
-        return predict_posteriors(fitted, piece.table)
+        return _posterior_of_new(fitted, piece)
 
     with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
         found = _refuse_none(_summed(fitted, _advancing(rows.pieces(), advance), loss, posterior))
@@ -76,8 +77,8 @@ def evaluate_and_recognise(
 
 
 def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
-    """The figures of rows that were learned, each left out in its turn."""
-    return replace(_figures(fitted, rows, loss, _posterior_of_learned), left_out=True)
+    """The figures of rows that were learned, each left out in its turn, with its copies."""
+    return replace(_figures(fitted, held_in_memory(rows), loss, _posterior_of_learned), left_out=True)
 
 
 def evaluate_folds(
@@ -92,6 +93,7 @@ def evaluate_folds(
     given_before: set[str] = set()
     with rows.naming(), stages("fold", evaluated) as begin:
         refuse_few_rows(rows, folds if only is None else 2)
+        rows = held_in_memory(rows)
         for fold in range(evaluated):
             begin(fold)
             inside, outside = split(rows, folds, fold)
@@ -103,15 +105,23 @@ def evaluate_folds(
     return total
 
 
-def left_out(fitted: Fitted, table: Table, labels: Codes, weights: Floats, model: Model | None = None) -> LeaveOneOut:
+def left_out(
+    fitted: Fitted,
+    table: Table,
+    labels: Codes,
+    weights: Floats,
+    model: Model | None = None,
+    copies: Copies | None = None,
+) -> LeaveOneOut:
     """Leave-one-out of rows that were learned, by the model or by another one of the same counts (the plain one).
 
-    labels: the places of the true classes.
+    labels: the places of the true classes. copies: of these rows among all that were learned; None: these are all.
     """
     used = fitted.model if model is None else model
     counts = fitted.counts.for_schema(used.schema)
     tuned = model is None and fitted.is_tuned
-    return leave_one_out(used, counts, fitted.settings.prior, table, labels, weights, fitted.settings.threads, tuned)
+    threads, prior = fitted.settings.threads, fitted.settings.prior
+    return leave_one_out(used, counts, prior, table, labels, weights, threads, tuned, copies)
 
 
 def learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Table, Codes, Floats]:
@@ -129,9 +139,12 @@ def sample_left_out(fitted: Fitted, rows: Examples, most: int) -> tuple[Table, L
     table, labels, weights = learned_rows(fitted, rows, few=True)
     kept = np.flatnonzero((labels >= 0) & (weights > 0.0))
     size = (1 + len(fitted.model.schema.block_names)) * fitted.classes.size
-    kept = kept[sampled_places(kept.size, min(most, MOST_EVIDENCE // size))]
-    some = table.take(kept)
-    return fitted.model.schema.table_as_learned(some), left_out(fitted, some, labels[kept], weights[kept])
+    table, labels, weights = table.take(kept), labels[kept], weights[kept]
+    copies = find_copies(table, labels, weights)
+    drawn = sampled_places(kept.size, min(most, MOST_EVIDENCE // size))
+    some = table.take(drawn)
+    found = left_out(fitted, some, labels[drawn], weights[drawn], copies=copies.take(drawn))
+    return fitted.model.schema.table_as_learned(some), found
 
 
 def diagnose_rows(fitted: Fitted, rows: Examples) -> Diagnosis:
@@ -169,12 +182,13 @@ class _Recount:
         return identity(self._counts) in (*shards_of(self._fitted), identity(self._fitted.counts))
 
 
-def _posterior_of_new(fitted: Fitted, piece: LabelledTable) -> Floats:
-    return predict_posteriors(fitted, piece.table)
+def _posterior_of_new(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+    return predict_posteriors(fitted, piece.table), 0
 
 
-def _posterior_of_learned(fitted: Fitted, piece: LabelledTable) -> Floats:
-    return left_out(fitted, *learned_rows(fitted, piece)).posterior
+def _posterior_of_learned(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+    found = left_out(fitted, *learned_rows(fitted, piece))
+    return found.posterior, found.copies
 
 
 def _figures(fitted: Fitted, rows: Examples, loss: Any, posterior: Posterior) -> Evaluation:
@@ -248,8 +262,9 @@ def _summed(fitted: Fitted, pieces: Iterable[LabelledTable], loss: Any, posterio
         unknown = float(weights[places == UNKNOWN_LABEL].sum())
         table = model.schema.cells_as_learned(piece.table, piece.first_row)
         part = replace(piece, table=table, weights=weights).take(kept)
-        found = posterior(fitted, part) if kept.size else np.zeros((0, model.classes.size))
-        return Evaluation.of(found, places[kept], weights[kept], model.classes, unknown, costs)
+        found, copies = posterior(fitted, part) if kept.size else (np.zeros((0, model.classes.size)), 0)
+        figures = Evaluation.of(found, places[kept], weights[kept], model.classes, unknown, costs)
+        return replace(figures, copies=copies)
 
     return _added(map(figures, pieces))
 

@@ -9,6 +9,7 @@ import numpy as np
 from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import incurred, least_risk_decisions
+from deciban.folds_by_content import copies_in_words
 from deciban.ranking import Ranking
 from deciban.tables.labels import LabelArray
 from deciban.text_tables import aligned, amount, class_name, counted, whole
@@ -121,6 +122,12 @@ class Evaluation:
         The weight of rows whose class the model does not know: wrong, with probability 0.
     left_out : bool, default=False
         Whether the rows were learned, and each was left out in its turn.
+    decisions : tuple of labels or None, default=None
+        The decisions that the loss knows, in its order; None without a loss.
+    decided : ndarray of shape (n_classes, n_decisions) or None, default=None
+        The weight of rows by true class and least-risk decision; None without a loss.
+    copies : int, default=0
+        About how many of these rows are copies of others, and were left out with them.
 
     See Also
     --------
@@ -145,6 +152,9 @@ class Evaluation:
     constant_costs: Floats | None = None
     unknown: float = 0.0
     left_out: bool = False
+    decisions: tuple[Any, ...] | None = None
+    decided: Floats | None = None
+    copies: int = 0
 
     @classmethod
     def of(
@@ -175,36 +185,47 @@ class Evaluation:
         confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
         chance = np.maximum(posterior[np.arange(best.size), labels], LEAST_PROBABILITY)
         losses = float(weights @ -np.log(chance)) + unknown * LARGEST_LOSS
-        cost = constant = None
-        if loss is not None:
-            constant = loss.matrix @ confusion.sum(axis=1)  # refuses costs that differ from row to row
-            cost = float(weights @ incurred(least_risk_decisions(posterior, loss), labels))
         calibration, ranking = Calibration.of(posterior, labels, weights), Ranking(posterior, labels, weights)
-        return cls(classes, confusion, losses, calibration, ranking, cost, constant, unknown)
+        found = cls(classes, confusion, losses, calibration, ranking, None, None, unknown)
+        if loss is None:
+            return found
+        constant = loss.matrix @ confusion.sum(axis=1)  # refuses costs that differ from row to row
+        least = least_risk_decisions(posterior, loss)
+        cost = float(weights @ incurred(least, labels))
+        named = tuple(one.item() if isinstance(one, np.generic) else one for one in loss.decisions or ())
+        cells = np.bincount(labels * len(named) + least.chosen, weights, size * len(named)).astype(np.float64)
+        decided = cells.reshape(size, len(named))
+        return replace(found, cost=cost, constant_costs=constant, decisions=named, decided=decided)
 
     def __add__(self, other: "Evaluation") -> "Evaluation":
         """Both together; their classes may differ."""
         classes = np.union1d(self.classes, other.classes)
         confusion = np.zeros((classes.size, classes.size))
+        decisions = tuple(dict.fromkeys((*(self.decisions or ()), *(other.decisions or ()))))
+        decided, constant = np.zeros((classes.size, len(decisions))), np.zeros(len(decisions))
         rankings = []
         for one in (self, other):
             at = np.searchsorted(classes, one.classes)
             confusion[np.ix_(at, at)] += one.confusion
             rankings.append(one.ranking if at.size == classes.size else one.ranking.among(at, classes.size))
-        costs = None if self.cost is None or other.cost is None else self.cost + other.cost
-        constant = None
-        if self.constant_costs is not None and other.constant_costs is not None:
-            constant = self.constant_costs + other.constant_costs
+            if one.decided is not None and one.constant_costs is not None:
+                among = np.array([decisions.index(decision) for decision in one.decisions or ()], dtype=np.int64)
+                decided[np.ix_(at, among)] += one.decided
+                constant[among] += one.constant_costs
+        both = self.cost is not None and other.cost is not None
         return Evaluation(
             classes,
             confusion,
             self.losses + other.losses,
             self.calibration + other.calibration,
             rankings[0] + rankings[1],
-            costs,
-            constant,
+            (self.cost or 0.0) + (other.cost or 0.0) if both else None,
+            constant if both else None,
             self.unknown + other.unknown,
             self.left_out and other.left_out,
+            decisions if both else None,
+            decided if both else None,
+            self.copies + other.copies,
         )
 
     @property
@@ -242,8 +263,9 @@ class Evaluation:
 
     @property
     def baseline(self) -> dict[str, Any]:
-        """What knowing nothing but the shares of the classes is worth: always the commonest class, each class as
-        probable as it is common, always the decision that is cheapest then."""
+        """What knowing nothing but the shares of the classes is worth: "class" is the commonest, with the "accuracy" of
+        always predicting it and the "log_loss" of the shares; with a loss, "decision" is the cheapest single decision,
+        and "mean_cost" the cost of always deciding so."""
         rows = self.confusion.sum(axis=1)
         commonest = int(rows.argmax())
         share = rows[rows > 0.0] / max(float(rows.sum()), 1e-300)
@@ -253,9 +275,16 @@ class Evaluation:
             "accuracy": float(rows[commonest]) / self.weight,
             "log_loss": losses / self.weight,
         }
-        if self.constant_costs is not None:
-            found["mean_cost"] = float(self.constant_costs.min()) / self.weight
+        if self.constant_costs is not None and self.decisions:
+            cheapest = int(self.constant_costs.argmin())
+            found["decision"] = self.decisions[cheapest]
+            found["mean_cost"] = float(self.constant_costs[cheapest]) / self.weight
         return found
+
+    @property
+    def beats_baseline(self) -> bool:
+        """Whether the log-loss is below that of the baseline by more than chance explains."""
+        return self.weight * (float(self.baseline["log_loss"]) - self.log_loss) >= BY_CHANCE
 
     @property
     def per_class(self) -> list[dict[str, Any]]:
@@ -303,7 +332,11 @@ class Evaluation:
             "calibration": self.calibration.as_dicts(),
             "rows_of_unknown_classes": whole(self.unknown),
         }
-        return figures if self.mean_cost is None else {**figures, "mean_cost": self.mean_cost}
+        figures |= {"copies": self.copies} if self.left_out else {}
+        if self.mean_cost is None or self.decided is None:
+            return figures
+        decided = [[whole(weight) for weight in row] for row in self.decided.tolist()]
+        return {**figures, "mean_cost": self.mean_cost, "decisions": list(self.decisions or ()), "decided": decided}
 
     def __str__(self) -> str:
         own = {"accuracy": self.accuracy, "log_loss": self.log_loss, "auc": self.auc}
@@ -312,15 +345,32 @@ class Evaluation:
         of_all = " (no row left out)" if self.left_out else ""
         lines = [
             f"{counted(self.weight, 'row')}: {_figures(own)}",
-            f"baseline, always {class_name(baseline.pop('class'))}{of_all}: {_figures(baseline)}",
+            f"baseline, always {class_name(baseline['class'])}{of_all}: "
+            f"{_figures({name: baseline[name] for name in ('accuracy', 'log_loss')})}",
         ]
-        if self.weight * (baseline["log_loss"] - self.log_loss) < BY_CHANCE:
+        if "decision" in baseline:
+            lines.append(
+                f"baseline, always deciding {class_name(baseline['decision'])}: mean cost {baseline['mean_cost']:.4f}"
+            )
+        if not self.beats_baseline:
             lines.append("in log-loss no better than the baseline, which knows nothing of the columns")
             if self.left_out and self.accuracy < baseline["accuracy"]:
                 lines.append(LEFT_OUT_OF_SHARES)
         if self.unknown:
             lines.append(f"of a class that was not learned: {counted(self.unknown, 'row')}")
-        return "\n\n".join(["\n".join(lines), *self._mistakes(), self._classes_table(), str(self.calibration)])
+        if self.copies:
+            lines.append(copies_in_words(self.copies))
+        tables = [*self._decisions_table(), *self._mistakes(), self._classes_table(), str(self.calibration)]
+        return "\n\n".join(["\n".join(lines), *tables])
+
+    def _decisions_table(self) -> list[str]:
+        """The least-risk decisions by true class, where the loss has few enough."""
+        if self.decided is None or max(self.decided.shape) > MOST_ACROSS:
+            return []
+        cells = [["truth / decision", *map(class_name, self.decisions or ())]]
+        pairs = zip(self.classes, self.decided, strict=True)
+        cells += [[class_name(label), *map(amount, row)] for label, row in pairs]
+        return [aligned(cells, right=range(self.decided.shape[1] + 1))]
 
     def _mistakes(self) -> list[str]:
         """The matrix of confusions, or the most frequent ones where that is too wide."""

@@ -79,19 +79,36 @@ class Fitted:
 
     @cached_property
     def plain(self) -> Model:
-        """Plain Bayes, each column once with weight 1: what densities and samples come from."""
+        """Plain Bayes: each column once, by the family it was inferred or declared to have, with weight 1."""
         refuse_no_weight(self.counts)
         return estimate(self.counts.for_schema(self.counts.schema.plain), self.log_prior)
+
+    @cached_property
+    def generative(self) -> Model:
+        """The generative model that pictures, reports and samples show: each column once, by the family that the model
+        uses for it, with weight 1.
+
+        Columns of a declared joint block stay together; one of them alone has its marginal. Blocks that tuning added
+        beside the columns are left out. Texts keep the family of plain Bayes: a tuned one is a score, from which no
+        text can be drawn.
+        """
+        if self.tuning is None:
+            return self.plain
+        refuse_no_weight(self.counts)
+        tuned = (group for group in self.tuning.schema.plain.groups if not group.family.holds_texts)
+        texts = (group for group in self.counts.schema.plain.groups if group.family.holds_texts)
+        schema = replace(self.tuning.schema, groups=(*tuned, *texts))
+        return estimate(self.counts.for_schema(schema), self.log_prior)
 
     @property
     def classes(self) -> LabelArray:
         """The classes, sorted."""
         return self.counts.classes
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """What each column is in the model."""
-        return self.counts.schema if self.tuning is None else self.tuning.schema
+        return self.counts.schema if self.tuning is None else self.tuning.described_schema
 
     @property
     def is_tuned(self) -> bool:
@@ -113,7 +130,9 @@ class Fitted:
     def with_settings(self, settings: Settings) -> "Fitted":
         """The same with other settings, on which the model does not depend."""
         changed = replace(self, settings=settings)
-        vars(changed).update({name: made for name, made in vars(self).items() if name in ("model", "plain")})
+        vars(changed).update(
+            {name: made for name, made in vars(self).items() if name in ("model", "plain", "generative")}
+        )
         return changed
 
     @property

@@ -13,9 +13,14 @@ from deciban.arrays import Integers
 from deciban.errors import DataError
 from deciban.files.labelled_stream import Examples
 from deciban.files.stream import Stream
+from deciban.folds_by_content import find_copies
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import Labels, encode_labels
 from deciban.tables.row_sampling import row_hashes
+
+# Rows and cells of a file that are held in memory to find copies of rows.
+MAX_ROWS_HELD = 1 << 20
+MAX_CELLS_HELD = 1 << 24
 
 
 class Dealer:
@@ -44,11 +49,26 @@ class Dealer:
 def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
     """The rows of one of some folds, and all others."""
     if isinstance(rows, LabelledTable):
-        inside = Dealer(folds).folds_of(rows.labels) == fold
+        inside = _folds_of_table(rows, folds) == fold
         return rows.take(np.flatnonzero(inside)), rows.take(np.flatnonzero(~inside))
     streams = (Fold(rows.stream, rows.target, folds, fold, side) for side in (True, False))
     one, others = (replace(rows, stream=stream, rows=None) for stream in streams)
     return one, others
+
+
+def held_in_memory(rows: Examples) -> Examples:
+    """The rows as a table where they are few enough: copies of a row are then seen, wherever they stand."""
+    if isinstance(rows, LabelledTable) or rows.elsewhere or rows.where == "engine":
+        return rows
+    return rows.sample(max(1_000, min(MAX_ROWS_HELD, MAX_CELLS_HELD // max(len(rows.names), 1))))[1]
+
+
+def _folds_of_table(rows: LabelledTable, folds: int) -> Integers:
+    """The fold of each row; copies of a row are in one."""
+    weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
+    unit = find_copies(rows.table, rows.labels.codes, weights).units
+    first = np.unique(unit, return_index=True)[1]
+    return Dealer(folds).folds_of(Labels(rows.labels.classes, rows.labels.codes[first]))[unit]
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,16 @@ from deciban.errors import UsageError
 from deciban.families.terms import Terms
 from deciban.files.open import open_table
 from deciban.model import Model
+from deciban.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table
+from deciban.tables.table import Table, missing_cells
 from deciban.text_tables import aligned
+
+# Terms of a form that are printed; of more, the first and the last ones.
+MAX_TERMS_PRINTED = 40
+FIRST_TERMS = 25
+LAST_TERMS = 5
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,7 @@ class Form:
 
     names: one for each feature. weights: feature by class. offset: one for each class, for rows without missing cells.
     quadratic: class by feature by feature, or None: then the form is linear. A missing cell takes its features and its
-    share of the offset away.
+    share of the offset away; in a tuned model `scores` scales what is left as the model does.
     """
 
     classes: LabelArray
@@ -33,7 +39,9 @@ class Form:
     weights: Floats
     offset: Floats
     quadratic: Floats | None
-    prior: Floats
+    log_prior: Floats
+    bias: Floats
+    partial: PartialRows | None
     terms: dict[int, list[Terms]]  # of each group of the schema that has any
     schema: Schema
 
@@ -47,11 +55,13 @@ class Form:
         """The score of each class, row by class."""
         table = open_table(X)
         cells = self._cells(table)
-        out = np.tile(self.prior, (table.rows, 1))
+        missing = None if self.partial is None else missing_cells(self.schema.table_as_learned(table))
+        known = None if self.partial is None or missing is None else self.partial.known(missing)
+        out = np.tile(self.bias, (table.rows, 1)) if known is None else known.bias.copy()
         for group, some in self.terms.items():
             for terms in some:
                 out += terms.scores(cells[group])
-        return out
+        return self.log_prior + (out if known is None else known.scale[:, None] * out)
 
     def _cells(self, table: Table) -> dict[int, Any]:
         """The cells of each group that has terms, as its family reads them."""
@@ -83,13 +93,23 @@ class Form:
         return int(labels.index(label))
 
     def __str__(self) -> str:
-        size = len(self.names)
-        shown = range(size) if size <= 40 else [*range(20), *range(size - 5, size)]
-        lines = [("", *map(str, self.classes.tolist()))]
-        lines += [(self.names[k], *(f"{weight:.4g}" for weight in self.weights[k])) for k in shown]
-        lines.append(("offset", *(f"{offset:.4g}" for offset in self.offset)))
-        text = aligned(lines, right=range(1, self.classes.size + 1))
-        return text if self.quadratic is None else f"{text}\nand a quadratic term for each class"
+        terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
+        lines = [(name, *(f"{weight:.4g}" for weight in weights)) for name, weights in terms]
+        if len(lines) > MAX_TERMS_PRINTED:
+            lines = [*lines[:FIRST_TERMS], ("…", *[""] * self.classes.size), *lines[-LAST_TERMS:]]
+        head, offset = map(str, self.classes.tolist()), (f"{offset:.4g}" for offset in self.offset)
+        return aligned([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
+
+    def _products(self) -> list[tuple[str, list[float]]]:
+        """The quadratic terms: each product of two features, with what it counts for each class."""
+        if self.quadratic is None:
+            return []
+        found = []
+        for i, j in zip(*np.nonzero(np.triu(np.abs(self.quadratic).sum(axis=0))), strict=True):
+            name = f"{self.names[i]}²" if i == j else f"{self.names[i]} · {self.names[j]}"
+            weights = self.quadratic[:, i, j] + (self.quadratic[:, j, i] if i != j else 0.0)
+            found.append((name, weights.tolist()))
+        return found
 
 
 def form_of(model: Model, quadratic: bool) -> Form:
@@ -106,7 +126,9 @@ def form_of(model: Model, quadratic: bool) -> Form:
     prior = model.log_prior + model.bias
     weights = np.concatenate([np.zeros((0, classes)), *(term.weights for term in every)])
     offset = prior + sum((term.offset for term in every), np.zeros(classes))
-    return Form(model.classes, names, weights, offset, _block_diagonal(every, classes), prior, terms, model.schema)
+    quadratic_terms = _block_diagonal(every, classes)
+    start = model.log_prior, model.bias, model.partial
+    return Form(model.classes, names, weights, offset, quadratic_terms, *start, terms, model.schema)
 
 
 def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:

@@ -1,7 +1,7 @@
 """How much each column of a model matters, over many rows."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,13 @@ from deciban.arrays import Codes, Floats, Integers
 from deciban.errors import DataError, DecibanError, UsageError
 from deciban.evaluate import sample_left_out
 from deciban.evaluation import LEAST_PROBABILITY
-from deciban.explain.columns import ColumnEvidence, column_evidence
+from deciban.explain.columns import column_evidence
+from deciban.families.protocols import evidence_of_block, with_missing
 from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
+from deciban.folds_by_content import fold_amounts
 from deciban.leave_one_out import LeaveOneOut
+from deciban.model import Evidence, Model
 from deciban.posterior import log_normalize
 from deciban.scoring import aligned_table
 from deciban.simulate import sample_rows
@@ -49,8 +52,9 @@ class Importance:
     decibans : ndarray of shape (n_columns,)
         The mean size of what each column says for the predicted class against the next best.
     bits : ndarray of shape (n_columns,)
-        What each column adds on average to log2 P(true class): how much is lost if what it says is left out. Where the
-        true classes are not known, as the posteriors expect it.
+        What the model loses on average of log2 P(true class) where this column alone is missing. Columns that say
+        something only together (exclusive or) each lose all of it; of two copies each loses little. Below 0 where the
+        model does better without the column. Where the true classes are not known, as the posteriors expect it.
     rows : int
         How many rows were looked at.
     source : str
@@ -68,11 +72,11 @@ class Importance:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> print(BayesClassifier(tune=None).fit(X, y).importance())
     what each column says in 150 rows left out:
-    column             decibans    bits
-    petal width (cm)      37.26   0.132
-    petal length (cm)     36.81   0.056
-    sepal length (cm)      6.10  -0.041
-    sepal width (cm)       5.26  -0.042
+    column             decibans  bits lost
+    petal width (cm)      37.26      0.133
+    petal length (cm)     36.81      0.056
+    sepal length (cm)      6.11     -0.041
+    sepal width (cm)       5.27     -0.042
     """
 
     columns: tuple[str, ...]
@@ -105,7 +109,7 @@ class Importance:
 
     def __str__(self) -> str:
         order = self.order.tolist()
-        lines = [("column", "decibans", "bits")]
+        lines = [("column", "decibans", "bits lost")]
         lines += [
             (self.columns[k], f"{self.decibans[k]:.2f}", f"{self.bits[k]:.3f}") for k in order[:MOST_COLUMNS_PRINTED]
         ]
@@ -121,9 +125,14 @@ def importance_of_learned(fitted: Fitted, examples: Examples) -> Importance:
 
 def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
     """The same, of rows that were left out already; of many, some of them."""
+    model = fitted.model
     kept = sampled_places(table.rows, _most_rows(fitted))
-    evidence = column_evidence(fitted.model, table.take(kept), found.evidence.rows(kept))
-    return _importance(evidence, found.labels[kept], found.weights[kept], "left out")
+    amounts = None
+    if (corrections := model.corrections) is not None:
+        hashed = corrections.columns[: corrections.hashed]
+        amounts = fold_amounts(hashed, table, found.labels, model.classes, found.weights, corrections.folds)[kept]
+    some = table.take(kept)
+    return _importance(model, some, found.evidence.rows(kept), found.labels[kept], found.weights[kept], amounts)
 
 
 def importance_of_new(fitted: Fitted, X: Any) -> Importance:
@@ -132,7 +141,7 @@ def importance_of_new(fitted: Fitted, X: Any) -> Importance:
 
 
 def importance_of_drawn(fitted: Fitted) -> Importance:
-    """Of rows that are drawn from plain Bayes."""
+    """Of rows that are drawn from the generative model."""
     try:
         rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
     except DecibanError as error:
@@ -154,32 +163,96 @@ def _unlabelled(fitted: Fitted, table: Table, source: str) -> Importance:
     if not table.rows:
         raise DataError("there are no rows; give at least one, or none at all")
     some = table.take(sampled_places(table.rows, _most_rows(fitted)))
-    evidence = column_evidence(fitted.model, some, fitted.model.evidence(some))
-    return _importance(evidence, None, np.ones(some.rows), source)
+    found = _importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
+    return replace(found, source=source)
 
 
-def _importance(evidence: ColumnEvidence, labels: Codes | None, weights: Floats, source: str) -> Importance:
-    """The mean over rows; `labels` are the true classes, if they are known."""
-    values, log_posterior = evidence.values, evidence.log_posterior
+def _importance(
+    model: Model, table: Table, evidence: Evidence, labels: Codes | None, weights: Floats, amounts: Floats | None
+) -> Importance:
+    """The mean over rows; `labels` are the true classes, if they are known, and `amounts` how much of each row is in
+    each fold of the corrections, if the rows are left out."""
+    by_column = column_evidence(model, table, evidence)
+    values, log_posterior = by_column.values, by_column.log_posterior
     rows, share = np.arange(len(values)), weights / weights.sum()
     order = np.argsort(-log_posterior, axis=1, kind="stable")
     best, other = order[:, 0], order[:, min(1, order.shape[1] - 1)]
     with np.errstate(invalid="ignore"):
         size = np.abs(values[rows, :, best] - values[rows, :, other])
     decibans = DECIBANS * (share @ np.where(np.isnan(size), 0.0, size))
-    bits = np.array([share @ gain for gain in _gains(evidence, values, log_posterior, labels)])
-    return Importance(evidence.columns, np.asarray(decibans), bits / np.log(2.0), len(values), source)
-
-
-def _gains(evidence: ColumnEvidence, values: Floats, log_posterior: Floats, labels: Codes | None) -> Iterator[Floats]:
-    """What each column adds to the log posterior of the true class of each row; where that is unknown, as expected."""
-    least, rows = np.log(LEAST_PROBABILITY), np.arange(len(values))
+    least = np.log(LEAST_PROBABILITY)
     log_posterior = np.maximum(log_posterior, least)
-    endless = (values == -np.inf).sum(axis=1)
-    sums = np.where(values == -np.inf, 0.0, values).sum(axis=1) + (evidence.log_prior + evidence.bias)
-    for column in range(values.shape[1]):
-        own, impossible = values[:, column], values[:, column] == -np.inf
-        joint = np.where(endless - impossible > 0, -np.inf, sums - np.where(impossible, 0.0, own))
+    bits = np.zeros(model.schema.width)
+    for column, joint in enumerate(_joint_without_each(model, table, evidence, amounts)):
         without = np.maximum(log_normalize(joint, evidence.log_prior, logarithm=True)[0], least)
         gain = log_posterior - without
-        yield np.asarray((np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels])
+        told = (np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels]
+        bits[column] = share @ told / np.log(2.0)
+    return Importance(by_column.columns, np.asarray(decibans), bits, len(values), "left out")
+
+
+def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts: Floats | None) -> Iterator[Floats]:
+    """The log joint of each row, row by class, where one column is missing; for each column.
+
+    A block of this column alone says nothing then, a joint block what its other columns say, and a table of corrections
+    its mean over the answers that are not known. The joint blocks of rows that are left out lose what they would lose
+    if the rows were new.
+    """
+    schema, weighted = model.schema, evidence.weighted
+    impossible = weighted == -np.inf
+    finite = np.where(impossible, 0.0, weighted)
+    sums, endless = finite.sum(axis=1) + (evidence.log_prior + evidence.bias), impossible.sum(axis=1)
+    cells = {p: group.family.read(table, group.columns) for p, group in enumerate(schema.groups) if group.family.joint}
+    shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
+    corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
+    bins = None if model.corrections is None else model.corrections.read(table)
+    known = model.known(table)
+    for column in range(schema.width):
+        joint, barred = sums.copy(), endless.copy()
+        for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
+            if column not in group.columns:
+                continue
+            place = group.columns.index(column)
+            block = int(slots[0 if group.family.joint else place])
+            joint -= finite[:, block]
+            barred -= impossible[:, block]
+            if group.family.joint and len(group.columns) > 1 and evidence.weights[block] != 0.0:
+                if p in shared:
+                    rest = weighted[:, block] - evidence.weights[block] * shared[p][:, place]
+                else:
+                    rest = _rest_of_block(model, p, cells[p], place, weighted[:, block])
+                joint += np.where(rest == -np.inf, 0.0, rest)
+                barred += rest == -np.inf
+        if model.partial is not None:
+            gone = np.zeros(table.rows, dtype=np.bool_) if known is None else known.unknown[:, column]
+            scale = np.ones(table.rows) if known is None else known.scale
+            joint -= np.where(gone[:, None], 0.0, scale[:, None] * model.partial.offsets[column])
+        if bins is not None and model.corrections is not None and column in corrected:
+            change = model.corrections.change_without(corrected[column])
+            if amounts is None:
+                change.add_to(bins, joint)
+            else:
+                change.add_left_out(bins, amounts, joint)
+        yield np.where(barred > 0, -np.inf, joint)
+
+
+def _shares(model: Model, p: int, cells: Any) -> Floats:
+    """What each column has of the evidence of a joint block of many counts: these add up."""
+    shares = model.likelihoods[p].shares(cells)
+    assert shares is not None, "a joint block is shared out"
+    return shares.values
+
+
+def _rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Floats) -> Floats:
+    """The weighted evidence of a joint block where one of its columns is missing, row by class."""
+    likelihood, slot = model.likelihoods[p], int(model.schema.block_slots[p][0])
+
+    def new(cells: Any) -> Floats:
+        out = np.zeros((len(weighted), len(model.schema.block_names), model.classes.size))
+        out[:, slot] = model.weights[slot] * evidence_of_block(likelihood, cells, model.classes.size)
+        return model.capped(out, model.cap)[:, slot]
+
+    whole, rest = new(cells), new(with_missing(cells, place))
+    with np.errstate(invalid="ignore"):
+        moved = weighted + (rest - whole)
+    return np.where(np.isnan(moved), rest, moved)

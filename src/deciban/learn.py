@@ -21,8 +21,8 @@ from deciban.files.stream import Source, Stream
 from deciban.fitted import Fitted, Origin, Settings
 from deciban.plan import (
     Plan,
+    completed,
     conclude,
-    corrected,
     count_examples,
     declared_classes,
     defaults_of,
@@ -53,7 +53,7 @@ def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = No
     """
     if where not in ("here", "engine"):
         raise UsageError(f"where={where!r}: choose 'here' or 'engine'")
-    given = found_rows(X)
+    given = found_rows(X, files=isinstance(y, str))
     if where == "engine" and is_relation(given):
         given = RelationRows.of(given)
     types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
@@ -180,10 +180,9 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned
         labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
-        tuning = replace(tuning, corrections=None, cap=np.inf)
-        tuning = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
-        if fitted.settings.tune == "auto":
-            tuning = corrected(tuning, fitted.counts, everything, fitted.settings, learned)
+        tuning = replace(tuning, corrections=None, cap=np.inf, partial=None)
+        tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
+        tuning = completed(tuning, fitted.counts, used, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
 
 
@@ -206,14 +205,39 @@ def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Wher
     return Fitted(counts, prior, origin=fitted.origin.with_shards(()), settings=settings)
 
 
-def add(one: Fitted, other: Fitted) -> Fitted:
-    """What is known from the rows of both; the settings and the tuning, which is stale then, are those of `one`."""
+def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
+    """What is known from the rows of both; the settings and the tuning, which is stale then, are those of `one`.
+
+    Models of different targets, or without a common column, raise a SchemaError unless `force`.
+    """
     if other.counts.adds_nothing_to(one.counts):
         return one
     if one.counts.adds_nothing_to(other.counts):
         return other
+    if not force:
+        _refuse_other_question(one, other)
     both = with_counts(one, one.counts + other.counts)
-    return replace(both, origin=both.origin.with_shards((*shards_of(one), *shards_of(other))))
+    origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
+    return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target))
+
+
+def _refuse_other_question(one: Fitted, other: Fitted) -> None:
+    """Raise a SchemaError if two models predict different columns, or have no column in common.
+
+    Targets and columns without a name, as those of arrays, may be the same.
+    """
+    mine, theirs = one.origin.target, other.origin.target
+    if mine is not None and theirs is not None and mine != theirs:
+        raise SchemaError(
+            f"they predict different columns, {mine!r} and {theirs!r}; "
+            "merge models of the same target, or pass force=True to merge()"
+        )
+    names, others = one.counts.schema.names, other.counts.schema.names
+    if names and others and not set(names) & set(others):
+        raise SchemaError(
+            f"they have no column in common, {listed(names, 3)} against {listed(others, 3)}; "
+            "merge models of the same columns, or pass force=True to merge()"
+        )
 
 
 def subtract(one: Fitted, other: Fitted) -> Fitted:
@@ -228,18 +252,21 @@ def subtract(one: Fitted, other: Fitted) -> Fitted:
 
 
 def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
-    """What is known from the rows of all models; rows that two of them have learned are refused, unless `force`.
+    """What is known from the rows of all models.
 
+    Unless `force`, models that share rows, predict different columns or have no column in common raise a DataError.
     names: what messages call the models.
     """
     total, owners = models[0], dict.fromkeys(shards_of(models[0]), names[0])
     for name, model in zip(names[1:], models[1:], strict=True):
         twice = [known for known in shards_of(model) if known in owners]
         if twice and not force:
-            raise DataError(f"{owners[twice[0]]} and {name} have learned the same rows; leave one out, or force it")
+            raise DataError(
+                f"{owners[twice[0]]} and {name} have learned the same rows; leave one out, or pass force=True"
+            )
         owners.update(dict.fromkeys(shards_of(model), name))
         try:
-            total = add(total, model)
+            total = add(total, model, force)
         except (SchemaError, DataError, UsageError) as problem:
             raise type(problem)(f"{names[0]} and {name} do not fit together: {problem}") from problem
     return total

@@ -14,7 +14,7 @@ from deciban.decisions.priors import log_prior
 from deciban.errors import DataError, UsageError
 from deciban.evaluation import LEAST_PROBABILITY, Calibration, Evaluation
 from deciban.families.protocols import LeftOut
-from deciban.folds_by_content import left_out_corrections
+from deciban.folds_by_content import Copies, copies_in_words, find_copies, left_out_corrections
 from deciban.model import Evidence, Model, joined
 from deciban.parallel import map_in_threads, one_blas_thread
 from deciban.posterior import log_normalize
@@ -55,6 +55,8 @@ class LeaveOneOut:
         Whether the structure and the weights were chosen with these same rows, so that the figures flatter a little.
     kept_evidence : Evidence or None
         The evidence of each block; None where it is too large to keep.
+    copies : int, default=0
+        How many rows are copies of others; they are left out together.
 
     See Also
     --------
@@ -76,6 +78,7 @@ class LeaveOneOut:
     weights: Floats
     given_tuning: bool
     kept_evidence: Evidence | None
+    copies: int = 0
 
     @property
     def evidence(self) -> Evidence:
@@ -158,6 +161,7 @@ class LeaveOneOut:
         return (
             f"leave-one-out of {counted(self.labels.size, 'row')}{given}: accuracy {self.accuracy:.4f}, "
             f"log-loss {self.log_loss:.4f}, calibration error {self.calibration().error:.4f}"
+            + (f"; {copies_in_words(self.copies)}" if self.copies else "")
         )
 
 
@@ -171,23 +175,27 @@ def leave_one_out(
     weights: Floats,
     threads: int | None = None,
     given_tuning: bool = False,
+    copies: Copies | None = None,
 ) -> LeaveOneOut:
     """Score the labelled rows of a table that was learned, each without itself; `counts` are those of the model.
 
-    Of a row at most weight 1 is left out, and its loss counts with its weight.
+    Of a row at most weight 1 is left out, of copies the weight of all, and its loss counts with its weight. copies: of
+    these rows among all that were learned; None: these are all.
     """
     known = np.flatnonzero((labels >= 0) & (weights > 0.0))
     if not known.size:
         raise DataError("no row has a label and a weight; give the rows the model has learned")
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
-    rows = LeftOut(labels, np.minimum(weights, 1.0))
+    copies = find_copies(table, labels, weights) if copies is None else copies.take(known)
+    rows = LeftOut(labels, copies.removed)
     if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
         raise DataError(NOT_LEARNED)
     priors = _priors_left_out(prior, counts, rows)
     names, block_weights, corrected = model.schema.block_names, model.weights, None
     if model.corrections is not None:
-        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights)
+        unknown = model.unknown_corrected(model.known(table))
+        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights, unknown)
         names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
     blocks = len(names)
     keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
@@ -200,7 +208,10 @@ def leave_one_out(
             values, capped = model.capped_evidence(values)
         if corrected is not None:
             values = np.concatenate([values, corrected[here, None]], axis=1)
-        evidence = Evidence(names, model.classes, values, block_weights, model.bias, priors[here], capped)
+        known, bias = model.known(table.slice(*span)), model.bias
+        if known is not None:
+            values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
+        evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped)
         joint = evidence.log_joint
         if np.isnan(joint).any():
             raise DataError(NOT_LEARNED)
@@ -214,7 +225,7 @@ def leave_one_out(
             advance(len(part[0]))
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     kept = joined([part[2] for part in parts if part[2] is not None]) if keep else None
-    return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept)
+    return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
 
 
 def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:

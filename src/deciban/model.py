@@ -13,10 +13,11 @@ from deciban.counts import Counts, Guard
 from deciban.errors import BadCell
 from deciban.families import Likelihood
 from deciban.families.protocols import LeftOut, Sampled, add_base
+from deciban.partial_rows import Known, PartialRows
 from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table
+from deciban.tables.table import Table, missing_cells
 
 # Evidence beyond this for every class leaves too few digits to what is added to it.
 VAST_EVIDENCE = 1e6
@@ -30,8 +31,9 @@ class Model:
     """A prior and a likelihood for each column group, with a weight for each block and a bias for each class.
 
     log joint = log prior + bias + sum over blocks of weight * evidence + corrections. Plain Bayes has weights of 1,
-    biases of 0 and no corrections. `BayesClassifier.model_` has the model of a fitted classifier, whose methods take
-    tables in any form.
+    biases of 0 and no corrections. In a row with missing cells, a tuned model has the bias of the known columns,
+    averages the corrections over the others, and multiplies all but the log prior by a scale. `BayesClassifier.model_`
+    has the model of a fitted classifier, whose methods take tables in any form.
 
     Parameters
     ----------
@@ -41,8 +43,6 @@ class Model:
         The labels of the classes, sorted.
     log_prior : ndarray of shape (n_classes,)
         The log prior of each class.
-    bias : ndarray of shape (n_classes,)
-        What is added to the log joint of each class.
     weights : ndarray of shape (n_blocks,)
         The evidence weight of each block.
     likelihoods : tuple
@@ -51,6 +51,14 @@ class Model:
         What is added to the sum of the evidence. None: nothing.
     cap : float, default=inf
         No block but texts is worth more than this, in nats and after its weight, for or against any class.
+    partial : PartialRows, default=None
+        The bias of each class, column by column, and how rows with missing cells are scored. None: there is no bias,
+        and a missing cell is no evidence.
+
+    Attributes
+    ----------
+    bias : ndarray of shape (n_classes,)
+        What is added to the log joint of each class, in a row without missing cells.
 
     See Also
     --------
@@ -72,11 +80,34 @@ class Model:
     schema: Schema
     classes: LabelArray
     log_prior: Floats
-    bias: Floats
     weights: Floats
     likelihoods: tuple[Likelihood, ...]
     corrections: Corrections | None = None
     cap: float = np.inf
+    partial: PartialRows | None = None
+
+    @cached_property
+    def bias(self) -> Floats:
+        """What is added to the log joint of each class, in a row without missing cells."""
+        return np.zeros(self.classes.size) if self.partial is None else self.partial.bias
+
+    def known(self, table: Table) -> Known | None:
+        """What is known of rows with missing cells.
+
+        Parameters
+        ----------
+        table : Table
+            Rows with the columns of the schema, in its order.
+
+        Returns
+        -------
+        Known or None
+            None: no cell is missing, or it does not matter beyond the evidence of its block.
+        """
+        if self.partial is None:
+            return None
+        missing = missing_cells(table)
+        return None if missing is None else self.partial.known(missing)
 
     def log_joint(self, table: Table, first_row: int = 0, full: bool = True) -> Floats:
         """log P(row, class), unnormalised.
@@ -94,8 +125,9 @@ class Model:
         -------
         ndarray of shape (n_rows, n_classes)
         """
+        known = self.known(table)
         out = np.empty((table.rows, 1, self.classes.size))
-        out[:] = self._start
+        out[:, 0] = self.log_prior if self.partial is None else self.bias if known is None else known.bias
         if self.cap == np.inf:
             self._score(table, first_row, self._part_weights, self.schema.shared_slots, full, out)
         else:
@@ -105,8 +137,30 @@ class Model:
             for b in range(apart.shape[1]):  # in a fixed order, so that a row alone has the same bits
                 out[:, 0] += apart[:, b]
         if self.corrections is not None:
-            self.corrections.add_to(self._bins(table, first_row), out[:, 0])
-        return out[:, 0]
+            self.corrections.add_to(self._bins(table, first_row), out[:, 0], self.unknown_corrected(known))
+        joint = out[:, 0]
+        if known is not None:
+            joint *= known.scale[:, None]
+        if self.partial is not None:
+            joint += self.log_prior
+        return joint
+
+    def unknown_corrected(self, known: Known | None) -> Flags | None:
+        """The unknown cells of the corrected columns.
+
+        Parameters
+        ----------
+        known : Known or None
+            What is known of some rows.
+
+        Returns
+        -------
+        ndarray of shape (n_corrected_columns, n_rows), or None
+            None: there are none.
+        """
+        if known is None or self.corrections is None:
+            return None
+        return np.ascontiguousarray(known.unknown[:, [one.column for one in self.corrections.columns]].T)
 
     def _bins(self, table: Table, first_row: int) -> Bins:
         """The bins of the corrected columns; a DataError that names the cell where one cannot be read."""
@@ -161,10 +215,6 @@ class Model:
         return 1 if self.cap == np.inf else max(len(self.schema.block_names), 1)
 
     @cached_property
-    def _start(self) -> Floats:
-        return self.log_prior + self.bias
-
-    @cached_property
     def _part_weights(self) -> tuple[Floats, ...]:
         return tuple(self.weights[slot] for slot in self.schema.block_slots)
 
@@ -186,10 +236,15 @@ class Model:
         ones = tuple(np.ones(slot.size) for slot in self.schema.block_slots)
         self._score(table, first_row, ones, self.schema.block_slots, True, out)
         values, capped = self.capped_evidence(out)
-        plain = Evidence(self.schema.block_names, self.classes, values, self.weights, self.bias, self.log_prior, capped)
+        known, bias = self.known(table), self.bias
+        if known is not None:
+            values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
+        plain = Evidence(self.schema.block_names, self.classes, values, self.weights, bias, self.log_prior, capped)
         if self.corrections is None:
             return plain
-        shares = self.corrections.shares(self._bins(table, first_row))
+        shares = self.corrections.shares(self._bins(table, first_row), self.unknown_corrected(known))
+        if known is not None:
+            shares *= known.scale[:, None, None]
         names = tuple(f"correction of {self.schema.column_name(one.column)}" for one in self.corrections.columns)
         return replace(
             plain,
@@ -281,7 +336,8 @@ class Model:
         label : int, default=None
             The position of the class of all rows. None: drawn from the prior.
         length : int, default=None
-            The number of words of each text. None: drawn from the lengths that were learned.
+            The number of words of each text, and of each row of counts of words. None: drawn from the lengths that were
+            learned.
 
         Returns
         -------
@@ -298,7 +354,7 @@ class Model:
         guard = Guard(self.schema)
         for p, group in enumerate(self.schema.groups):
             likelihood = self.likelihoods[p]
-            given = (length,) if length is not None and likelihood.texts else ()
+            given = (length,) if length is not None and likelihood.takes_length else ()
             drawn = guard(p, likelihood.sample, labels, rng, *given)
             columns.update(zip(group.columns, drawn, strict=True))
         return [columns.get(column, pa.nulls(rows)) for column in range(self.schema.width)], labels
@@ -318,11 +374,13 @@ class Evidence:
     classes : ndarray of shape (n_classes,)
         The labels of the classes.
     values : ndarray of shape (n_rows, n_blocks, n_classes)
-        The evidence of each block for each class: its log likelihood, in nats.
+        The evidence of each block for each class: its log likelihood, in nats. A tuned model multiplies it, and the
+        bias, by the scale of the row where cells are missing.
     weights : ndarray of shape (n_blocks,)
         The evidence weight of each block; 1 in plain Bayes.
-    bias : ndarray of shape (n_classes,)
-        What is added to the log joint of each class; 0 in plain Bayes.
+    bias : ndarray of shape (n_classes,) or (n_rows, n_classes)
+        What is added to the log joint of each class, for all rows or, where cells are missing, for each: the sum of the
+        offsets of the known columns. 0 in plain Bayes.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
         The log prior of each class, for all rows or for each.
     capped : ndarray of shape (n_rows, n_blocks), default=None
@@ -383,8 +441,8 @@ class Evidence:
         Evidence
         """
         capped = None if self.capped is None else self.capped[places]
-        prior = self.log_prior if self.log_prior.ndim == 1 else self.log_prior[places]
-        return replace(self, values=self.values[places], log_prior=prior, capped=capped)
+        prior, bias = (one if one.ndim == 1 else one[places] for one in (self.log_prior, self.bias))
+        return replace(self, values=self.values[places], log_prior=prior, bias=bias, capped=capped)
 
     def log_prior_of(self, row: int) -> Floats:
         """The log prior of each class for a row: that of all rows, or, where rows were left out, its own.
@@ -399,6 +457,20 @@ class Evidence:
         ndarray of shape (n_classes,)
         """
         return self.log_prior if self.log_prior.ndim == 1 else self.log_prior[row]
+
+    def bias_of(self, row: int) -> Floats:
+        """The bias of each class for a row.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+        """
+        return self.bias if self.bias.ndim == 1 else self.bias[row]
 
     @property
     def log_joint(self) -> Floats:
@@ -437,6 +509,7 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
         parts[0],
         values=np.concatenate([part.values for part in parts]),
         log_prior=np.concatenate([part.log_prior for part in parts]),
+        bias=np.concatenate([np.broadcast_to(part.bias, part.values.shape[::2]) for part in parts]),
         capped=np.concatenate(capped) if capped else None,
     )
 
@@ -446,13 +519,11 @@ def estimate(
     log_prior: Floats,
     likelihoods: tuple[Likelihood, ...] | None = None,
     weights: Floats | None = None,
-    bias: Floats | None = None,
 ) -> Model:
-    """The model that the counts support. Unless given, every weight is 1, every bias 0."""
+    """The model that the counts support. Unless given, every weight is 1; every bias is 0."""
     if likelihoods is None:
         parts = zip(counts.schema.groups, counts.statistics, strict=True)
         likelihoods = tuple(group.family.estimate(statistic) for group, statistic in parts)
     blocks = len(counts.schema.block_names)
     weights = np.ones(blocks) if weights is None else weights
-    bias = np.zeros(counts.classes.size) if bias is None else bias
-    return Model(counts.schema, counts.classes, log_prior, bias, weights, likelihoods)
+    return Model(counts.schema, counts.classes, log_prior, weights, likelihoods)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from deciban.arrays import Integers
 from deciban.counting import add_up, batches, count_batches
 from deciban.counts import Counts
 from deciban.decisions.priors import check_prior, prior_of
@@ -18,14 +21,16 @@ from deciban.files.labelled_stream import Examples, LabelledStream
 from deciban.files.open import open_table
 from deciban.files.stream import Work
 from deciban.fitted import Fitted, Origin, Settings
+from deciban.folds_by_content import find_copies
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
 from deciban.store.model_file import content, from_content
 from deciban.tables.label_warnings import too_many
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray, encode_labels
-from deciban.tables.table import Table
+from deciban.tables.table import Frame, Table
 from deciban.tune.correct import correct, may_correct, rows_to_correct, with_cap
+from deciban.tune.partial import learn_partial_rows
 from deciban.tune.propose import Proposal, propose, reweigh
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning
@@ -132,9 +137,13 @@ def plan_examples(
     sample, everything = _sampled(settings, examples)
     notes = everything.notes or examples.notes
     defaults, rows = defaults_of(settings), everything.expected
-    schema = infer_schema(sample.table, settings.columns, defaults, partial, sample.weights, rows).with_notes(notes)
+    schema = infer_schema(
+        sample.table, settings.columns, defaults, partial, sample.weights, rows, _different(sample)
+    ).with_notes(notes)
     if not partial and (warning := too_many(sample.labels)):
         warnings.warn(warning, stacklevel=stacklevel)
+    for name in schema.columns_like("identifier"):
+        warnings.warn(f"column {name!r} looks like an identifier; leave it out", stacklevel=stacklevel)
     proposal = None
     if settings.tune is not None:
         proposal = propose(
@@ -146,25 +155,40 @@ def plan_examples(
     return Plan(settings, schema, all_classes, origin, notes, proposal, everything)
 
 
+def _different(sample: LabelledTable) -> Integers:
+    """The places of the rows that are not copies of others before them."""
+    weights = np.ones(sample.table.rows) if sample.weights is None else np.minimum(sample.weights, 1.0)
+    copies = find_copies(sample.table, sample.labels.codes, weights)
+    return np.sort(np.unique(copies.units, return_index=True)[1])
+
+
 def conclude(plan: Plan, counts: Counts) -> Fitted:
     """What is known when all rows are counted by a plan: with the weights that the counts support, and corrections."""
     tuning = None if plan.proposal is None else reweigh(plan.proposal, counts)
-    if tuning is not None and plan.settings.tune == "auto" and plan.everything is not None:
-        tuning = corrected(tuning, counts, plan.everything, plan.settings)
+    if tuning is not None and plan.everything is not None:
+        assert plan.proposal is not None, "what was tuned was proposed"
+        rows = plan.proposal.rows.among(plan.proposal.classes, counts)
+        tuning = completed(tuning, counts, rows, plan.everything, plan.settings)
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.prior, counts), tuning, plan.origin, plan.settings)
 
 
-def corrected(tuning: Tuning, counts: Counts, examples: Examples, settings: Settings, learned: bool = True) -> Tuning:
-    """The tuning with corrections learned from these rows, as many of them as time allows."""
-    classes, tuning = counts.classes.size, with_cap(tuning, counts)
-    if not may_correct(tuning, classes):
-        return tuning
+def completed(
+    tuning: Tuning, counts: Counts, rows: Rows, examples: Examples, settings: Settings, learned: bool = True
+) -> Tuning:
+    """The tuning with corrections, if they are wanted, and with what rows with missing cells need.
+
+    Corrections are learned from as many examples as time allows. rows: those that the weights were learned from.
+    """
+    classes, tuning = counts.classes.size, with_cap(tuning, counts) if settings.tune == "auto" else tuning
+    if settings.tune != "auto" or not may_correct(tuning, classes):
+        return learn_partial_rows(tuning, counts, replace(rows, threads=settings.threads), learned)
     drawn, _ = examples.sample(rows_to_correct(counts.schema.width, classes))
     table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
     codes = drawn.labels.places_among(counts.classes)
     rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
-    return correct(tuning, counts, replace(rows, threads=settings.threads), learned)
+    rows = replace(rows, threads=settings.threads)
+    return learn_partial_rows(correct(tuning, counts, rows, learned), counts, rows, learned)
 
 
 def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
@@ -185,10 +209,11 @@ def _counting(schema: Schema, examples: LabelledStream) -> Work:
 
 def refuse_empty(table: Table) -> None:
     """A DataError where a table to learn from has no rows or no columns."""
-    for count, what in ((table.rows, "sample(s)"), (table.width, "feature(s)")):
+    width = 0 if isinstance(table, Frame) and table.has_no_cells else table.width
+    for count, what in ((table.rows, "sample(s)"), (width, "feature(s)")):
         if count == 0:
             raise DataError(
-                f"Found array with 0 {what} (shape=({table.rows}, {table.width})) while a minimum of 1 is required: "
+                f"Found array with 0 {what} (shape=({table.rows}, {width})) while a minimum of 1 is required: "
                 f"there is nothing to learn from"
             )
 

@@ -31,7 +31,15 @@ class Dialect:
         if not name or "\0" in name or len(name.encode()) > self.longest_name:
             problem = "is empty" if not name else "holds a NUL byte" if "\0" in name else "is too long"
             raise UsageError(f"the name {name[:60]!r} {problem} for {self.name}; rename it")
+        return self.quoted(name)
+
+    def quoted(self, name: str) -> str:
+        """A name in quotes, as it is."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+    def possible_name(self, name: str) -> str:
+        """The name, or one like it that `identifier` accepts whatever its length."""
+        return name.replace("\0", "\ufffd")
 
     def qualified(self, name: str) -> str:
         """The name of a table, in which dots part the schema from the table: each part is quoted."""
@@ -104,10 +112,21 @@ class PostgresDialect(Dialect):
 
 
 class SparkDialect(Dialect):
-    """Spark SQL, in which what a quote or a backslash means in a literal depends on settings and on the version."""
+    """Spark SQL, in which what a quote or a backslash means in a literal depends on settings and on the version.
+
+    It replaces ${name} by the value of a setting before it parses a statement, within quotes too.
+    """
+
+    def identifier(self, name: str) -> str:
+        if "${" in name:
+            raise UsageError(f"the name {name[:60]!r} holds '${{', which Spark replaces by a setting; rename it")
+        return super().identifier(name)
+
+    def possible_name(self, name: str) -> str:
+        return super().possible_name(name).replace("${", "$ {")
 
     def literal(self, text: str) -> str:
-        if text.isprintable() and not set(text) & {"'", BACKSLASH, "$"}:  # ${name} is replaced before it is parsed
+        if text.isprintable() and not set(text) & {"'", BACKSLASH, "$"}:
             return f"'{text}'"
         return f"decode(X'{text.encode().hex()}', 'UTF-8')"
 

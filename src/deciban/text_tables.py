@@ -136,3 +136,14 @@ def as_written(value: float) -> str:
 def listed(names: Iterable[str], most: int = 12) -> str:
     shown = [repr(name) for name in names]
     return ", ".join(shown[:most] + ([f"… ({len(shown)} in all)"] if len(shown) > most else []))
+
+
+def printable(text: str) -> str:
+    """The text on one line, without what would move the cursor or begin another line: such characters are escaped.
+
+    >>> printable("caf\u00e9\nINFO: \x1b[2J")
+    'café\\nINFO: \\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -129,7 +129,16 @@ def files() -> None:
             BayesClassifier(tune=None).fit(str(path), "label").predict(str(path))
 
 
-JOBS: tuple[Callable[[], None], ...] = (texts, tuned_table, drop_ins, tuned_numbers, parts_of_texts, files)
+def samples() -> None:
+    """Samples of rows of numbers and texts."""
+    from deciban.tables.convert import as_table
+    from deciban.tables.labelled import LabelledTable
+
+    numbers, labels = _numbers(5_000)
+    LabelledTable.of(as_table({"number": numbers[:, 0], "text": labels}), labels).sample(20)
+
+
+JOBS: tuple[Callable[[], None], ...] = (texts, tuned_table, drop_ins, tuned_numbers, parts_of_texts, files, samples)
 
 
 # The name of a file in the cache of kernels: it is there when all are compiled.

@@ -13,6 +13,7 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.cli import run
+from tests import PATIENCE
 
 HEADER = "age,town,kind"
 COSTS = ",no,yes\nno,0,10\nyes,1,0\n"
@@ -58,7 +59,7 @@ def records(text: str) -> list[dict[str, str]]:
 
 def started(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     """The command in a process of its own."""
-    return subprocess.run([COMMAND, *arguments], capture_output=True, timeout=60, check=False, **more)
+    return subprocess.run([COMMAND, *arguments], capture_output=True, timeout=PATIENCE, check=False, **more)
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_what_a_column_looks_like_is_kept_with_the_model(deciban: Deciban) -> No
     Path("b.csv").write_text("\n".join(["other,kind", *(f"{i % 3},{'ab'[i % 2]}" for i in range(60))]))
     warned = deciban("fit", "a.csv", "-t", "kind", "-o", "a.dcb", "--plain").err
     assert deciban("fit", "b.csv", "-t", "kind", "-o", "b.dcb", "--plain").err == ""
-    assert deciban("merge", "b.dcb", "a.dcb", "-o", "both.dcb").err == warned
+    assert deciban("merge", "b.dcb", "a.dcb", "-o", "both.dcb", "--force").err == warned
     schema = load("both.dcb").counts_.schema
     identifier = MeantAs("identifier")
     assert schema.columns_like("identifier") == {"number": identifier, "name": identifier}

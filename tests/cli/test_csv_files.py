@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -135,13 +136,32 @@ def test_files_with_columns_in_another_order_are_united_by_name(deciban: Deciban
     assert (answer.code, "several kinds (csv, parquet)" in answer.err) == (2, True)
 
 
-def test_cells_of_a_megabyte_newlines_in_quotes_and_nul_bytes_come_through(deciban: Deciban) -> None:
+def test_cells_of_a_megabyte_and_newlines_in_quotes_come_through(deciban: Deciban) -> None:
     long = "x" * 1_000_000
-    Path("a.csv").write_text(TEXT + f'40,{long},yes\n41,"two\nlines",no\n42,nul\0byte,yes\n')
-    assert "203 rows" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out
+    Path("a.csv").write_text(TEXT + f'40,{long},yes\n41,"two\nlines",no\n')
+    assert "202 rows" in deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--plain").out
     out = deciban("predict", "m.dcb", "a.csv").out
-    for text in (long, '"two\nlines"', "nul\0byte"):
+    for text in (long, '"two\nlines"'):
         assert text in out
+
+
+@pytest.mark.parametrize("pack", [None, gzip.compress])
+def test_a_nul_byte_is_damage_wherever_it_is(deciban: Deciban, model: str, pack: Any) -> None:
+    """Also behind what is looked at first, on any way of reading, and in a table to predict."""
+    rows = TEXT + "40,Ulm,yes\n" * 200_000
+    for text, line in (
+        (TEXT + "42,nul\0byte,yes\n", 202),
+        (rows + "42,Ulm,y\0s\n", 200_202),
+        (f"{TEXT}4\0,a,no\n", 202),
+    ):
+        Path("a.csv").write_bytes(text.encode() if pack is None else pack(text.encode()))
+        for answer in (
+            deciban("fit", "a.csv", "-t", "kind", "-o", "new.dcb", "--plain"),
+            deciban("predict", model, "a.csv"),
+        ):
+            assert answer.code == 3
+            assert f"a.csv, line {line}: found a NUL byte; the file is damaged" in answer.err
+        assert not Path("new.dcb").exists()
 
 
 def test_names_of_columns(deciban: Deciban) -> None:

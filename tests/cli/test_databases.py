@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deciban import load, scan
+from tests import PATIENCE
 from tests.cli.conftest import COMMAND, Deciban, records
 from tests.engines.postgres_tables import created, new_name
 from tests.engines.servers import Postgres
@@ -175,10 +176,10 @@ def test_a_signal_ends_a_command_that_waits_for_the_server(
 ) -> None:
     """Its arguments show no password meanwhile, and the server does not run the query much longer."""
     words = new_name()
-    query = f"select pg_sleep(90)::text as {words}, 1 as y"
+    query = f"select pg_sleep(900)::text as {words}, 1 as y"
     process = started("fit", postgres.url, "--query", query, "-t", "y", "-o", str(tmp_path / "m.dcb"))
     try:
-        for _ in range(600):
+        for _ in range(6000):
             if running(postgres, words):
                 break
             time.sleep(0.05)
@@ -186,14 +187,14 @@ def test_a_signal_ends_a_command_that_waits_for_the_server(
         assert b"postgresql://tester:***************@127.0.0.1" in shown
         assert b"s3cr" not in shown
         os.kill(process.pid, number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"nothing was changed" in err or number == signal.SIGKILL
     assert b"s3cr" not in out + err
     assert not (tmp_path / "m.dcb").exists()
-    for _ in range(400):
+    for _ in range(6000):
         if not running(postgres, words):
             break
         time.sleep(0.05)

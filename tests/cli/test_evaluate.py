@@ -98,3 +98,18 @@ def test_a_table_that_cannot_be_cut_into_folds_is_called_what_it_is(
 def test_as_many_folds_as_the_commonest_class_has_rows_are_judged(deciban: Deciban) -> None:
     Path("few.csv").write_text(f"{HEADER}\n41,Ulm,yes\n42,Bern,no\n43,Ulm,yes\n")
     assert deciban("evaluate", "few.csv", "--target", "kind", "--folds", 2).code == 0
+
+
+def test_diagnose_of_an_exclusive_or_has_the_option_to_type(deciban, tmp_path) -> None:
+    lines = [f"{a},{b},{'odd' if a != b else 'even'}" for a in "tf" for b in "tf" for _ in range(100)]
+    (tmp_path / "xor.csv").write_text("\n".join(["A,B,kind", *lines]))
+    file, model = str(tmp_path / "xor.csv"), str(tmp_path / "xor.dcb")
+    assert deciban("fit", file, "-t", "kind", "--plain", "-o", model).code == 0
+    shown = deciban("diagnose", model, file).out
+    assert "form a block of A and B, which interact: deciban fit … --family 'A,B=JointTable'" in shown
+    assert "drop" not in shown
+    found = json.loads(deciban("diagnose", model, file, "--json").out)["dependent"][0]
+    assert found["kind"] == "interaction"
+    family = found["option"].removeprefix("--family ").strip("'")
+    assert deciban("fit", file, "-t", "kind", "--plain", "--family", family, "-o", model).code == 0
+    assert json.loads(deciban("evaluate", model, file, "--json").out)["accuracy"] == 1.0

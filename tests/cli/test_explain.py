@@ -61,9 +61,15 @@ def test_the_command_shows_estimates(deciban: Deciban, model: str) -> None:
     lines = [line.split(",") for line in Path("base.csv").read_text().splitlines()[1:]]
     mean = np.mean([float(age) for age, _, kind in lines if kind == "yes"])
     found = json.loads(deciban("inspect", model, "--estimates", "--json").out)["estimates"]
-    assert {"block": "age", "parameter": "mean", "value": None, "class": "yes"}.items() <= found[1].items()
-    assert found[1]["estimate"] == pytest.approx(mean)
+    assert {"block": "(prior)", "parameter": "probability", "value": None, "class": "yes"}.items() <= found[1].items()
+    assert found[1]["estimate"] == pytest.approx(sum(kind == "yes" for _, _, kind in lines) / len(lines))
+    assert {"block": "age", "parameter": "mean", "value": None, "class": "yes"}.items() <= found[3].items()
+    assert found[3]["estimate"] == pytest.approx(mean)
     shown = deciban("inspect", model, "--estimates").out
     assert f"{mean:.6g}" in shown
     assert "P(Ulm)" in shown
-    assert "P(Ulm)" not in deciban("inspect", model).out
+    assert f"P(class)  {1 - found[1]['estimate']:.6g}" in shown
+    told = deciban("inspect", model).out
+    assert "P(Ulm)" not in told
+    assert "free parameters, prior included" in told
+    assert json.loads(deciban("inspect", model, "--json").out)["parameters"]["naive"] > 4

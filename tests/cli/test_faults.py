@@ -84,3 +84,20 @@ def test_labels_of_another_type_are_refused_without_a_warning(
     if learned[0] != "0":
         kind = remedy.split()[-1]
         assert deciban("learn", "a.dcb", "b.csv", "--type", kind).code == 0
+
+
+def test_an_internal_error_is_not_blamed_on_the_model_file(
+    deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A TypeError of the program itself: the file is sound, and no copy would help."""
+
+    def broken(fitted: object) -> None:
+        raise TypeError("isinstance() argument 2 cannot be\na parameterized generic")
+
+    monkeypatch.setattr("deciban.store.model_file.check", broken)
+    said = deciban("inspect", model)
+    assert said.code == 1
+    assert said.err == (
+        "deciban: error: this is an internal error of deciban (TypeError: isinstance() argument 2 cannot be a "
+        "parameterized generic); please report it, with what --debug prints\n"
+    )

@@ -12,8 +12,10 @@ import duckdb
 import pytest
 
 from deciban.files.duckdb import connect
+from tests import PATIENCE
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
+ROOT = Path(__file__).parent.parent.parent
 COMMAND = str(Path(sys.executable).with_name("deciban"))
 
 
@@ -75,11 +77,11 @@ def test_a_stopped_command_leaves_everything_as_it_was(
     read = Path("tmp").absolute() if command == "fit -" else long_table  # a copy, which no folder shows
     while not reading(process, read):
         assert process.poll() is None
-        assert time.monotonic() < started + 120
+        assert time.monotonic() < started + PATIENCE
         time.sleep(0.01)
     time.sleep(0.3)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert b"Traceback" not in err
     word = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}[number]
     assert err.decode().strip() == f"deciban: {word}: nothing was changed"
@@ -117,7 +119,7 @@ def test_a_signal_while_modules_are_imported_or_at_the_exit_is_no_fault(
 ) -> None:
     """Where an exception would come out of a half imported extension; nothing runs any more when all is said."""
     script = AT_IMPORT.format(module=module, number=int(number))
-    done = subprocess.run([sys.executable, "-c", script, "inspect", model], capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script, "inspect", model], capture_output=True, timeout=PATIENCE)
     word = {130: b"deciban: interrupted: nothing was changed\n", 143: b"deciban: terminated: nothing was changed\n"}
     assert (done.returncode, done.stderr) == (code, word.get(code, b""))
 
@@ -129,6 +131,19 @@ def test_an_ignored_signal_stays_ignored() -> None:
         [sys.executable, "-c", script], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
     )
     assert done.returncode == 7
+
+
+def test_programs_that_tests_start_do_not_ignore_signals_as_under_nohup() -> None:
+    """See restore_signals in conftest.py: the tests of this file would fail under nohup, or in the background."""
+    child = [sys.executable, "-c", "import signal; print([k for k in (1, 2, 3, 15) if signal.getsignal(k) == 1])"]
+    script = f"import subprocess, conftest; conftest.restore_signals(); subprocess.run({child!r})"
+
+    def ignore() -> None:
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN)
+
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, preexec_fn=ignore, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_an_interrupt_tells_what_was_written_before_and_removes_the_rest(tmp_path: Path) -> None:
@@ -146,7 +161,7 @@ with replacing("half.txt") as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGINT)
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (130, b"deciban: interrupted: done.txt had been written\n")
     assert os.listdir(tmp_path) == ["done.txt"]
 

@@ -150,3 +150,16 @@ def test_the_command_counts_in_the_engine(deciban: Deciban) -> None:
         refused.code,
         "table.csv: --where engine: cells of a CSV file are read here; leave --where out" in refused.err,
     ) == (2, True)
+
+
+def test_merge_refuses_models_of_different_targets_unless_forced(deciban: Deciban, model: str) -> None:
+    Path("base.csv").write_text(table())
+    assert deciban("fit", "base.csv", "-t", "town", "-o", "town.dcb", "--plain").code == 0
+    said = deciban("merge", model, "town.dcb", "-o", "both.dcb")
+    assert said.code == 3
+    assert said.err == (
+        f"deciban: error: {model} and town.dcb do not fit together: they predict different columns, 'kind' and 'town'; "
+        "merge models of the same target, or give --force\n"
+    )
+    assert not Path("both.dcb").exists()
+    assert deciban("merge", model, "town.dcb", "-o", "both.dcb", "--force").code == 0

@@ -14,6 +14,7 @@ import pytest
 
 from deciban import load
 from deciban.cli import run
+from tests import PATIENCE
 from tests.cli.conftest import COMMAND, COSTS, HEADER, Deciban, records, rows, started, table
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\x9b1m\u202eleft\u2066"
@@ -232,7 +233,7 @@ def test_a_terminal_shows_predictions_and_does_not_obey_them(tmp_path: Path, dec
     except OSError:  # the end, on Linux
         pass
     os.close(outer)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert b"predicted" in seen
     assert not OBEYED & set(seen.decode())
 
@@ -241,5 +242,5 @@ def test_whoever_reads_the_output_may_stop(tmp_path: Path, model: str) -> None:
     """`| head` is quiet, and fine."""
     Path("long.csv").write_text(table(60_000))
     line = f"{COMMAND} predict {model} long.csv | head -n 1; exit ${{PIPESTATUS[0]}}"
-    found = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
+    found = subprocess.run(["bash", "-c", line], capture_output=True, timeout=PATIENCE, check=False)
     assert (found.returncode, found.stderr, found.stdout.count(b"\n")) == (0, b"", 1)

@@ -101,3 +101,18 @@ def test_true_and_false_are_drawn_as_such(deciban: Deciban) -> None:
     Path("flags.csv").write_text("\n".join(["flag,x,kind", *lines]) + "\n")
     assert deciban("fit", "flags.csv", "--target", "kind", "--output", "flags.dcb").code == 0
     assert {row["flag"] for row in records(deciban("sample", "flags.dcb", "--rows", "50").out)} == {"true", "false"}
+
+
+def test_an_empty_object_is_a_row_of_missing_cells(deciban: Deciban, model: str, tmp_path) -> None:
+    (tmp_path / "empty.jsonl").write_text("{}\n{}\n")
+    file = str(tmp_path / "empty.jsonl")
+    prior = {
+        one["class"]: one["estimate"]
+        for one in json.loads(deciban("inspect", model, "--estimates", "--json").out)["estimates"][:2]
+    }
+    for line in deciban("predict", model, file, "--probabilities", "--json").out.splitlines():
+        found = json.loads(line)
+        assert found[f"P({found['predicted']})"] == max(prior.values())
+    assert deciban("predict", model, file).out.splitlines()[0] == "predicted,probability"
+    for command in ("explain", "decide"):
+        assert deciban(command, model, file).code == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deciban.cli.streams import widen
+from tests import PATIENCE
 from tests.cli.conftest import Answer, Deciban
 
 
@@ -36,7 +37,7 @@ def closed(numbers: tuple[int, ...], *arguments: str) -> Answer:
             os.close(number)
 
     command = [sys.executable, "-m", "deciban", *arguments]
-    done = subprocess.run(command, capture_output=True, preexec_fn=close, timeout=60)
+    done = subprocess.run(command, capture_output=True, preexec_fn=close, timeout=PATIENCE)
     return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -86,7 +87,7 @@ def test_line_breaks_in_quotes_are_passed_on_as_they_are(deciban: Deciban, model
 def test_the_command_itself_reads_and_writes(deciban: Deciban, model: str) -> None:
     """Not only in this process: as it is started by a shell, where pandas is refused."""
     done = subprocess.run(
-        [sys.executable, "-m", "deciban", "predict", model, "base.csv"], capture_output=True, timeout=60
+        [sys.executable, "-m", "deciban", "predict", model, "base.csv"], capture_output=True, timeout=PATIENCE
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == deciban("predict", model, "base.csv").out

@@ -19,7 +19,7 @@ def test_the_theorem(deciban: Deciban) -> None:
     for step, result in zip(steps, results, strict=True):
         hit, alarm = (0.9, 0.08) if result == "positive" else (0.1, 0.92)
         believed = believed * hit / (believed * hit + (1 - believed) * alarm)
-        assert step["posterior"]["positive"] == pytest.approx(believed)
+        assert step["posterior"]["ill"] == pytest.approx(believed)
     likelihoods = ["--likelihood", "ill=0.9,well=0.08", "--likelihood", "ill=0.2,well=0.1"]
     last = json.loads(deciban("bayes", "--prior", "ill=0.05,well=0.95", *likelihoods, "--json").out)[-1]
     assert last["posterior"]["ill"] == pytest.approx(0.05 * 0.9 * 0.2 / (0.05 * 0.9 * 0.2 + 0.95 * 0.08 * 0.1))
@@ -47,6 +47,13 @@ def test_the_theorem_takes_per_cent_and_densities(deciban: Deciban) -> None:
     for wrong in (["--sensitivity", "1.2", "--specificity", "0.9"], ["--likelihood", "%,1"], ["--likelihood", "inf,1"]):
         assert deciban("bayes", "--prior", "0.5", *wrong).code == 2
     assert deciban("bayes", "--prior", "0.5", "--likelihood", "2,1", "--people", 1000).code == 2
+    below = ["bayes", "--prior", "0.75", "--likelihood", "0.045,0.03"]
+    assert "are A, of whom" in deciban(*below).out
+    assert "people" not in deciban(*below, "--density").out
+    tested = deciban("bayes", "--prior", "1%", "--sensitivity", "80%", "--false-positive", "9.6%").out
+    assert "10 are ill, of whom 8 show the evidence; 990 are well, of whom 95 show the evidence." in tested
+    assert "So of the 103 who show it 8 are ill: 7.8 %." in tested
+    assert deciban("bayes", "--prior", "1%", "--sensitivity", "1", "--specificity", "1", "--density").code == 2
 
 
 def test_the_tour(deciban: Deciban) -> None:

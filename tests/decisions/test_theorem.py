@@ -1,9 +1,11 @@
 """Bayes' theorem, against fractions."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
@@ -39,7 +41,7 @@ def test_likelihoods_may_be_densities() -> None:
     np.testing.assert_allclose(list(found.values()), oracle.fit(cells, [0, 0, 1, 1]).predict_proba([[x]])[0])
     assert "people" not in str(found)
     assert "posterior" in str(found)
-    with pytest.raises(ValueError, match="a density, not a share of people"):
+    with pytest.raises(ValueError, match="a density is not a share of people"):
         found.frequencies()
     huge = bayes({"a": 0.5, "b": 0.5, "never": 0.0}, {"a": 1e300, "b": 3e300, "never": 1.5e308})
     assert dict(huge) == pytest.approx({"a": 0.25, "b": 0.75, "never": 0.0})
@@ -68,6 +70,41 @@ def test_bad_beliefs(arguments, message: str) -> None:
 def test_beliefs_add_up_in_people() -> None:
     assert "90 show the evidence" in str(bayes(0.01, (0.9, 0.05)))
     assert "of the 585 who show it 90" in str(bayes(0.01, (0.9, 0.05)))
-    for arguments, given in (((0.5, 0.9), {}), ((0.5, (0.9, 0.1)), {"names": ("a", "a")})):
+    for arguments, options in (((0.5, 0.9), {}), ((0.5, (0.9, 0.1)), {"names": ("a", "a")})):
         with pytest.raises(ValueError, match=r"give one for each|two different"):
-            bayes(*arguments, **given)
+            bayes(*arguments, **options)
+
+
+@settings(max_examples=300)
+@given(*(st.integers(1, 9999).map(lambda k: k / 10_000) for _ in range(3)))
+def test_the_whole_numbers_give_the_percentage(prior: float, hit: float, alarm: float) -> None:
+    belief = bayes(prior, (hit, alarm), names=("ill", "well"))
+    text = belief.frequencies().replace(",", "")
+    people, ill, shown_ill, well, shown_well, total, of_these = map(
+        int, re.findall(r"(?<![.\d])\d+(?![.\d])", text)[:7]
+    )
+    assert (ill + well, shown_ill + shown_well, shown_ill) == (people, total, of_these)
+    printed = re.search(r": ([\d.]+) %", text)[1]
+    assert f"{100 * shown_ill / total:.1f}" == printed
+    assert f"{100 * belief['ill']:.1f}" == printed
+    exact = Fraction(round(prior * 10_000), 10_000) * Fraction(round(hit * 10_000), 10_000)
+    assert abs(shown_ill - people * exact) <= Fraction(1, 2) + Fraction(1, 10**6)
+
+
+def test_numbers_that_were_wrong() -> None:
+    """87.5 people of 1,000 were 88 by a test of floating point; 8 of 102 were 8.2 %."""
+    text = bayes(0.1, (0.875, 0.025), names=("ill", "well")).frequencies()
+    assert "Of 10,000 people 1,000 are ill, of whom 875 show the evidence; 9,000 are well, of whom 225" in text
+    assert "So of the 1,100 who show it 875 are ill: 79.5 %." in text
+    rounded = bayes(0.01, (0.84, 0.095), names=("ill", "well"))
+    assert "8 are ill: 7.8 % (8.2 % before rounding)." in rounded.frequencies(1000)
+    assert "8.2 %." in rounded.frequencies()
+
+
+def test_densities_below_1_are_not_shares_of_people() -> None:
+    belief = bayes({"a": 0.75, "b": 0.25}, (0.045, 0.045), density=True)
+    assert "people" not in str(belief)
+    with pytest.raises(ValueError, match="a density is not a share of people"):
+        belief.frequencies(1000)
+    assert "people" in str(belief.update((0.9, 0.1)))
+    assert "people" not in str(belief.update((0.9, 0.1), density=True))

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 from sklearn.datasets import load_iris
 
-from deciban import Threshold
-from tests import textbook
+from deciban import Threshold, UsageError
+from tests import examples, textbook
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 CLF = textbook().fit(X, NAMES[Y])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     prior=st.floats(0.01, 0.99),
     costs=st.tuples(*[st.floats(0.1, 50.0) for _ in range(2)]),
@@ -60,3 +60,24 @@ def test_a_threshold_and_decide_read_a_matrix_alike() -> None:
         again = clf.threshold(None, positive=positive).with_loss(matrix)
         assert again.posterior == clf.threshold(matrix, positive=positive).posterior
     assert clf.threshold(matrix).with_prior({"ben": 0.9, "mal": 0.1}).prior == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (0.001, {"fire": 10_000, "no fire": 1}, ("fire", "no fire")),
+        ({"fire": 10_000, "no fire": 1}, ("fire", "no fire"), 0.001),
+        (np.eye(2), np.eye(2), ("a", "b")),
+        (("a", "b"), 0.5, np.eye(2)),
+        (np.eye(2), 0.5, ("a", "a")),
+        (np.eye(2), 0.5, "ab"),
+        (np.eye(2), 0.5, ("a", "b", "c")),
+    ],
+)
+def test_arguments_in_another_order_are_named(arguments) -> None:
+    with pytest.raises(UsageError, match=r"the arguments are Threshold\.of\(loss, prior, classes\)$") as error:
+        Threshold.of(*arguments)
+    assert "\n" not in str(error.value)
+    with pytest.raises(UsageError, match="in the order of the matrix"):
+        Threshold.of(1 - np.eye(2), 0.5, ("a", "b"), ("a", "c"))
+    assert Threshold.of(1 - np.eye(2), 0.5, np.array(["a", "b"])).odds == 1.0

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from tests import PATIENCE
+
 
 def free_port() -> int:
     """A port of the loopback address that nobody listens on."""
@@ -202,7 +204,7 @@ def new_cluster(workers: int = 2, memory: str = "1g") -> SparkCluster:
     return SparkCluster(folder, url, master, started)
 
 
-def wait_for_port(port: int, process: "subprocess.Popen[bytes]", seconds: float = 60.0) -> None:
+def wait_for_port(port: int, process: "subprocess.Popen[bytes]", seconds: float = PATIENCE) -> None:
     """Until somebody listens on a port; an error if the process ends before."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -16,6 +16,7 @@ import pytest
 from deciban import BayesClassifier, DataError, UsageError, scan
 from deciban.files.databases import postgres_source
 from deciban.files.databases.postgres import driver
+from tests import PATIENCE
 from tests.engines.postgres_tables import created, new_name
 from tests.engines.servers import Postgres, new_postgres
 from tests.engines.test_postgres_snapshots import open_connections
@@ -202,7 +203,7 @@ def learn_for_ever(clf: BayesClassifier, rows: Any) -> None:
         clf.fit(rows, "y")
 
 
-@pytest.mark.parametrize("query", ["SELECT pg_sleep(60)::text AS x, 1 AS y", LONG])
+@pytest.mark.parametrize("query", ["SELECT pg_sleep(900)::text AS x, 1 AS y", LONG])
 def test_an_interrupt_cancels_the_query(query: str, postgres: Postgres, clf: BayesClassifier) -> None:
     """Also while the driver waits for the first row."""
     rows = scan(postgres.url, query=query)
@@ -212,7 +213,7 @@ def test_an_interrupt_cancels_the_query(query: str, postgres: Postgres, clf: Bay
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         learn_for_ever(clf, rows)
-    assert time.monotonic() - start < 40.0  # of the minute that it would take
+    assert time.monotonic() - start < PATIENCE  # of the 15 minutes that it would take
     assert open_connections(postgres) == 0
 
 
@@ -243,7 +244,7 @@ def test_an_interrupt_while_connecting_leaves_no_connection(
 
 def test_without_the_driver_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
-    with pytest.raises(UsageError, match=r"which is not installed: pip install 'deciban\[postgres\]'"):
+    with pytest.raises(UsageError, match=r"which is not installed; run pip install '\.\[postgres\]'"):
         scan("postgresql://localhost/db", table="t")
 
 

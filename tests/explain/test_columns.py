@@ -28,7 +28,7 @@ def check_sums(clf: BayesClassifier, X: Any) -> None:
     for found in (columns.log_joint, blocks.log_joint):
         np.testing.assert_array_equal(np.isfinite(found), here)
         assert (np.abs(found - joint)[here] <= 1e-12 * size[here]).all()
-    own = blocks.weighted.sum(axis=1)[here]
+    own = (blocks.weighted.sum(axis=1) + blocks.bias)[here]
     assert (np.abs(columns.values.sum(axis=1)[here] - own) <= 1e-12 * size[here]).all()
     said = clf.predict_log_proba(X)
     np.testing.assert_allclose(np.exp(columns.log_posterior), np.exp(said), atol=1e-11)

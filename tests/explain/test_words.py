@@ -32,13 +32,13 @@ def test_words_and_the_rest_add_up_to_the_evidence(family: Text, tune: Any) -> N
         "again": ["common w1 w1", *texts[10:18]],
     }
     steps = clf.explain(shown)
-    evidence = steps.evidence
+    evidence, columns = steps.evidence, steps.columns
     spoken_somewhere = False
     for row in range(9):
         best, other = np.argsort(-evidence.log_posterior[row], kind="stable")[:2]
-        said = 10.0 / np.log(10.0) * (evidence.weighted[row, :, best] - evidence.weighted[row, :, other])
+        said = 10.0 / np.log(10.0) * (columns.values[row, :, best] - columns.values[row, :, other])
         found = {spoken.column: spoken for spoken in steps.words(row)}
-        for block, name in enumerate(evidence.blocks):
+        for block, name in enumerate(columns.columns):
             if str(name) in found:
                 spoken = found[str(name)]
                 assert spoken.decibans == pytest.approx(said[block], rel=1e-9, abs=1e-9)
@@ -57,7 +57,8 @@ def test_words_and_the_rest_add_up_to_the_evidence(family: Text, tune: Any) -> N
 
 
 def test_a_text_is_cut_into_words_once_for_all_that_is_said_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once with all rows to score them, and once to explain its row: whatever is printed, and however many classes."""
+    """Twice with all rows, to score them and to count the orders of their words, and once to explain its row: whatever
+    is printed, and however many classes."""
     texts, labels = many_words(np.random.default_rng(8), 60, 60)
     clf = BayesClassifier(Text(), tune=None).fit({"a": texts, "b": texts[::-1]}, labels)
     calls: list[int] = []
@@ -69,7 +70,7 @@ def test_a_text_is_cut_into_words_once_for_all_that_is_said_of_its_row(monkeypat
 
     monkeypatch.setattr(Tokens, "look_up", counted)
     steps = clf.explain({"a": texts[:3], "b": texts[3:6]})
-    assert calls == [3, 3]
+    assert calls == [3, 3] * 2
     for row in range(3):
         calls.clear()
         assert steps.words(row)

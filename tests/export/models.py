@@ -11,6 +11,7 @@ from scipy import sparse
 from deciban import BayesClassifier
 from deciban.corrections import CorrectedColumn, Corrections
 from deciban.model import Model
+from deciban.partial_rows import SCALED_SHARES, PartialRows
 from tests.export.targets import Row
 from tests.laws.cases import Case
 
@@ -40,11 +41,23 @@ def plain_model(case: Case, rng: Rng) -> Model:
 
 
 def as_tuned(model: Model, rng: Rng, cap: float) -> Model:
-    """The model with weights (some of them 0), biases, a cap and corrections."""
+    """The model with weights (some of them 0), offsets and scales, a cap and corrections."""
     blocks = len(model.schema.block_names)
     weights = rng.uniform(0.1, 2.0, blocks) * (rng.random(blocks) > 0.2)
-    return replace(
-        model, weights=weights, bias=rng.normal(size=model.classes.size), cap=cap, corrections=corrections(model, rng)
+    tuned = replace(model, weights=weights, cap=cap, corrections=corrections(model, rng))
+    return replace(tuned, partial=partial_rows(model, rng))
+
+
+def partial_rows(model: Model, rng: Rng) -> PartialRows:
+    """Offsets of columns, some of which are evidence where they are missing, and scales."""
+    width = model.schema.width
+    shares = rng.dirichlet(np.ones(width))
+    return PartialRows(
+        rng.normal(size=(width, model.classes.size)),
+        shares,
+        rng.uniform(0.5, 2.0, len(SCALED_SHARES)),
+        np.flatnonzero(rng.random(width) < 0.4),
+        float(rng.uniform(0.2, 0.8)),
     )
 
 

@@ -30,17 +30,24 @@ Floats = np.ndarray
 def log_joint_of_terms(model: TermModel, table: Table) -> Floats:
     """The log joint of each row, row by class, but for a number that is the same for every class; NaN where a row is
     refused."""
-    joint = np.tile(model.start, (table.rows, 1))
+    joint, unknown, scale = np.zeros((table.rows, model.classes.size)), {}, np.ones((table.rows, 1))
+    if (partial := model.partial) is not None:
+        missing = {column: place_of(place, table) == 0 for column, place in model.presence.items()}
+        share = sum(partial.shares[column] * ~gone for column, gone in missing.items()) + np.zeros(table.rows)
+        for column, gone in missing.items():
+            unknown[column] = gone & (share < partial.least) if column in partial.informative else gone
+            joint += np.where(unknown[column][:, None], 0.0, partial.offsets[column])
+        scale = np.interp(share, *np.array(partial.scale_points).T)[:, None]
     for block in model.blocks:
         joint += block_evidence(block, table)
     if (tables := model.corrections) is not None:
-        places = np.stack([place_of(place, table) for place in tables.places])
-        for tests, values in zip(tables.tests, tables.values, strict=True):
-            cell = np.zeros(table.rows, dtype=np.int64)
-            for place, last in tests:
-                if place >= 0:
-                    cell = 2 * cell + (places[place] > last)
-            joint += values[cell]
+        for one in tables.tables:
+            answers = []
+            for k, cuts in zip(one.columns, one.cuts, strict=True):
+                answer = 1 + np.searchsorted(cuts, place_of(tables.places[k], table), side="left")
+                answers.append(np.where(unknown.get(tables.places[k].column, False), 0, answer))
+            joint += one.values[tuple(answers)] if answers else one.values
+    joint = model.log_prior + scale * joint
     for refusal in model.refusals:
         joint[np.isin(place_of(refusal.place, table), refusal.places)] = np.nan
     return joint

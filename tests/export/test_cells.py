@@ -1,7 +1,7 @@
 """Cells are read as Python reads them: numbers in texts, flags, dates, times, long integers, and what is no cell."""
 
 import math
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,29 @@ def test_dates_and_times_are_read_alike(spec: Any) -> None:
     cells += ["2020-01-01 10:00:05.1234567", "0001-01-01", "9999-12-31 23:59:59.999999", "1969-12-31 23:59:59.5"]
     cells += ["10:00", "25:00", "10", "10:61", "10:00:61", "12:34:56.789"]
     assert_agree([model], [rows + [{name: cell} for cell in cells for name in ("day", "at", "time")]])
+
+
+def test_times_with_a_zone_are_those_of_utc_everywhere() -> None:
+    """Whether or not those that were learned had one: as in files and requests."""
+    zoned = pa.array(STAMPS, pa.timestamp("us", "Europe/Berlin"))
+    at = ["2020-01-09T18:19:51Z", "2020-01-09 18:19:51.25+00:00", "2020-01-09T20:19+02:00", "2020-01-09 15:49-0230"]
+    at += ["2020-01-09T18:19+02", "2020-01-09T18Z", "2020-01-09Z", "2020-01-09T18:19:51z", "2020-01-09T18:19+24:00"]
+    at += ["2020-01-09T18:19+02:60", "2020-01-09T24:00Z", "2020-02-30T18:00Z", " 2020-01-09T18:19:51Z ", "18:19Z"]
+    for cells in (zoned, pa.array(STAMPS)):
+        model = BayesClassifier(tune=None).fit(pa.table({"at": cells}), LABELS).model_
+        assert_agree([model], [[{"at": one} for one in at]])
+        proba = BayesClassifier(tune=None).fit(pa.table({"at": cells}), LABELS).predict_proba
+        same = [{"at": "2020-01-09 18:19:00"}, {"at": "2020-01-09T18:19Z"}, {"at": "2020-01-09T20:19+02:00"}]
+        same += [{"at": datetime(2020, 1, 9, 19, 19, tzinfo=timezone(timedelta(hours=1)))}]
+        assert proba([same[3]]).tolist() == proba(same[:3]).tolist()[:1] == proba(same[:3]).tolist()[2:]
+
+
+def test_python_takes_times_with_a_zone() -> None:
+    clf = BayesClassifier(tune=None).fit(pa.table({"at": pa.array(STAMPS)}), LABELS)
+    scope: dict[str, Any] = {"__name__": "model"}
+    exec(compile(clf.to_python(), "model.py", "exec"), scope)
+    at = datetime(2020, 1, 9, 20, 19, tzinfo=timezone(timedelta(hours=2)))
+    assert scope["proba"]({"at": at}) == scope["proba"]({"at": "2020-01-09T18:19Z"})
 
 
 def test_what_is_no_cell_is_refused_with_the_name_of_the_column() -> None:

@@ -272,5 +272,5 @@ def test_where_onnx_is_not_installed_it_is_said_how_to(monkeypatch: pytest.Monke
 
     clf = BayesClassifier(tune=None).fit({"x": [1.0, 2.0]}, [0, 1])
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(UsageError, match=r"pip install 'deciban\[onnx\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[onnx\]'"):
         clf.to_onnx()

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 
-from deciban import BayesClassifier, Categorical, JointGaussian, PerClass, Pooled
+from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, PerClass, Pooled
+from deciban.export.sql.statement import to_sql
 from deciban.model import Model
 from tests.export.models import as_tuned, plain_model
-from tests.export.sql_engines import EngineUnderTest, probabilities
+from tests.export.sql_engines import EngineUnderTest
 from tests.export.tables import as_columns, hardened
 from tests.export.test_sweep import _spec, _table
 from tests.laws.cases import CASES, Case
@@ -92,30 +93,46 @@ def test_dates_and_times_as_categories_agree(engine: EngineUnderTest) -> None:
 
 
 @pytest.mark.parametrize("spread", [Pooled(), PerClass(shrinkage=0.1)], ids=["pooled", "apart"])
-def test_missing_cells_of_joint_normal_distributions_are_integrated_out(
-    quick_engine: EngineUnderTest,
-    spread: Any,
-) -> None:
-    """Of as many columns as were learned with missing cells, and of few columns in any case."""
+def test_missing_cells_of_joint_normal_distributions_are_integrated_out(engine: EngineUnderTest, spread: Any) -> None:
+    """Any of them, whether or not training rows missed some."""
     rng = np.random.default_rng(5)
     X, y = load_wine(return_X_y=True)
     holed = np.where(rng.random(X.shape) < 0.05, np.nan, X)
-    for columns, learned in ((13, holed), (5, X)):
-        spec = {tuple(range(columns)): JointGaussian(spread)}
-        fitted = BayesClassifier(spec, tune=None).fit(learned[:, :columns], y)._fitted()
-        rows = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    for learned in (holed, X) if engine.name != "spark" else (X,):
+        fitted = BayesClassifier({tuple(range(13)): JointGaussian(spread)}, tune=None).fit(learned, y)._fitted()
+        rows = np.where(rng.random(X.shape) < rng.random(len(X))[:, None], np.nan, X)
         rows[:3] = np.nan
-        assert quick_engine.assert_agrees(fitted, as_columns(rows[:, :columns])) == 0
+        rows[3:6, 4] *= 1e9
+        assert engine.assert_agrees(fitted, as_columns(rows)) == 0
 
 
-def test_rows_that_miss_cells_where_none_were_missing_have_no_answer(quick_engine: EngineUnderTest) -> None:
-    """Of a joint normal distribution of many columns."""
-    X, y = load_wine(return_X_y=True)
-    fitted = BayesClassifier({tuple(range(13)): JointGaussian()}, tune=None).fit(X, y)._fitted()
-    rows = X.copy()
-    rows[::2, 3] = np.nan
-    found = quick_engine.answers(fitted, as_columns(rows))
-    missing = np.isnan(probabilities(fitted.model, found))
-    assert missing[::2].all()
-    assert not missing[1::2].any()
-    assert quick_engine.assert_agrees(fitted, as_columns(rows[1::2])) == 0
+def test_a_default_model_of_complete_rows_scores_rows_with_missing_cells(quick_engine: EngineUnderTest) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    fitted = BayesClassifier(tune="weights").fit(X[:, :20], y)._fitted()
+    assert any(group.family.joint for group in fitted.model.schema.groups)
+    rng = np.random.default_rng(6)
+    assert quick_engine.assert_agrees(fitted, as_columns(np.where(rng.random(X.shape) < 0.1, np.nan, X)[:60, :20])) == 0
+
+
+def test_a_missing_cell_of_a_very_wide_block_ends_the_query_by_name(engine: EngineUnderTest) -> None:
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(120, 33)), rng.integers(0, 2, 120)
+    fitted = BayesClassifier({tuple(range(33)): JointGaussian()}, tune=None).fit(X, y)._fitted()
+    assert 'ends the query: ["x0", ' in to_sql(fitted, "t", engine.name)
+    rows = X[:5].copy()
+    rows[1] = np.nan
+    assert engine.assert_agrees(fitted, as_columns(rows)) == 0
+    rows[2, 7] = np.nan
+    with pytest.raises(Exception, match="joint block of 33 columns from 'x0' to 'x32' is missing"):
+        engine.answers(fitted, as_columns(rows))
+
+
+def test_infinite_distances_of_classes_without_values_are_no_evidence(quick_engine: EngineUnderTest) -> None:
+    """Neither of a column that never had a value nor of a class."""
+    never = np.full(40, np.nan)
+    some = np.where(np.arange(40) < 20, np.nan, np.arange(40.0))
+    x = np.column_stack([never, some, np.arange(40.0) % 7])
+    labels = np.repeat(["a", "b"], 20)
+    model = BayesClassifier(Gaussian(), tune=None).fit(x, labels).model_
+    rows = np.array([[1e303, 1e303, 1.0], [-1e308, np.nan, 2.0], [np.nan, -1e308, 3.0], [0.0, 25.0, np.nan]])
+    assert quick_engine.assert_agrees(model, as_columns(rows)) == 0

@@ -68,16 +68,17 @@ def test_the_evidence_of_blocks_is_that_of_python(cancer: Known, mixed: Known) -
             assert_same_blocks(model, some, found.rows)
 
 
-def assert_same_blocks(model: Model, expected: list[Evidence], found: list[Row]) -> None:
-    for evidence, answer in zip(expected, found, strict=True):
+def assert_same_blocks(model: Model, known: list[Evidence], found: list[Row]) -> None:
+    for evidence, answer in zip(known, found, strict=True):
         blocks = answer["evidence"]
-        assert tuple(block["name"] for block in blocks) == evidence.blocks
-        assert [block["weight"] for block in blocks] == evidence.weights.tolist()
-        same_differences(np.array([block["values"] for block in blocks]), evidence.values[0], 1e-11)
+        assert tuple(block["name"] for block in blocks) == (*evidence.blocks, "bias")
+        assert [block["weight"] for block in blocks] == [*evidence.weights.tolist(), 1.0]
+        expected = np.concatenate([evidence.values[0], evidence.bias_of(0)[None]])
+        same_differences(np.array([block["values"] for block in blocks]), expected, 1e-11)
         assert evidence.capped is not None
         capped = [block["capped"] for block in blocks][: evidence.capped.shape[1]]
         assert capped == evidence.capped[0].tolist()
-        joint = model.log_prior + model.bias
+        joint = model.log_prior
         for block in blocks:
             joint = joint + block["weight"] * np.array(block["values"]) if block["weight"] > 0.0 else joint
         np.testing.assert_allclose(joint, answer["log_joint"], rtol=0.0, atol=1e-11)
@@ -119,7 +120,7 @@ def assert_same_shares(model: Model, evidence: ColumnEvidence, answer: Row, boun
         ("correction", evidence.corrections),
     ):
         same_differences(np.array([column[name] for column in columns]), expected[0], bound)
-    joint = np.array([column["values"] for column in columns]).sum(axis=0) + model.log_prior + model.bias
+    joint = np.array([column["values"] for column in columns]).sum(axis=0) + model.log_prior
     posterior = np.array(answer["log_proba"])
     np.testing.assert_allclose(joint - joint.max(), posterior - posterior.max(), rtol=0.0, atol=1e-9)
 

@@ -9,6 +9,7 @@ from scipy import sparse, stats
 
 import deciban as dc
 from deciban.files.open import open_table
+from deciban.partial_rows import PartialRows
 from tests import textbook
 
 RNG = np.random.default_rng(11)
@@ -25,7 +26,8 @@ def test_the_weights_of_blocks_reach_the_kernels() -> None:
     fitted = textbook(spec).fit(table, [0, 1, 0, 1]).model_
     rows = fitted.schema.table_as_learned(open_table(table))
     for weights in ([0.0, 1.0, 0.5], [0.3, 0.0, 2.0], [1.0, 0.7, 0.0]):
-        model = replace(fitted, bias=np.array([0.1, -0.2]), weights=np.array(weights))
+        partial = PartialRows.even(np.array([0.1, -0.2]), range(4), 4)
+        model = replace(fitted, partial=partial, weights=np.array(weights))
         np.testing.assert_allclose(model.log_joint(rows), model.evidence(rows).log_joint, rtol=1e-12)
         assert not np.isnan(model.log_joint(rows)).any()
 

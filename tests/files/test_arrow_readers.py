@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, event, given, settings, strategies as st
+from hypothesis import HealthCheck, event, example, given, settings, strategies as st
 
 from deciban import BayesClassifier, Text, scan
 from deciban.errors import DataError, DecibanError, UsageError
@@ -24,15 +24,9 @@ from deciban.files.arrow_readers import UNSUITABLE, JsonText, ParquetReader
 from deciban.files.csv_files import CsvScan
 from deciban.files.duckdb import column_types, translated_errors
 from deciban.files.scan import Scan
+from tests import examples
 
-OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-FAIR = 0.3  # of all examples have to reach the comparison that a test is for
-
-
-def reached(outcomes: Counter[str], *wanted: str) -> None:
-    """Each of these came of a fair share of the examples."""
-    for outcome in wanted:
-        assert outcomes[outcome] >= FAIR * outcomes.total(), outcomes
+OFTEN = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 CELLS = st.sampled_from(
@@ -105,6 +99,7 @@ def test_tables_of_text(tmp_path: Path) -> None:
     path, outcomes = tmp_path / "table.csv", Counter[str]()
 
     @OFTEN
+    @example("a,b\nsome words,some words\nx,y z\n", 16)  # by Arrow
     @given(tables_of_text(), st.sampled_from([16, 64, 1 << 20]))
     def check(text: str, block: int) -> None:
         path.write_bytes(text.encode())
@@ -127,7 +122,7 @@ def test_tables_of_text(tmp_path: Path) -> None:
         outcomes[outcome] += 1
 
     check()
-    reached(outcomes, "by Arrow")
+    assert outcomes["by Arrow"]
 
 
 def test_line_ends_in_cells_at_the_end_of_what_is_read_at_a_time(tmp_path: Path) -> None:
@@ -155,6 +150,8 @@ def test_lines_of_json(tmp_path: Path) -> None:
     strange = st.one_of(st.just([]), st.just([]), st.sampled_from(STRANGE).map(lambda line: [line]))
 
     @OFTEN
+    @example([{"a": "x"}, {"b": "y", "text": None}], [], True, "", 1 << 20)  # by Arrow
+    @example([{"a": "x"}], [{"text": 5}], True, "", 1 << 20)  # by DuckDB
     @given(lines, strange, st.booleans(), st.sampled_from(ENDS), st.sampled_from([64, 1 << 20]))
     def check(good: list[Any], odd: list[Any], plain: bool, end: str, block: int) -> None:
         rows = [dict.fromkeys(("a", "b", "text"), "some words"), *good, *odd]
@@ -181,7 +178,8 @@ def test_lines_of_json(tmp_path: Path) -> None:
         outcomes[outcome] += 1
 
     check()
-    reached(outcomes, "by Arrow", "by DuckDB")
+    assert outcomes["by Arrow"]
+    assert outcomes["by DuckDB"]
 
 
 def test_files_of_text_are_read_without_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numba
 import numpy as np
@@ -111,6 +112,14 @@ def test_a_line_tells_of_compilation_and_is_wiped(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(screen, "isatty", lambda: False)
     progress.show_line("nobody watches")
     assert not screen.getvalue()
+
+
+def test_functions_without_a_module_of_other_packages_are_compiled() -> None:
+    """Code made by exec without a __name__ has the module None."""
+    made: dict[str, Any] = {"__name__": None}
+    exec("def doubled(x):\n    return 2 * x\n", made)
+    assert made["doubled"].__module__ is None
+    assert numba.njit(made["doubled"])(4) == 8
 
 
 def test_what_is_kept_depends_on_the_constants_that_kernels_are_compiled_with(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
-from deciban import BayesClassifier, Text
+from deciban import BayesClassifier, Multinomial, Text, UsageError
 from deciban.statistics import Words
 from tests.families.text.test_tokens import STOP, TEXTS, vectorizer
 
@@ -144,10 +145,8 @@ def test_tempering_by_hand(kind: Any) -> None:
     clf = BayesClassifier(Text(kind, tempering=0.5), tune=None, prior="uniform").fit(X, Y)
     known = CountVectorizer(binary=kind == "bernoulli").fit(X).transform(NEW).sum(axis=1)
     factor = np.maximum(np.asarray(known).ravel(), 1.0) ** -0.5
-    log_prior = -np.log(3.0)
-    assert_allclose(
-        clf.log_joint(NEW) - log_prior, factor[:, None] * (plain.log_joint(NEW) - log_prior), rtol=1e-9, atol=1e-9
-    )
+    tempered, whole = (np.diff(each.log_joint(NEW), axis=1) for each in (clf, plain))  # without the number of orders
+    assert_allclose(tempered, factor[:, None] * whole, rtol=1e-9, atol=1e-9)
 
 
 def test_a_column_among_others_says_the_same() -> None:
@@ -157,3 +156,71 @@ def test_a_column_among_others_says_the_same() -> None:
     alone = [BayesClassifier(Text(), tune=None, prior="uniform").fit(texts, Y) for texts in (X, shuffled)]
     expected = alone[0].log_joint(NEW) + alone[1].log_joint(NEW[::-1]) + np.log(3.0)
     assert_allclose(both.log_joint({"a": NEW, "b": NEW[::-1]}), expected, rtol=1e-9)
+
+
+def test_a_text_has_the_likelihood_of_its_counts_of_words() -> None:
+    """SciPy's multinomial distribution, coefficient included, for `Text` and for `Multinomial` alike."""
+    words = CountVectorizer().fit(X)
+    counts, new = (words.transform(texts).toarray() for texts in (X, NEW))
+    as_texts = BayesClassifier(Text(), tune=None).fit(X, Y)
+    as_counts = BayesClassifier(Multinomial(), tune=None).fit(counts, Y)
+    shares = np.stack([(counts[c == Y].sum(axis=0) + 1.0) for c in range(3)])
+    shares /= shares.sum(axis=1, keepdims=True)
+    expected = np.log(np.bincount(Y) / len(Y)) + np.stack(
+        [stats.multinomial(new.sum(axis=1), share).logpmf(new) for share in shares], axis=1
+    )
+    assert_allclose(as_counts.log_joint(new), expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(as_texts.log_joint(NEW), expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(as_texts.log_density(NEW), as_counts.log_density(new), rtol=1e-9, atol=1e-9)
+    left = as_texts.leave_one_out().log_joint, as_counts.leave_one_out().log_joint
+    several = counts[:, (counts > 0).sum(axis=0) > 1].sum(axis=1) == counts.sum(axis=1)
+    assert_allclose(left[0][several], left[1][several], rtol=1e-9, atol=1e-9)
+
+
+LINEAR = [Text(), Text("bernoulli"), Text("complement"), Text("lift"), Text(amounts="log", normalize=True)]
+
+
+def by_class(joint: Any) -> Any:
+    """The log-odds of each class against the one before it."""
+    return np.diff(joint, axis=1)
+
+
+@pytest.mark.parametrize("family", LINEAR, ids=str)
+def test_the_linear_form_of_texts(family: Text) -> None:
+    """w = log theta, b = log pi: exact weights of scikit-learn, and differences between classes that add up."""
+    clf = BayesClassifier(family, tune=None).fit(X, Y)
+    form = clf.linear_form()
+    assert_allclose(by_class(form.scores(NEW)), by_class(clf.log_joint(NEW)), rtol=1e-9, atol=1e-9)
+    assert_allclose(by_class(form.features(NEW) @ form.weights + form.offset), by_class(form.scores(NEW)), atol=1e-9)
+    missing = {"text": [None, NEW[0]]}
+    named = BayesClassifier(family, tune=None).fit({"text": X}, Y)
+    assert_allclose(by_class(named.linear_form().scores(missing)), by_class(named.log_joint(missing)), atol=1e-9)
+    if family == Text():
+        oracle = MultinomialNB().fit(CountVectorizer().fit_transform(X), Y)
+        words = {name.removeprefix("x0: "): k for k, name in enumerate(form.names)}
+        order = [words[word] for word in CountVectorizer().fit(X).get_feature_names_out()]
+        assert_allclose(form.weights[order].T, oracle.feature_log_prob_, rtol=1e-9)
+        assert_allclose(form.offset, oracle.class_log_prior_, rtol=1e-9)
+
+
+def test_long_texts_that_count_less_have_no_linear_form() -> None:
+    with pytest.raises(UsageError, match="has no linear or quadratic form"):
+        BayesClassifier(Text(tempering=0.5), tune=None).fit(X, Y).linear_form()
+
+
+@pytest.mark.parametrize("kind", ["multinomial", "bernoulli"])
+def test_the_factors_of_a_text_multiply_to_its_likelihood(kind: Any) -> None:
+    clf = BayesClassifier(Text(kind), tune=None).fit(X, Y)
+    explained = clf.explain(NEW[:40])
+    seen = 0
+    for row in range(40):
+        (block,) = explained.steps(row)["blocks"]
+        factors = block.get("factors", [])
+        seen = max(seen, len(factors))
+        assert len(factors) <= 13
+        if factors:
+            for name, log in block["log_likelihood"].items():
+                assert sum(factor["log"][name] for factor in factors) == pytest.approx(log, abs=1e-9)
+            for factor in factors:
+                assert f"· {factor['factor']}" in explained.calculation(row)
+    assert seen > 3

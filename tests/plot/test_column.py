@@ -10,7 +10,7 @@ from scipy import stats
 from deciban import BayesClassifier, Binned, Categorical, Gaussian, JointTable, Text, UsageError
 from deciban.datasets import weather
 from deciban.palette import class_colours
-from deciban.plot import ColumnDisplay, PairDisplay
+from deciban.plot import ColumnDisplay, EvidenceDisplay, PairDisplay
 
 DECIBANS = 10.0 / np.log(10.0)
 
@@ -166,3 +166,30 @@ def test_a_pair_says_what_the_model_says_of_both() -> None:
     np.testing.assert_allclose(np.asarray(mesh.get_array()).reshape(2, 3), shown.evidence[:, :, 1].T)
     assert [ax.get_title(loc="left") for ax in shown.axes_] == ["for no", "for yes"]
     assert len(shown.frame()) == 12
+
+
+def test_infinite_evidence_is_marked() -> None:
+    clf = BayesClassifier(alpha=0, tune=None).fit(weather(), "play")
+    shown = ColumnDisplay.from_estimator(clf, "outlook")
+    low, high = shown.ax_.get_ylim()
+    marks = {text.get_text(): text.xy for text in shown.ax_.texts}
+    assert set(marks) == {"−∞", "+∞"}
+    assert marks["−∞"] == (pytest.approx(-0.2), low)
+    assert marks["+∞"] == (pytest.approx(0.2), high)
+    assert "−∞: never in that class" in shown.ax_.get_title(loc="left")
+    assert not ColumnDisplay.from_estimator(clf, "wind").ax_.texts
+    pair = PairDisplay.from_estimator(clf, ["outlook", "wind"])
+    assert sum("∞" in text.get_text() for one in pair.axes_ for text in one.texts) == 4
+    for one in pair.axes_:
+        assert not np.ma.getmaskarray(one.collections[0].get_array()).any(), "no cell is left blank"
+    row = EvidenceDisplay.from_estimator(clf, [{"outlook": "overcast"}])
+    assert [text.get_text() for text in row.ax_.texts].count("+∞") == 2, "the term and the sum"
+    assert [line.get_marker() for line in row.ax_.lines].count(">") == 2
+
+
+def test_a_curve_beyond_the_axis_is_marked() -> None:
+    X, y = two_normals()
+    X[y == "b", 0] += 20.0
+    shown = ColumnDisplay.from_estimator(BayesClassifier(Gaussian(), tune=None).fit(X, y), 0)
+    assert {line.get_marker() for line in shown.ax_.lines} >= {"^", "v"}
+    assert not shown.ax_.texts

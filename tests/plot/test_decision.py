@@ -6,7 +6,17 @@ from matplotlib.collections import PolyCollection
 from scipy import integrate, stats
 from sklearn.datasets import load_breast_cancer
 
-from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, Poisson, Pooled, UsageError, bayes_error
+from deciban import (
+    BayesClassifier,
+    Binned,
+    Categorical,
+    Gaussian,
+    JointGaussian,
+    Poisson,
+    Pooled,
+    UsageError,
+    bayes_error,
+)
 from deciban.plot import DecisionDisplay, DecisionMapDisplay
 
 from .cases import area
@@ -197,10 +207,23 @@ def test_the_frame_has_curves_and_decisions() -> None:
     assert set(between.best) == {"a"}
 
 
-def test_one_column_of_a_tuned_model_is_drawn_by_plain_bayes() -> None:
+def test_one_column_of_a_tuned_model_is_drawn_without_weights() -> None:
     """Weights and biases are tuned for rows in which all columns are there: curves are prior times density."""
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    shown = DecisionDisplay.from_estimator(BayesClassifier().fit(X, y), "mean radius")
-    areas = np.trapezoid(shown.joint, shown.x, axis=0)
-    np.testing.assert_allclose(areas, np.bincount(y) / len(y), atol=1e-3)
-    assert shown.risk == pytest.approx(0.116, abs=0.002)
+    clf = BayesClassifier().fit(X, y)
+    shown = DecisionDisplay.from_estimator(clf, "mean radius")
+    np.testing.assert_allclose(shown.areas.sum(axis=0), np.bincount(y) / len(y), rtol=1e-9)
+    np.testing.assert_allclose(np.trapezoid(shown.joint, shown.x, axis=0), np.bincount(y) / len(y), atol=1e-3)
+    families = {group.family: group.columns for group in clf.schema_.groups if not group.auxiliary}
+    own = next(family for family, columns in families.items() if 0 in columns)
+    alone = BayesClassifier(own, tune=None).fit(X[["mean radius"]], y)
+    assert shown.risk == pytest.approx(alone.bayes_error().risk, rel=1e-9)
+
+
+def test_where_nothing_lies_no_decision_changes() -> None:
+    x = np.concatenate([np.linspace(0, 1, 50), np.linspace(9, 10, 50), np.linspace(20, 21, 50)])
+    y = np.repeat(["b", "a", "b"], 50)
+    shown = DecisionDisplay.from_estimator(BayesClassifier(Binned(bins=8), tune=None).fit(x[:, None], y))
+    assert len(shown.boundaries) == 2, "not at the ends of the bins"
+    assert 1.0 < shown.boundaries[0] <= 9.0
+    assert 10.0 < shown.boundaries[1] <= 20.0

@@ -158,7 +158,7 @@ def test_without_matplotlib_there_is_a_remedy(monkeypatch: pytest.MonkeyPatch) -
         return imported(name, *more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(UsageError, match=r"pip install 'deciban\[plot\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[plot\]'"):
         ColumnDisplay.from_estimator(clf, 0)
 
 

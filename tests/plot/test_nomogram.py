@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deciban import BayesClassifier, Gaussian, UsageError
+from deciban import BayesClassifier, Binned, Gaussian, UsageError
 from deciban.datasets import weather
 from deciban.plot import NomogramDisplay
 from deciban.plot.nomogram import MARKED_CHANCES, marks_of
@@ -92,3 +92,34 @@ def test_the_frame_lists_all_values(days: BayesClassifier) -> None:
     assert list(frame) == ["column", "value", "decibans"]
     overcast = frame[(frame.column == "outlook") & (frame.value == "overcast")].decibans.item()
     assert overcast == pytest.approx(10.0 * np.log10((5 / 12) / (1 / 8)))
+
+
+def test_what_rules_a_class_out_is_marked_as_infinite_and_comes_first() -> None:
+    """Nobody stayed at home on an overcast day: without smoothing that is infinite evidence."""
+    shown = NomogramDisplay.from_estimator(BayesClassifier(alpha=0, tune=None).fit(weather(), "play"))
+    assert shown.columns[0].name == "outlook"
+    assert shown.evidence[0][0] == np.inf
+    low, high = shown._reach()
+    (said,) = [text for text in shown.ax_.texts if "∞" in text.get_text()]
+    assert said.get_text() == "overcast +∞"
+    assert said.get_position()[0] > high, "beyond the scale"
+    assert all(low <= tick <= high for tick in shown.ax_.get_xticks())
+    assert "+∞ rules out no" in shown.ax_.get_xlabel()
+    arrows = [text for text in shown.ax_.texts if getattr(text, "arrow_patch", None) is not None]
+    assert len(arrows) == 1
+    other = NomogramDisplay.from_estimator(BayesClassifier(alpha=0, tune=None).fit(weather(), "play"), label="no")
+    assert [text.get_text() for text in other.ax_.texts if "∞" in text.get_text()] == ["overcast −∞"]
+    assert "−∞ rules out no" in other.ax_.get_xlabel()
+
+
+def test_numbers_next_to_infinite_ones_are_not_drawn_between() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    clf = BayesClassifier(Binned(bins=8, alpha=0), tune=None).fit(rng.normal(2.0 * y[:, None], 1.0), y)
+    shown = NomogramDisplay.from_estimator(clf)
+    marks = {float(mark.name): mark.decibans for mark in marks_of(shown.columns[0], shown.evidence[0])}
+    for number, decibans in marks.items():
+        posterior = clf.predict_proba([[number]])[0, 2]
+        expected = 10.0 * np.log10(posterior / (1.0 - posterior) * 2.0) if 0.0 < posterior < 1.0 else decibans
+        assert np.isinf(decibans) == (posterior in (0.0, 1.0))
+        assert decibans == pytest.approx(expected, abs=0.5)

@@ -1,6 +1,7 @@
 """The figures of a report are those of the classifier, from rows or from counts; it says what it cannot know."""
 
 import json
+import re
 from datetime import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
+from sklearn.datasets import load_breast_cancer
 
-from deciban import BayesClassifier, Complement, DataError, Multinomial, UsageError
+from deciban import BayesClassifier, Complement, DataError, Gaussian, Multinomial, UsageError
+from deciban.datasets import weather
 from tests import textbook
 from tests.report.models import HOSTILE, hostile_table, mixed_model, mixed_table
 
@@ -182,9 +185,14 @@ def test_what_is_impossible_is_told_as_infinite() -> None:
     html = found.html
     assert "a = u +∞" in html
     assert "sum" in html
-    assert "from −∞ to +∞ decibans" not in html
     columns = {one["column"]: one for one in found.figures["columns"]}
     assert columns["a"]["evidence"]["k"] == [None, None]
+    a, b = re.findall('<article class="card">.*?</article>', html, re.DOTALL)
+    assert "on average ∞ decibans (a value that a class never has rules the class out)" in a
+    assert "from −∞ to +∞ decibans" in a
+    assert a.count("<path") == 2, "both values of a are drawn as arrows"
+    assert "<path" not in b
+    assert "inf" not in re.sub("infinite", "", a)
 
 
 def test_what_the_given_rows_lack_is_told() -> None:
@@ -203,3 +211,45 @@ def test_very_many_columns_are_not_all_shown() -> None:
     found = textbook(Multinomial()).fit(counts, np.arange(80) % 3).report()
     assert len(found.html.encode()) < 1_000_000
     assert "1,500 columns of less importance are not shown." in found.html
+
+
+def test_few_rows_and_a_model_that_is_no_better_than_the_baseline_are_told() -> None:
+    page = textbook().fit(weather(), "play").report().html
+    assert "Few rows: no (5 rows), yes (9 rows). Remedy: more rows" in page
+    assert "In log-loss the model is no better than this baseline" in page
+    page = mixed_model().report().html
+    assert "Few rows" not in page
+    assert "no better than this baseline" not in page
+
+
+def test_decisions_and_their_baseline_are_named() -> None:
+    clf, new = mixed_model(), mixed_table(200, seed=5)
+    found, oracle = clf.report(data=new, loss=COSTS), clf.evaluate(new, "buys", loss=COSTS)
+    assert found.figures["decisions"]["decided"] == oracle.decided.tolist()
+    decision, cost = oracle.baseline["decision"], oracle.baseline["mean_cost"]
+    assert f"always deciding {decision}, the cheapest single decision, costs {cost:.4f}" in found.html
+    assert "truth / decision" in found.html
+
+
+def test_density_curves_reach_their_maximum() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    clf = textbook().fit(X, y)
+    found = clf.report()
+    card = re.search(r"<h3>worst area</h3>.*?</article>", found.html, re.DOTALL)[0]
+    highest = stats.norm.pdf(0.0) / X["worst area"][y == 1].std(ddof=0)
+    assert f">{highest:.3g}</text>" in card
+    figures = {one["column"]: one for one in found.figures["columns"]}["worst area"]
+    assert max(figures["density"]["1"]) == pytest.approx(highest, rel=1e-9)
+    top, lines = 12.0, re.findall('<polyline points="([^"]*)"', card)[-2:]
+    at_top = [point for line in lines for point in line.split() if float(point.split(",")[1]) <= top]
+    assert len(at_top) == 1, "a peak, not a plateau"
+
+
+def test_a_narrow_peak_is_cut_off_with_a_mark() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], [200, 200])
+    x = np.where(y == "a", rng.normal(0.0, 10.0, 400), rng.normal(0.0, 0.01, 400))
+    page = textbook(Gaussian()).fit(x[:, None], y).report().html
+    highest = stats.norm.pdf(0.0) / x[y == "b"].std()
+    assert f"below a peak of {highest:.3g}" in page
+    assert f">{highest:.3g}</text>" in page

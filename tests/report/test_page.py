@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deciban import BayesClassifier
+from deciban import BayesClassifier, Gaussian, Pooled
 from tests.report.browser import AXE, needs_axe, needs_browser, opened
 from tests.report.models import HOSTILE, hostile_table, mixed_model, mixed_table
 
@@ -173,4 +173,20 @@ def test_what_is_impossible_is_drawn_as_infinite(tmp_path: Path) -> None:
         label = it.page.locator("#what-if-evidence svg").get_attribute("aria-label")
         assert "a +∞" in label
         assert label.endswith("sum +∞")
+        assert it.page.locator("#what-if-evidence svg path").count() == 2, "arrows"
         it.check_quiet()
+
+
+def test_names_in_tables_are_not_broken_letter_by_letter(tmp_path: Path) -> None:
+    """On the screen of a phone, where a table is wider than it."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    table = pd.DataFrame({name: rng.exponential(1.0 + y) for name in ("dependents", "expenditure")})
+    families = {name: Gaussian(variance=Pooled()) for name in table}
+    BayesClassifier(families, tune=None).fit(table, np.where(y, "yes", "no")).report(tmp_path / "report.html")
+    with opened(tmp_path / "report.html", width=390) as it:
+        found = it.page.locator("#diagnosis table", has_text="Kolmogorov").locator("tbody th").all()
+        assert len(found) == 4
+        for cell in found:
+            assert cell.bounding_box()["height"] < 60.0, "at most two lines"
+        assert it.page.evaluate("document.documentElement.scrollWidth") <= 390

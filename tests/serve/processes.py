@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Seconds within which a service starts, answers and ends.
-PATIENCE = 60.0
+from tests import PATIENCE
 
 
 @dataclass(frozen=True)

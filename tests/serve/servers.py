@@ -11,9 +11,7 @@ from typing import Any
 import uvicorn
 
 from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
-
-# Seconds after which a test gives up.
-PATIENCE = 60.0
+from tests import PATIENCE
 
 
 class Running:
@@ -24,8 +22,11 @@ class Running:
         self.server = server
         self.cut = cut
 
-    def connect(self, receive_buffer: int | None = None) -> socket.socket:
+    def connect(self, receive_buffer: int | None = None, source: str = "") -> socket.socket:
+        """A client, with an address of its own if `source` is given (all of 127.0.0.0/8 are this machine)."""
         client = socket.socket()
+        if source:
+            client.bind((source, 0))
         client.settimeout(PATIENCE)
         if receive_buffer is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)  # before it connects, or it grows

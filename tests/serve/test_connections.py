@@ -14,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deciban.serve.guard.connections import ConnectionSettings, GuardedProtocol
+from deciban.serve.guard.connections import HEALTH_RESERVE, ConnectionSettings, GuardedProtocol
 from deciban.serve.guard.guard import GuardSettings, guarded
-from tests.serve.servers import PATIENCE, Running, read_all, running, seconds_until_closed, statuses
+from tests import PATIENCE
+from tests.serve.servers import Running, read_all, running, seconds_until_closed, statuses
 
 SETTINGS = ConnectionSettings(
     head_limit=0.3, send_limit=0.4, most_head_bytes=4096, most_headers=20, most_url_bytes=1000, most_connections=200
@@ -47,6 +48,7 @@ def application() -> Starlette:
             Route("/large", large),
             Route("/short", short),
             Route("/learn", echo),
+            Route("/health/ready", echo),
         ]
     )
 
@@ -224,16 +226,57 @@ def test_no_timer_outlives_its_connection(server: Running) -> None:
     assert [one for one in left if one._timer is not None or one.timeout_keep_alive_task is not None] == []
 
 
-def test_more_connections_than_allowed_are_closed_at_once() -> None:
-    settings = ConnectionSettings(most_connections=3)
+HEALTH = b"GET /health/ready?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize("settings", [ConnectionSettings(most_connections=3), ConnectionSettings(max_per_address=3)])
+def test_connections_beyond_the_bounds_may_ask_for_health_alone(settings: ConnectionSettings) -> None:
     with running(guarded(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(3)]
         server.wait_for(lambda: server.connections == 3)
-        with server.connect() as late:
-            seconds_until_closed(late)
-            assert server.cut == ["connections"]
+        refused = server.ask(GET, quiet=PATIENCE)  # until it is closed
+        assert statuses(refused) == [503]
+        assert "too many connections" in problem(refused)["cause"]
+        assert server.cut == ["connections"]
+        told = server.ask(HEALTH, quiet=PATIENCE)
+        assert statuses(told) == [200]
+        assert b"connection: close" in told
         clients[0].sendall(GET)
         assert b" 200 " in clients[0].recv(4096)
+        clients.pop().close()
+        server.wait_for(lambda: server.connections == 2)
+        assert statuses(server.ask(GET)) == [200]
+
+
+def test_one_address_has_its_share_of_connections() -> None:
+    settings = ConnectionSettings(max_per_address=5)
+    with running(guarded(application(), GUARD), settings) as server, contextlib.ExitStack() as stack:
+        for _ in range(5):
+            stack.enter_context(server.connect())
+        server.wait_for(lambda: server.connections == 5)
+        assert statuses(server.ask(GET)) == [503]
+        with server.connect(source="127.0.0.2") as other:
+            other.sendall(GET)
+            assert b" 200 " in other.recv(4096)
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_health_is_answered_whatever_number_of_connections_one_client_has(loop: str) -> None:
+    """Also where the client and whoever looks after the service have one address; and nothing is left of it."""
+    settings = ConnectionSettings(most_connections=30)
+    with running(guarded(application(), GUARD), settings, loop) as server:
+        with contextlib.ExitStack() as stack:
+            for _ in range(150):
+                stack.enter_context(server.connect())
+            for _ in range(3):
+                assert statuses(server.ask(HEALTH, quiet=PATIENCE)) == [200]
+            server.wait_for(lambda: server.connections <= 30 + HEALTH_RESERVE)
+            assert set(server.cut) == {"connections"}
+        server.wait_for(lambda: server.connections == 0)
+        assert statuses(server.ask(GET)) == [200]
+        server.wait_for(lambda: server.connections == 0)
+        counted = server.server.config.http.keywords["open_connections"]  # type: ignore[union-attr]
+        assert (counted.of_address, counted.reserve) == ({}, {})
 
 
 # bodies

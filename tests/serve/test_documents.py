@@ -56,7 +56,7 @@ def test_bounds_have_the_defaults_that_are_told() -> None:
     told = {}
     for names, defaults in re.findall(r"^\| (`--[^|]*) \| ([\d, ]+) \|", section("Bounds"), re.MULTILINE):
         told.update(zip(re.findall(r"--[a-z-]+", names), map(float, defaults.split(", ")), strict=True))
-    assert len(told) == 7
+    assert len(told) == 8
     assert told == {name: float(options()[name].default) for name in told}
 
 

@@ -256,21 +256,6 @@ def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(
     assert same(model_file.load(model).counts, counts_of(some(0, 1, 2, 0)))
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a small disk needs root")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
 def test_a_full_disk_refuses_learning_until_there_is_room(small_disk: Path) -> None:
     model = saved(small_disk)
     with Open(model) as service:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from deciban import learn
+from tests import examples
 from tests.serve.learned import ROWS, Open, base, copied, counts_of, same, saved
 
 FACTOR = 0.7
@@ -114,5 +115,5 @@ class Learning(RuleBasedStateMachine):
 
 TestLearning = Learning.TestCase
 TestLearning.settings = settings(
-    max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=examples(20), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )

@@ -14,7 +14,8 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.datasets import weather
-from tests.serve.processes import PATIENCE, Answer, ask, free_port, serving
+from tests import PATIENCE
+from tests.serve.processes import Answer, ask, free_port, serving
 
 CONFIGURATION = Path(__file__).parent.parent.parent / "deploy" / "nginx.conf"
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")

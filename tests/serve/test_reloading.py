@@ -1,5 +1,6 @@
 """A model file that changes while it is served: loaded, or, where it is damaged, told of while the old one goes on."""
 
+import hashlib
 import os
 import shutil
 import threading
@@ -14,7 +15,6 @@ from deciban import BayesClassifier
 from deciban.datasets import weather
 from deciban.serve import model_source
 from deciban.serve.app import create_app
-from deciban.serve.model_source import version_of
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from deciban.serve.state import State
@@ -26,6 +26,11 @@ def files(tmp_path: Path) -> Path:
     BayesClassifier(tune=None).fit(weather(), "play").save(tmp_path / "served.dcb")
     BayesClassifier(tune=None, alpha=0.5).fit(weather(), "play").save(tmp_path / "other.bin")
     return tmp_path
+
+
+def version_of(data: bytes) -> str:
+    """The version of a model with this content."""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -286,5 +291,36 @@ def test_a_model_that_was_never_tuned_is_never_stale(files: Path) -> None:
         tuning = client.get("/model").json()["tuning"]
         assert (tuning["tuned"], tuning["stale"]) == (False, False)
         assert "out of date" not in client.get("/model/report").text
+    finally:
+        service.close()
+
+
+def test_a_model_of_another_question_is_refused_and_a_new_version_is_logged(
+    files: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "deciban.serve")
+    good, other = ((files / name).read_bytes() for name in ("served.dcb", "other.bin"))
+    service = Service(ServeSettings(str(files / "served.dcb"), check_every=0.0))
+    service.open()
+    try:
+        client = TestClient(create_app(service))
+        table = weather()
+        targets = table.rename_columns([*table.column_names[:-1], "game"])
+        classes = table.set_column(table.num_columns - 1, "play", [[f"c{k % 2}" for k in range(table.num_rows)]])
+        for changed, target, said in (
+            (targets, "game", "predicts 'game', not 'play'"),
+            (classes, "play", "the classes"),
+        ):
+            BayesClassifier(tune=None).fit(changed, target).save(files / "served.dcb")
+            service.models.refresh()
+            told = client.get("/health/ready").json()
+            assert told["ready"]
+            assert said in told["problems"][0]["problem"]
+            assert version(client) == version_of(good)
+        caplog.clear()
+        (files / "served.dcb").write_bytes(other)
+        service.models.refresh()
+        assert version(client) == version_of(other)
+        assert f"now answers by version {version_of(other)}, was {version_of(good)}" in caplog.text
     finally:
         service.close()

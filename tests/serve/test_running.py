@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -17,9 +18,10 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from tests import PATIENCE
 from tests.serve.conftest import mixed_table
-from tests.serve.processes import PATIENCE
 from tests.serve.servers import read_all
+from tests.store.files import changed, nodes, put_together, taken_apart
 
 BLOCKED = "import sys; sys.modules['msgspec'] = None; from deciban.command import main; main()"
 
@@ -45,7 +47,7 @@ def serving(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str
 def refused(*arguments: str | Path) -> tuple[int, str]:
     """The exit code and the error of a service that does not start."""
     command = [sys.executable, "-m", "deciban", "serve", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     return done.returncode, done.stderr
 
 
@@ -106,9 +108,9 @@ def test_requests_under_way_are_answered_when_it_ends(models: Path) -> None:
 
 def test_health_is_told_while_many_rows_are_scored(models: Path) -> None:
     rows = [{"age": 40.0 + k % 7, "note": "please call back"} for k in range(80_000)]
-    with serving(models / "mixed.dcb") as (_, address), httpx.Client(base_url=address, timeout=60) as client:
+    with serving(models / "mixed.dcb") as (_, address), httpx.Client(base_url=address, timeout=PATIENCE) as client:
         client.get("/health/live")
-        ask = threading.Thread(target=lambda: httpx.post(f"{address}/predict", json=rows, timeout=60))
+        ask = threading.Thread(target=lambda: httpx.post(f"{address}/predict", json=rows, timeout=PATIENCE))
         ask.start()
         waited = []
         while ask.is_alive():
@@ -123,8 +125,153 @@ def test_workers_answer(models: Path) -> None:
         for _ in range(4):
             assert httpx.post(f"{address}/predict", json=[{"outlook": "sunny"}]).status_code == 200
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("options", [(), ("--workers", "2")])
+def test_every_ending_signal_ends_it(models: Path, number: signal.Signals, options: tuple[str, ...]) -> None:
+    with serving(models / "weather.dcb", *options) as (process, address):
+        assert status_of(f"{address}/health/ready") == 200
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+        until(lambda: status_of(f"{address}/health/ready") == 0)
+
+
+def test_workers_end_when_the_process_that_started_them_is_killed(models: Path) -> None:
+    with serving(models / "weather.dcb", "--workers", "2") as (process, address):
+        until(lambda: len(children_of(process.pid)) == 2)
+        children = children_of(process.pid)
+        process.kill()
+        process.wait(PATIENCE)
+        until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+        with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
+            pass  # the port is free again
+
+
+def test_a_file_that_becomes_something_else_does_not_stop_the_service(models: Path, tmp_path: Path) -> None:
+    """A pipe, a device, a sparse file of gigabytes and a crafted header: each is a problem that passes."""
+    path = tmp_path / "weather.dcb"
+    good = (models / "weather.dcb").read_bytes()
+    header, arrays = taken_apart(good)
+    at = next(at for at in nodes(header) if at[-1:] == ("array",))
+    frozen = put_together(changed(header, (*at, 1), [3] * 1_900_000), arrays)
+
+    def sparse() -> None:
+        path.write_bytes(good)
+        os.truncate(path, 4 << 30)
+
+    ways: list[tuple[str, Callable[[], Any]]] = [
+        ("pipe", lambda: os.mkfifo(path)),
+        ("device", lambda: path.symlink_to("/dev/zero")),
+        ("damaged", sparse),
+        ("shape", lambda: path.write_bytes(frozen)),
+    ]
+    path.write_bytes(good)
+    with serving(path) as (process, address):
+
+        def problems() -> str:
+            return str(httpx.get(f"{address}/health/ready", timeout=PATIENCE).json()["problems"])
+
+        for word, put in ways:
+            path.unlink()
+            put()
+            until(lambda word=word: word in problems())  # type: ignore[misc]
+            assert httpx.post(f"{address}/predict", json=[{"outlook": "sunny"}]).status_code == 200
+            path.unlink()
+            path.write_bytes(good)
+            until(lambda: problems() == "[]")
+        path.unlink()
+        os.mkfifo(path)
+        until(lambda: "pipe" in problems())
+        memory = Path(f"/proc/{process.pid}/status").read_text()
+        assert int(memory.partition("VmHWM:")[2].split()[0]) < 1 << 20  # kilobytes
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+
+
+def test_no_name_or_content_of_a_file_writes_lines_of_its_own_to_the_log(models: Path, tmp_path: Path) -> None:
+    header, arrays = taken_apart((models / "weather.dcb").read_bytes())
+    (tmp_path / "bad\nFAKE: INFO ok\x1b[2J.dcb").write_bytes(b"no model")
+    (tmp_path / "key.dcb").write_bytes(put_together({**header, "x\nFAKE: INFO: all is well \x1b[2J": 1}, arrays))
+    (tmp_path / "format.dcb").write_bytes(put_together({**header, "format": "a\nFAKE \x1b[31m"}, arrays))
+    command = [sys.executable, "-m", "deciban", "serve", tmp_path, "--port", "0", "--access-log"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert "3 cannot be read: bad\\nFAKE: INFO ok\\x1b[2J" in line
+        address = line.split()[-1]
+        assert httpx.get(f"{address}/models?token=secret").status_code == 200
+        assert httpx.get(f"{address}/a%0aFAKE%1b%5b2J").status_code == 400
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=PATIENCE)
+    lines = error.splitlines()
+    record = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} deciban: (INFO|WARNING): .+")
+    assert all(record.fullmatch(line) and line.isprintable() for line in lines), error
+    assert len(lines) == 5
+    assert re.search(r'127\.0\.0\.1:\d+ "GET /models" 200 \d+\.\d ms', error)
+    assert "secret" not in error
+
+
+def test_health_is_answered_while_a_client_holds_every_connection(models: Path) -> None:
+    with serving(models / "weather.dcb", "--max-connections-per-address", "40") as (_, address):
+        place = ("127.0.0.1", int(address.rpartition(":")[2]))
+        held = [socket.create_connection(place) for _ in range(300)]
+        try:
+            assert status_of(f"{address}/health/ready") == 200
+            assert httpx.post(f"{address}/predict", json=[{}]).status_code == 503
+            transport = httpx.HTTPTransport(local_address="127.0.0.2")
+            with httpx.Client(transport=transport) as other:
+                assert other.post(f"{address}/predict", json=[{}]).status_code == 200
+        finally:
+            for one in held:
+                one.close()
+
+
+@pytest.mark.parametrize("journal", ["of a killed service", "none", "in a folder"])
+def test_predictions_are_served_after_a_start_on_a_full_disk(small_disk: Path, models: Path, journal: str) -> None:
+    """By all that was learned; learning is refused until there is room, and the reason is told."""
+    path, before = small_disk / "weather.dcb", "/models/weather" if journal == "in a folder" else ""
+    served = path.parent if before else path
+    shutil.copy(models / "weather.dcb", path)
+    row = {"outlook": "sunny", "play": "no"}
+    rows = 14
+    if journal == "of a killed service":
+        with serving(path, "--learn") as (process, address):
+            assert httpx.post(f"{address}/learn", json={"rows": [row], "ids": ["a"]}).status_code == 200
+            rows = 15
+            process.kill()
+    ballast = small_disk / "ballast"
+    with open(ballast, "wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    with serving(served, "--learn") as (process, address):
+        assert httpx.post(f"{address}{before}/predict", json=[{"outlook": "sunny"}]).status_code == 200
+        assert httpx.get(f"{address}{before}/model").json()["rows"] == rows
+        large = {"rows": [{**row, "outlook": "x" * 4000}] * 20}
+        assert httpx.post(f"{address}{before}/learn", json=large).status_code == 503
+        told = httpx.get(f"{address}/health/ready")
+        assert told.status_code == 200
+        assert "the journal cannot be written" in told.text
+        assert str(small_disk) not in told.text
+        ballast.unlink()
+
+        def learned() -> bool:
+            return httpx.post(f"{address}{before}/learn", json={"rows": [row], "ids": ["b"]}).status_code == 200
+
+        until(learned)
+        until(lambda: httpx.get(f"{address}/health/ready").json() == {"ready": True, "problems": []})
+        assert httpx.get(f"{address}{before}/model").json()["rows"] == rows + 1
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    with serving(served, "--learn") as (_, address):
+        assert httpx.get(f"{address}{before}/model").json()["rows"] == rows + 1
 
 
 def test_a_worker_starts_also_while_the_model_cannot_be_read(models: Path, tmp_path: Path) -> None:
@@ -188,7 +335,7 @@ def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> No
             assert after["rows"] == before["rows"] + 4
             assert after["learning"]["sequence"] > 0
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     with serving(tmp_path / "model.dcb", "--learn") as (_, address):
         assert httpx.get(f"{address}/model").json()["rows"] == after["rows"]
@@ -259,7 +406,7 @@ def test_without_the_extra_it_says_how_to_install_it(models: Path) -> None:
     command = [sys.executable, "-c", BLOCKED, "serve", str(models / "weather.dcb")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
     assert done.returncode == 2
-    assert 'pip install "deciban[serve]"' in done.stderr
+    assert "run pip install '.[serve]' in the source folder of deciban" in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are watched alike everywhere")

@@ -21,6 +21,18 @@ NUMBERS: list[Any] = [
     *(0.0, 0.5, -0.5, 1e-300, 5e-324, 1e15, 1e100, 1e290, 1e308, -1e308, True, False),
 ]
 OTHERS: list[Any] = [None, "", "x", "\0", [], [0], {}, {"number": "inf"}, {"number": "-inf"}, {"number": "nan"}]
+LONG: list[Any] = [
+    [1] * 1000,
+    [2**63 - 1] * 8,
+    [0] * 9,
+    [10**19],
+    [0, 2**62],
+    [[[[[0]]]]],
+    [2**31] * 3,
+    [3],
+    [1, 2**40],
+]
+FACTORS = [-1.0, 0.0, 0.5, 0.999, 1.001, 10.0, -10.0, 1e10, 1e100, 1e-100]
 DOUBLES = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e15, 1e100, 1e200, 1e290, 1e308, np.inf, -np.inf, np.nan]
 INTEGERS = [0, 1, -1, 2, 255, 2**31 - 1, 2**31, 2**53, 2**62, -(2**63)]
 SIZES = {"float64": 8, "int64": 8, "int32": 4, "uint8": 1}
@@ -32,20 +44,20 @@ class Slow(BaseException):
 
 @contextmanager
 def bounded(seconds: float, megabytes: int) -> Iterator[None]:
-    """While it lasts, no more time and memory are there."""
+    """While it lasts, no more CPU time and memory are there."""
 
     def stop(*_: Any) -> None:
         raise Slow
 
-    before, limits = signal.signal(signal.SIGALRM, stop), resource.getrlimit(resource.RLIMIT_AS)
+    before, limits = signal.signal(signal.SIGPROF, stop), resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20), limits[1]))
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
         resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
@@ -62,10 +74,15 @@ def arrays_of(header: Any) -> list[tuple[str, int, int]]:
 
 
 def mutants(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """So many files, each with one or two values that are others, and what was changed."""
+    """So many files, each with one or two values that are others, and what was changed.
+
+    A value is a number or anything else in the header, a shape of an array, or an element of an array, which is another
+    one or a multiple of what it was. One file in ten has a wrong checksum: bounds come before it.
+    """
     header, arrays = taken_apart(data)
     chance, places, held = random.Random(seed), nodes(header), [one for one in arrays_of(header) if one[2]]
     numbers = [at for at in places if type(node(header, at)) in (int, float)]
+    shapes = [(*at, 1) for at in places if at[-1:] == ("array",)]
     for _ in range(count):
         new, body, said = header, bytearray(arrays), []
         for _ in range(chance.choice([1, 1, 2])):
@@ -74,10 +91,17 @@ def mutants(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
                 at = chance.choice(numbers)
                 value = chance.choice(NUMBERS)
             elif way < 0.6:
-                at, value = chance.choice(places), chance.choice([*NUMBERS, *OTHERS])
+                at, value = chance.choice(places), chance.choice([*NUMBERS, *OTHERS, *LONG])
+            elif way < 0.65:
+                at, value = chance.choice(shapes), chance.choice(LONG)
             else:
                 kind, start, size = chance.choice(held)
                 place = chance.randrange(size)
+                if kind == "float64" and way > 0.85:
+                    factor, here = chance.choice(FACTORS), slice(start + place * 8, start + (place + 1) * 8)
+                    body[here] = (np.frombuffer(body[here]) * factor).tobytes()
+                    said.append(f"{kind} array at {start}, [{place}] times {factor}")
+                    continue
                 amount = np.array([chance.choice(DOUBLES if kind == "float64" else INTEGERS)], dtype=object)
                 one = amount.astype(float if kind == "float64" else object)
                 raw = one.tobytes() if kind == "float64" else (int(one[0]) % 256 ** SIZES[kind]).to_bytes(
@@ -91,10 +115,11 @@ def mutants(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             except (KeyError, IndexError, TypeError):
                 continue  # it is no longer there
             said.append(f"{'.'.join(map(str, at))} = {str(value)[:20]}")
-        yield "; ".join(said), put_together(new, bytes(body))
+        made = put_together(new, bytes(body))
+        yield "; ".join(said), made if chance.random() < 0.9 else made[:-1] + bytes([made[-1] ^ 1])
 
 
-def became(data: bytes, rows: pa.Table, folder: Path, seconds: float = 5.0, megabytes: int = 1500) -> str:
+def became(data: bytes, rows: pa.Table, folder: Path, seconds: float = 5.0, megabytes: int = 600) -> str:
     """What became of a file: "refused", "works" or "complains"; a fault is raised."""
     path = written(folder, data)
     with bounded(seconds, megabytes):

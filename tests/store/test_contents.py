@@ -3,18 +3,64 @@
 import itertools
 import random
 from collections import Counter
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
+from typing_extensions import TypeAliasType
 
 import deciban as dc
+from deciban.fitted import Settings
+from deciban.statistics import Scatter
+from deciban.store import model_file
+from deciban.store.values import RECORDS, conforms
 from tests.store.crafted import MUTANTS, ignoring_overflow, predicts, refused
 from tests.store.files import changed, content, node, nodes, put_together, taken_apart, written
 from tests.store.models import every_family
 from tests.store.mutations import arrays_of
+
+
+def test_every_field_that_is_stored_has_a_type_that_can_be_checked() -> None:
+    """An unsupported type hint would raise a TypeError for each file, whatever it contains."""
+    for record in (*RECORDS.values(), Settings):
+        hints = get_type_hints(record)
+        for field in fields(record):
+            for value in (object(), None, 1, 1.5, "x", (), (1, "x"), {}, {"a": 1}, np.zeros(2), dc.Gaussian()):
+                assert conforms(value, hints[field.name]) in (True, False), (record, field.name)
+
+
+def test_arrays_conform_to_aliases_of_types() -> None:
+    """As `NDArray` is one from NumPy 2.5 on."""
+    scalar = TypeVar("scalar", bound=np.generic)
+    array_type: Any = np.ndarray[tuple[Any, ...], np.dtype[scalar]]  # type: ignore[valid-type]
+    alias = TypeAliasType("alias", array_type, type_params=(scalar,))
+    for hint in (alias[np.float64], npt.NDArray[np.float64]):  # type: ignore[misc]
+        assert conforms(np.zeros(2), hint)
+        assert not conforms(np.zeros(2, dtype=np.int64), hint)
+        assert not conforms(1.0, hint)
+    number = TypeAliasType("number", int | None)
+    assert conforms(3, number)
+    assert not conforms("x", number)
+
+
+@pytest.mark.parametrize("at", [("counts", "classes"), ("tuning",), ("origin",), ("parameters",)], ids=".".join)
+@pytest.mark.parametrize(
+    "value",
+    [
+        *({"array": 7}, {"array": [[], [2]]}, {"map": 3}, {"map": [1]}, {"map": [[{"map": []}, 1]]}, {"date": 3}),
+        *({"labels": "datetime64[xx]", "values": [1]}, {"is": []}, {"is": "Uniform"}, {"map": [["a", 1]]}, 7),
+    ],
+    ids=str,
+)
+def test_content_of_another_shape_is_damage_and_not_an_internal_error(
+    at: tuple[str, ...], value: Any, tmp_path: Path
+) -> None:
+    header, arrays = taken_apart(content(every_family()[0]))
+    refused(tmp_path, put_together(changed(header, at, value), arrays))
 
 
 def families_in(header: Any) -> list[str]:
@@ -154,3 +200,51 @@ def test_negative_variances_and_counts_are_refused(tmp_path: Path) -> None:
         except dc.ModelFileError:
             seen += 1
     assert seen >= 2 + 4  # weights of classes, counts
+
+
+def test_matrices_that_are_no_covariances_are_refused(tmp_path: Path) -> None:
+    """Whatever is written in their place, what loads can predict; a matrix with a negative eigenvalue does not load."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    clf = dc.BayesClassifier({(0, 1, 2): dc.JointGaussian()}, tune=None).fit(X, y)
+    statistic = clf.counts_.statistics[0]
+    scatter, fitted = statistic.scatter, clf.fitted_
+
+    def with_scatter(new: Any) -> bytes:
+        mean, error = (statistic.mean, statistic.mean_low), np.zeros_like(statistic.mean)
+        changed = Scatter.of_values(statistic.weight, mean, new, error)
+        counts = replace(fitted.counts, statistics=(changed,))
+        return model_file.content(replace(fitted, counts=counts))
+
+    assert predicts(with_scatter(scatter), X, tmp_path) == "loaded"
+    for cross, became in ((10.0, "refused"), (1.01, "refused"), (-1.01, "refused"), (0.999, "loaded")):
+        new = scatter.copy()
+        new[0, 0, 1] = new[0, 1, 0] = cross * np.sqrt(new[0, 0, 0] * new[0, 1, 1])
+        new[0, 2, :2] = new[0, :2, 2] = 0.0
+        assert predicts(with_scatter(new), X, tmp_path) == became, cross
+    new = scatter.copy()  # each pair is possible, the three together are not
+    own = np.sqrt(np.diagonal(new[1]))
+    new[1] = np.where(np.eye(3) > 0, 1.0, -0.9) * np.outer(own, own)
+    refused(tmp_path, with_scatter(new), "not positive")
+    for value in (1e150, 1e290, 1e308, 5e-324):
+        for place in ((0, 0, 0), (0, 0, 1), (1, 2, 2)):
+            new = scatter.copy()
+            new[place] = new[place[0], place[2], place[1]] = value
+            assert predicts(with_scatter(new), X, tmp_path) in ("refused", "loaded"), (value, place)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-160, 1e-30, 1.0, 1e30, 1e100])
+def test_every_covariance_that_was_counted_is_read(unit: float, tmp_path: Path) -> None:
+    """Columns that are equal, constant, nearly so, of any unit; in batches, forgotten and weighted."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(80, 1))
+    X = np.hstack([x * unit, -2.0 * x * unit, np.full_like(x, 0.1), 1e9 + 1e-6 * x, x + rng.normal(size=x.shape), x**3])
+    y, weights = np.arange(80) % 3, rng.random(80)
+    spec: Any = {tuple(range(6)): dc.JointGaussian(dc.Pooled())}
+    clf = dc.BayesClassifier(spec, tune=None).fit(X[:50], y[:50], sample_weight=weights[:50])
+    for part in (slice(50, 60), slice(60, 80)):
+        clf.partial_fit(X[part], y[part], sample_weight=weights[part])
+        dc.load(written(tmp_path, content(clf)))
+    clf.forget(X[60:], y[60:], sample_weight=weights[60:])
+    loaded = dc.load(written(tmp_path, content(clf)))
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))

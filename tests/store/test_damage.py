@@ -1,6 +1,7 @@
 """Files that were damaged by accident, or are no models at all, are refused at once and in one line."""
 
 import gzip
+import json
 import os
 import pickle
 import resource
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import deciban as dc
+from deciban.store import layout
 from tests.store.crafted import refused
-from tests.store.files import changed, content, find, put_together, taken_apart, written
+from tests.store.files import changed, content, find, node, put_together, taken_apart, written
 from tests.store.models import small
 
 
@@ -94,27 +96,70 @@ for path in sys.argv[1:]:
 """
 
 
+def refused_at_once(paths: list[Path]) -> list[str]:
+    """The messages of files that are refused within a second of work and 200 MB, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", LOADER, *paths], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(paths)
+    messages = []
+    for path, line in zip(paths, lines, strict=True):
+        seconds, megabytes, message = line.split(maxsplit=2)
+        assert float(seconds) < 1.0
+        assert float(megabytes) < 200.0
+        assert message.startswith(str(path))
+        messages.append(message.removeprefix(f"{path}: "))
+    return messages
+
+
 def test_large_files_are_refused_at_once(tmp_path: Path) -> None:
-    """Within a second and 200 MB, in a process of its own: two gigabytes of zeros, whatever length they say their
-    header has, and a header of millions of lists, of which all is read, as its checksum is right, but nothing made.
-    """
+    """Two gigabytes of zeros, whatever length they say their header has, and headers of millions of lists or values,
+    of which all is read, as their checksum is right, but nothing made."""
     size = 2 << 30
     paths = [tmp_path / f"zeros-{length}.dcb" for length in (0, size - 48, size - 56, 1 << 20)]
     for path in paths:
         with open(path, "wb") as file:
             file.write(b"deciban\n" + int(path.stem.split("-")[1]).to_bytes(8, "little"))
             file.truncate(size)
-    lists = b'{"format":1,"deciban":"0.1.0","parameters":[' + b"[]," * 10_000_000 + b"[]]}"
-    paths.append(written(tmp_path, put_together(lists), "lists.dcb"))
-    done = subprocess.run([sys.executable, "-c", LOADER, *paths], capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(paths)
-    for path, line in zip(paths, lines, strict=True):
-        seconds, megabytes, message = line.split(maxsplit=2)
-        assert float(seconds) < 1.0
-        assert float(megabytes) < 200.0
-        assert message.startswith(str(path))
-    assert "more lists" in lines[-1]
+    for name, repeated in (("lists", b"[]," * 10_000_000), ("values", b"0," * 17_000_000)):
+        many = b'{"format":1,"deciban":"0.1.0","parameters":[' + repeated + b"0]}"
+        paths.append(written(tmp_path, put_together(many), f"{name}.dcb"))
+    messages = refused_at_once(paths)
+    assert "10,000,002 lists" in messages[-2]
+    assert "values, more than a model has" in messages[-1]
+
+
+def test_small_headers_cannot_ask_for_long_work(tmp_path: Path) -> None:
+    """Sizes of arrays, lists inside lists, digits and columns are bounded before anything is made of them; the first
+    ones also before the checksum, which is wrong here."""
+    header, arrays = taken_apart(content(small()))
+    array = find(header, array=["float64", [2, 3]])
+    shapes = {
+        "many": [1] * 1_900_000,
+        "huge": [10**19] * 100_000,
+        "long": [2**62] * 8,
+        "zero": [0, 2**62],
+    }
+    crafted = {name: changed(header, (*array, "array", 1), shape) for name, shape in shapes.items()}
+    texts = {name: json.dumps(one).encode() for name, one in crafted.items()}
+    texts["digits"] = json.dumps(header).encode().replace(b"[2, 3]", b"[" + b", ".join([b"7" * 4290] * 1000) + b"]", 1)
+    texts["deep"] = json.dumps(header).encode().replace(b'"tuning": null', b'"tuning": ' + b"[" * 900 + b"]" * 900)
+    bad_checksum = [written(tmp_path, put_together(one, arrays)[:-1] + b"?", f"{n}.dcb") for n, one in texts.items()]
+    messages = dict(zip(texts, refused_at_once(bad_checksum), strict=True))
+    for name in ("many", "huge", "long", "zero"):
+        assert "an array has the shape [" in messages[name], messages[name]
+    assert "a number of 4,290 digits" in messages["digits"]
+    assert "nested too deeply" in messages["deep"]
+
+    wide = {**node(header, ("counts", "schema")), "names": None, "types": None, "looks_like": None, "width": 1 << 24}
+    many_columns = put_together(changed(header, ("counts", "schema"), wide), arrays)
+    assert "too many columns" in refused_at_once([written(tmp_path, many_columns, "wide.dcb")])[0]
+
+
+def test_a_model_that_could_not_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "MAX_LISTS", 10)
+    with pytest.raises(dc.UsageError, match="a model file cannot hold"):
+        small().save(tmp_path / "model.dcb")
+    assert not list(tmp_path.iterdir())
 
 
 def test_messages_are_one_line_that_names_the_file(tmp_path: Path) -> None:
@@ -123,10 +168,15 @@ def test_messages_are_one_line_that_names_the_file(tmp_path: Path) -> None:
     bad = [b"", data[:-1], data[:100], put_together([], arrays), put_together({**header, "format": 3}, arrays)]
     bad += [put_together({**header, "counts": "x\n" * 1000}, arrays), put_together({**header, "y" * 10_000: 1}, arrays)]
     bad.append(put_together(changed(header, ("counts", "classes"), {"is": "z\n" * 5000}), arrays))
+    bad += [
+        put_together({**header, "x\n\x1b[2J": 1}, arrays),
+        put_together({**header, "format": "a\n\x1b[31m"}, arrays),
+    ]
+    bad.append(put_together(changed(header, ("counts", "x\n"), 1), arrays))
     for one in bad:
         with pytest.raises(dc.ModelFileError) as caught:
             dc.load(written(tmp_path, one))
         text = str(caught.value)
         assert text.startswith(str(tmp_path / "crafted.dcb"))
-        assert "\n" not in text
+        assert text.isprintable()
         assert len(text) < 400 + len(str(tmp_path))

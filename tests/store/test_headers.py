@@ -165,3 +165,13 @@ def test_a_block_that_would_not_fit_in_memory(tmp_path: Path) -> None:
     header = changed(header, (*at, "parts"), [{**only, "open": False, "beside": False}])
     header = changed(header, ("counts", "statistics"), [node(header, ("counts", "statistics"))[place]])
     refused(tmp_path, put_together(header, arrays))
+
+
+def test_levels_that_a_family_does_not_have(tmp_path: Path) -> None:
+    spec: Any = {"x": dc.Categorical(levels=(1, 2, 3))}
+    clf = dc.BayesClassifier(spec, tune=None).fit({"x": [1, 2, 2, 1]}, [0, 1, 1, 0])
+    header, arrays = taken_apart(content(clf))
+    at = ("counts", "schema", "parts", 0, "family", "levels")
+    assert predicts(put_together(changed(header, at, [1, 2, 3, 4]), arrays), {"x": [1]}, tmp_path) == "loaded"
+    for levels in ([1], [0], [], [2, 3], ["a"]):
+        refused(tmp_path, put_together(changed(header, at, levels), arrays))

@@ -11,7 +11,10 @@ import pytest
 
 from deciban import BayesClassifier, load
 from deciban.cli import run
+from deciban.serve.learning.learner import Learner
+from deciban.serve.learning.settings import LearnSettings
 from deciban.store import lock
+from tests import PATIENCE
 
 HEADER = "size,town,kind\n"
 
@@ -44,7 +47,7 @@ for turn in range(5):
 def test_of_several_processes_at_once_none_is_lost(tmp_path: Path) -> None:
     (tmp_path / "number").write_text("0")
     several = [subprocess.Popen([sys.executable, "-c", CHANGE], cwd=tmp_path) for _ in range(3)]
-    assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
+    assert [one.wait(timeout=PATIENCE) for one in several] == [0, 0, 0]
     assert (tmp_path / "number").read_text() == "15"
     assert os.listdir(tmp_path) == ["number"]
 
@@ -68,16 +71,20 @@ def test_the_second_waits_says_so_and_sees_what_the_first_wrote(model: str, capf
     assert load(model).counts_.rows == 60
 
 
-def test_the_second_does_not_wait_for_ever(
-    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lock, "LONGEST_WAIT", 0.2)
+def test_the_second_does_not_wait_for_ever(model: str, capfd: pytest.CaptureFixture[str]) -> None:
     before = Path(model).read_bytes()
     with open(model, "rb") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
         for command in (["learn", model, "one.csv"], ["forget", model, "base.csv", "--output", "./m.dcb"]):
-            assert run(command) == 5
-            assert "has had this model for 0.2 seconds; try again when it has ended" in capfd.readouterr().err
+            for wait in ("0.2", "0"):
+                assert run([*command, "--wait", wait]) == 5
+                said = capfd.readouterr().err
+                assert "the model is locked by another command, or by a service that learns; try again" in said
+                assert ("waiting for it" in said) == (wait != "0")
+        Path("copy.dcb").write_bytes(before)
+        for command in (["fit", "one.csv", "-t", "kind"], ["merge", "copy.dcb"]):
+            assert run([*command, "--output", model]) == 2
+            assert "has this model; give another name" in capfd.readouterr().err
         assert run(["learn", model, "one.csv", "--output", "other.dcb"]) == 0
         assert run(["predict", model, "one.csv"]) == 0
     assert Path(model).read_bytes() == before
@@ -92,3 +99,24 @@ def test_where_files_cannot_be_locked_that_is_said(
     monkeypatch.setattr(fcntl, "flock", refuse)
     assert run(["learn", model, "one.csv"]) == 0
     assert "files cannot be locked here" in capfd.readouterr().err
+
+
+def test_a_model_with_a_journal_is_not_changed_by_commands(model: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The journal of a service that learns belongs to the file as it is; with another one it would not start."""
+    before = Path(model).read_bytes()
+    run(["fit", "one.csv", "-t", "kind", "--output", "other.dcb"])
+    with Learner.open(model, LearnSettings(), lambda state: None):
+        pass  # it leaves its journal
+    commands = [["fit", "one.csv", "-t", "kind", "-o", model], ["merge", "other.dcb", "-o", model]]
+    commands += [
+        ["learn", model, "one.csv"],
+        ["forget", model, "base.csv"],
+        ["learn", "other.dcb", "two.csv", "-o", model],
+    ]
+    commands.append(["fit", "one.csv", "-t", "kind", "-o", model, "--force"])
+    for command in commands:
+        assert run(command) == 2, command
+        assert "the journal of a service that learns is beside it (m.dcb.journal)" in capfd.readouterr().err
+    assert Path(model).read_bytes() == before
+    os.remove(f"{model}.journal")
+    assert run(["learn", model, "one.csv"]) == 0

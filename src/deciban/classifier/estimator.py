@@ -99,8 +99,9 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
     `diagnose`, `evaluate_folds` and `select` tell how good it is; `evidence`, `estimates`, `top_words`, `linear_form`
     and `sample` show what is inside.
 
-    Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting. Columns of the table
-    that are not named are known by position.
+    Missing cells (None, NaN, null) are skipped when counting and are no evidence when predicting, unless tuning found
+    that they were evidence in training: then the schema says so. Columns of the table that are not named are known by
+    position.
 
     Examples
     --------
@@ -152,9 +153,10 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         X : table
             The rows: a pandas, polars or Arrow table, a DuckDB relation, a NumPy array, a SciPy sparse matrix, a dict
             of columns, a list of dicts or of lists, or a list of texts; or rows that need not fit into memory: the name
-            of a file (CSV, JSON lines, Parquet), a glob, a folder, ``"sql: select ..."``, the URL of a PostgreSQL
-            database or a connection to any database, an Ibis table, what `deciban.scan` returns, or a Spark DataFrame,
-            whose rows are counted by Spark's executors.
+            of a file (CSV, JSON lines, Parquet, Arrow, ORC) or a list of them, a glob, a folder, ``"sql: select ..."``,
+            the URL of a PostgreSQL database or a connection to any database, an Ibis table, a lazy frame of polars, a
+            dataset of pyarrow, what `deciban.scan` returns, or a Spark DataFrame, whose rows are counted by Spark's
+            executors.
         y : array-like or str
             The label of each row, or the name of the column of X that holds the labels. Rows whose label is missing are
             left out and counted in ``counts_.unlabelled``.

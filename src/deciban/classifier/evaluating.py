@@ -18,7 +18,7 @@ from deciban.leave_one_out import LeaveOneOut
 from deciban.report.figures import report_figures
 from deciban.report.report import Report
 from deciban.scoring import loss_for, predict_posteriors
-from deciban.simulate import PlugInRisk, simulated_risk
+from deciban.simulate import PlugInRisk, model_risk
 from deciban.tune.propose import most_rows
 from deciban.tune.rows import Rows
 
@@ -231,7 +231,10 @@ class Evaluating(FittedState):
         return estimate_shares(predict_posteriors(fitted, X), np.exp(fitted.log_prior), fitted.classes, level, error)
 
     def bayes_error(self, loss: Any = None, rows: int = 100_000, random_state: int = 0) -> PlugInRisk:
-        """The risk of the best rule if plain Bayes were true, by simulation, beside the leave-one-out risk.
+        """The risk of the best rule if the model were true, beside the leave-one-out risk.
+
+        Each column has the family that the model uses for it, with weight 1. Exact for one column of listed values, of
+        bins, or of a family with a cumulative distribution; simulated otherwise.
 
         Parameters
         ----------
@@ -253,7 +256,7 @@ class Evaluating(FittedState):
         """
         fitted = self._fitted()
         costs = loss_for(fitted, loss)
-        risk, interval = simulated_risk(fitted, costs, rows, random_state)
+        risk, interval = model_risk(fitted, costs, rows, random_state)
         known = self._training_rows() is not None
         return PlugInRisk(risk, interval, self.leave_one_out().expected_cost(costs) if known else None, costs)
 

@@ -108,20 +108,20 @@ class Inspecting(FittedState):
         return scoring.intervals(self._fitted(), X, level)
 
     def estimates(self, *, plain: bool = False) -> Estimates:
-        """What was estimated of each column: means and variances, P(value | class), rates.
+        """What was estimated: the prior, and of each column means and variances, P(value | class), rates.
 
         Parameters
         ----------
         plain : bool, default=False
-            Whether to show the model that tuning started from, which has each column once by its own family, and from
-            which `sample` and `log_density` come. Otherwise the model that predicts, each block with its weight.
+            Whether to show the model that tuning started from, which has each column once by its inferred family, and
+            from which `log_density` comes. Otherwise the model that predicts, each block with its weight.
 
         Returns
         -------
         Estimates
             A mapping from the name of a column (of a joint block: "a+b") to arrays by parameter, in the order of
-            `classes_`: ``clf.estimates()["age"]["mean"]``. ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it;
-            print it.
+            `classes_`: ``clf.estimates()["age"]["mean"]``; ``clf.estimates().prior`` has the prior of each class.
+            ``to_frame``, ``to_arrow`` and ``to_dict`` give all of it; print it.
         """
         fitted = self._fitted()
         return Estimates.of(fitted.plain if plain else fitted.model)
@@ -149,7 +149,10 @@ class Inspecting(FittedState):
     def sample(
         self, rows: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
     ) -> tuple[Any, LabelArray]:
-        """Draw rows from plain Bayes: a class by the prior, then each column by its family.
+        """Draw rows from the model: a class by the prior, then each column by the family that the model uses for it.
+
+        Columns are drawn independently within the class, those of a declared joint block together. Blocks, weights and
+        corrections that tuning added are left out, and texts are drawn from plain word counts.
 
         Parameters
         ----------
@@ -160,7 +163,7 @@ class Inspecting(FittedState):
         label : label, default=None
             The class of all rows; None draws it.
         length : int, default=None
-            The number of words of each text; None draws it.
+            The number of words of each text, and of each row of a `Multinomial` block; None draws it.
 
         Returns
         -------
@@ -201,7 +204,7 @@ class Inspecting(FittedState):
         Returns
         -------
         ParameterCount
-            ``naive``, ``model`` and ``full``; print it.
+            ``naive``, ``model``, ``full`` and ``combinations``; print it.
         """
         fitted = self._fitted()
         return ParameterCount.of(fitted.counts, fitted.plain, fitted.model)

@@ -68,7 +68,8 @@ def merge(
     models : sequence of BayesClassifier, bytes, str or path-like
         Fitted classifiers, the names of model files, or what `count_batches` returns.
     force : bool, default=False
-        Whether to accept models that have learned the same rows, which then count twice.
+        Merge models even if they have learned the same rows, which then count twice, predict different columns, or have
+        no column in common.
     names : sequence of str, default=None
         What error messages call the models; by default the names of their files, or "model 1", "model 2", ...
 
@@ -82,7 +83,8 @@ def merge(
     DataError
         If two models have learned the same rows, unless `force`; if their labels are of different types.
     SchemaError
-        If a column has different families in two models.
+        If a column has different families in two models; if they predict different columns or have none in common,
+        unless `force`.
 
     See Also
     --------
@@ -98,7 +100,7 @@ def merge(
     >>> merge([spring, autumn, spring])
     Traceback (most recent call last):
         ...
-    deciban.errors.DataError: model 1 and model 3 have learned the same rows; leave one out, or force it
+    deciban.errors.DataError: model 1 and model 3 have learned the same rows; leave one out, or pass force=True
     """
     if not models or isinstance(models, str):
         raise UsageError("give the models that are to be merged in a list")

@@ -31,7 +31,7 @@ from deciban.files.databases.arguments import passwords_among
 from deciban.version import __version__
 
 # What the exit codes mean: 0 fine, 2 usage, 3 data, 4 model file, 5 input and output, 130 interrupted, 143 terminated,
-# 129 hung up; 1 is a fault.
+# 129 hung up; 1 is an internal error.
 CODES = {UsageError: 2, DataError: 3, ModelFileError: 4, DecibanError: 3, OSError: 5, MemoryError: 3}
 
 PASSWORD_SEEN = (
@@ -126,8 +126,17 @@ def run(arguments: Sequence[str]) -> int:
             if "--debug" in arguments:
                 traceback.print_exc()
             code = next((code for kind, code in CODES.items() if isinstance(problem, kind)), 1)
-            complain("error", described(problem) if code != 1 else f"this is a fault of deciban: {described(problem)}")
+            complain("error", described(problem) if code != 1 else internal_error(problem))
             return code
+
+
+def internal_error(problem: Exception) -> str:
+    """An error that deciban did not raise on purpose, in one line."""
+    text = " ".join(str(problem).split())
+    return (
+        f"this is an internal error of deciban ({type(problem).__name__}{': ' if text else ''}{text}); "
+        "please report it, with what --debug prints"
+    )
 
 
 def described(problem: BaseException) -> str:

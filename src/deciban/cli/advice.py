@@ -24,15 +24,16 @@ WITHOUT_POINTS = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
 TEXTS_MEANT_AS: tuple["LooksLike", ...] = ("numbers", "units", "thousands", "dates")
 
 
-def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = False) -> None:
+def warn_of_model(fitted: "Fitted", table: Sequence[str] = (), typed: bool = False, identifiers: bool = True) -> None:
     """Warn of classes and columns of a model that are probably not meant as it has learned them from this table.
 
-    typed: it is no CSV file, for which alone there are options that say how its cells are written.
+    typed: it is not a CSV file, for which alone there are options that say how its cells are written. identifiers:
+    whether to warn of these, which the library has done if it has fitted the model now.
     """
     if fitted.classes.size == 1:
         complain("warning", f"there is only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
     schema = fitted.counts.schema.plain
-    for name in schema.columns_like("identifier"):
+    for name in schema.columns_like("identifier") if identifiers else ():
         complain("warning", f"column {name!r} looks like an identifier; {option('--ignore', name)} leaves it out")
     if not any(schema.looks_like or ()):
         return

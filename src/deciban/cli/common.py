@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -223,7 +223,15 @@ def missing_columns(fitted: "Fitted", scan: "Source") -> None:
     """Say which columns of the model a table does not have."""
     there = set(scan.names)
     if absent := [name for name in fitted.schema.names or () if name not in there]:
-        complain("warning", f"{scan.name} has no {few(absent)}: taken as missing, which is no evidence")
+        complain("warning", f"{scan.name} has no {few(absent)}: taken as missing, {no_evidence(fitted, absent)}")
+
+
+def no_evidence(fitted: "Fitted", missing: Iterable[str]) -> str:
+    """What missing cells of some columns mean to a model, as the end of a sentence."""
+    partial = fitted.model.partial
+    informative = [] if partial is None else partial.informative.tolist()
+    told = {fitted.schema.column_name(column) for column in informative}.intersection(missing)
+    return "which is no evidence" + (f", but for {few(sorted(told))}: see inspect" if told else "")
 
 
 def new_columns(fitted: "Fitted", rows: "LabelledStream", name: str, what: str) -> None:

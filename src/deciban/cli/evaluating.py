@@ -178,11 +178,13 @@ def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bo
                 "plain": {"accuracy": before.accuracy, "log_loss": before.log_loss},
                 "tuned": {"accuracy": after.accuracy, "log_loss": after.log_loss},
                 "saved_bits": found.saved_bits,
-                "dependent": [vars(one) for one in found.dependences],
+                "dependent": [one.as_dict() for one in (*found.triples, *found.dependences)],
+                "remedies": [in_options(one) for one in found.remedies(command_line=True)],
+                "unused": list(found.unused),
                 "misfits": [vars(one) for one in found.misfits],
             }
         )
-    say(in_options(str(found)))
+    say(in_options(found.summary(command_line=True)))
     return None
 
 
@@ -200,6 +202,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
     from deciban.cli.learning import rows_of
     from deciban.explain.estimates import Estimates
+    from deciban.explain.parameters import ParameterCount
     from deciban.store.model_file import shards_of
 
     fitted = loaded(model)
@@ -226,6 +229,9 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
         if fitted.tuning.corrections is not None:
             say()
             say(fitted.tuning.corrections_table)
+    say()
+    say("free parameters, prior included")
+    say(ParameterCount.of(fitted.counts, fitted.plain, fitted.model))
     if estimates:
         say()
         say(Estimates.of(fitted.model))
@@ -234,6 +240,7 @@ def inspect(model: str, estimates: bool, as_json: bool) -> None:
 
 def contents(fitted: "Fitted") -> dict[str, Any]:
     """What a classifier has learned, for programs."""
+    from deciban.explain.parameters import ParameterCount
     from deciban.store.model_file import shards_of
     from deciban.version import __version__
 
@@ -259,5 +266,6 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
         "weights": weights,
         "correction_tables": None if tuning is None or tuning.corrections is None else len(tuning.corrections.tests),
+        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).as_dict(),
         "shards": list(shards_of(fitted)),
     }

@@ -32,8 +32,9 @@ from deciban.cli.common import (
     say_json,
 )
 from deciban.cli.option_values import families_of, prior_of
-from deciban.cli.outputs import check_model_output, check_output
+from deciban.cli.outputs import check_model_output, check_output, refuse_journal, refuse_learning_service
 from deciban.cli.tuned import RETUNE, tuning_summary
+from deciban.store.lock import DEFAULT_WAIT, changing
 from deciban.text_tables import counted
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ WHERE = click.option(
     default="here",
     show_default=True,
     help="Where rows are counted: here, or by SQL in the engine that has them, so that only a sample is read.",
+)
+WAIT = click.option(
+    "--wait",
+    type=click.FloatRange(0.0),
+    default=DEFAULT_WAIT,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another command that changes the model.",
 )
 MODEL_OUTPUT = click.option(
     "--output", "-o", metavar="FILE", shell_complete=files, help="The model file to write, such as wine.dcb."
@@ -104,15 +113,16 @@ Examples:
 def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **options: Any) -> None:
     """Learn TABLE and write a model file.
 
-    TABLE is a file (CSV, JSON lines, Parquet; also compressed), several files, a glob, a folder, - for standard input,
-    or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is a table whose
-    target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by its URL, and its
-    rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
+    TABLE is a file (CSV, JSON lines, Parquet, Arrow, ORC; also compressed), several files, a glob, a folder, - for
+    standard input, or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is
+    a table whose target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by
+    its URL, and its rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
     """  # fmt: skip
     if options["force"]:
         check_output(output, table)
     else:
         check_model_output(output, table, "give another name, or --force to replace it")
+    refuse_learning_service(output)
     from deciban import learn as engine
     from deciban.fitted import Settings
     from deciban.store.model_file import save
@@ -133,7 +143,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     fitted = engine.fit(settings, scan, target, options["weight"], where=options["where"])
     save(output, fitted)
     tell_markers(scan, target)
-    warn_of_model(fitted, again, scan.typed)
+    warn_of_model(fitted, again, scan.typed, identifiers=False)
     if as_json:
         from deciban.cli.evaluating import contents
 
@@ -163,11 +173,12 @@ Examples:
 @WHERE
 @click.option("--retune", is_flag=True, help="Learn weights and corrections anew from these rows.")
 @click.option("--force", is_flag=True, help="Also rows that the model has learned already.")
+@WAIT
 @reading
 @common
 def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
-    with _changing(model, output, table):
+    with _changing(model, output, table, options["wait"]):
         from deciban import learn as engine
         from deciban.store.model_file import save
 
@@ -196,11 +207,12 @@ Example:
 @TARGET
 @MODEL_OUTPUT
 @WHERE
+@WAIT
 @reading
 @common
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
-    with _changing(model, output, table):
+    with _changing(model, output, table, options["wait"]):
         from deciban import learn as engine
         from deciban.store.model_file import save
 
@@ -220,11 +232,16 @@ Example:
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("--output", "-o", required=True, metavar="FILE", shell_complete=files, help="The model file to write.")
-@click.option("--force", is_flag=True, help="Also models that have learned the same rows.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Merge even if the models share rows, predict different columns or have no column in common.",
+)
 @common
 def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
     check_model_output(output, models)
+    refuse_learning_service(output)
     from deciban import learn as engine
     from deciban.store.model_file import save
 
@@ -237,16 +254,18 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
 
 
 @contextmanager
-def _changing(model: str, output: str | None, table: tuple[str, ...]) -> Iterator[None]:
+def _changing(model: str, output: str | None, table: tuple[str, ...], wait: float) -> Iterator[None]:
     """While it lasts, nobody else changes the model, if it is to be replaced; what can be checked first, is."""
-    from deciban.store.lock import changing
-
     if output is None:
         check_output(model, table)
     else:
         check_model_output(output, table)
     in_place = output is None or (os.path.exists(output) and os.path.exists(model) and os.path.samefile(output, model))
-    with changing(model, partial(complain, "note")) if in_place else nullcontext():
+    if not in_place and output is not None:
+        refuse_learning_service(output)
+    with changing(model, partial(complain, "note"), wait) if in_place else nullcontext():
+        if in_place:
+            refuse_journal(model)
         yield
 
 

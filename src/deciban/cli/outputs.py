@@ -38,6 +38,37 @@ def check_model_output(path: str, inputs: Iterable[str], remedy: str = "give ano
         raise UsageError(f"{path}: there is such a file, and it is no model; {remedy}")
 
 
+def refuse_learning_service(path: str) -> None:
+    """Refuse to replace a model that a service learns with, or has learned with."""
+    from deciban.store.lock import owned
+
+    if not os.path.isfile(path):
+        return
+    try:
+        lock = owned(path)
+    except BlockingIOError:
+        raise UsageError(
+            f"{path}: a service that learns, or another command, has this model; give another name, or end it first"
+        ) from None
+    except OSError:
+        return  # whether it can be written is checked elsewhere
+    if lock is not None:
+        os.close(lock)
+    refuse_journal(path)
+
+
+def refuse_journal(path: str) -> None:
+    """Refuse to change a model with a journal: that belongs to the file as it is, and may have rows that it lacks."""
+    from deciban.store.lock import journal_of
+
+    journal = journal_of(path)
+    if os.path.exists(journal) and os.path.getsize(journal):
+        raise UsageError(
+            f"{path}: the journal of a service that learns is beside it ({os.path.basename(journal)}); give another "
+            f"name, or move the journal away: rows in it that the file lacks, and all ids, are lost then"
+        )
+
+
 def _check_writable(target: Path) -> None:
     if target.is_dir():
         raise IsADirectoryError(f"{target}: this is a folder; give the name of a file in it")

@@ -20,6 +20,7 @@ from deciban.cli.common import (
     heading,
     loaded,
     missing_columns,
+    no_evidence,
     opened,
     reading,
     say,
@@ -143,7 +144,7 @@ def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     yield found.add
     if str(found):
         flush()
-        complain("note", f"{found}, which is no evidence")
+        complain("note", f"{found}, {no_evidence(fitted, found.missing)}")
 
 
 def costs(path: str | None, fitted: "Fitted | None" = None, *, of_columns: bool = False) -> Any:
@@ -369,7 +370,7 @@ Example:
 @click.option("--rows", type=click.IntRange(0), default=10, show_default=True, help="How many rows to draw.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the same rows each time.")
 @click.option("--class", "label", metavar="CLASS", help="Draw rows of this class alone.")
-@click.option("--length", type=click.IntRange(0), help="How many words each text has.")
+@click.option("--length", type=click.IntRange(0), help="How many words each text, or row of word counts, has.")
 @TABLE_OUTPUT
 @RAW
 @common
@@ -377,10 +378,11 @@ def sample(
     model: str, rows: int, seed: int | None, label: str | None, length: int | None, output: str | None, as_json: bool,
     raw: bool,
 ) -> None:  # fmt: skip
-    """Draw rows from the model: what plain Bayes thinks the world looks like.
+    """Draw rows from the model.
 
-    Each column is drawn by its own family. A Gaussian one knows no bounds and draws fares below 0 as well; a fit with
-    --family fare=Binned (or LogNormal, Gamma; Poisson for counts) draws none.
+    Each column is drawn by the family that the model uses for it; `deciban inspect` shows it. A Gaussian column has no
+    bounds, so fares below 0 are drawn too; fit with --family fare=Binned (or LogNormal, Gamma; Poisson for counts) to
+    avoid that.
     """
     check_table_output(output, (model,))
     import pyarrow as pa

@@ -8,13 +8,11 @@ import click
 
 from deciban.cli.common import common, complain, files, flush, say, say_json
 from deciban.cli.scoring import costs
-from deciban.errors import UsageError
-from deciban.text_tables import counted
+from deciban.errors import UsageError, missing_package
+from deciban.text_tables import counted, printable
 
 if TYPE_CHECKING:
     from deciban.serve.settings import ServeSettings
-
-INSTALL = 'pip install "deciban[serve]"'
 
 
 @click.command(epilog="""\b
@@ -119,7 +117,14 @@ Examples:
     help="What requests under way have when the service ends.",
 )
 @click.option("--most-connections", type=click.IntRange(1), default=1_000, show_default=True, help="At a time.")
-@click.option("--access-log", is_flag=True, help="Tell each request on standard error.")
+@click.option(
+    "--max-connections-per-address",
+    type=click.IntRange(1),
+    default=250,
+    show_default=True,
+    help="Connections of one client address at a time.",
+)
+@click.option("--access-log", is_flag=True, help="Log each request to standard error.")
 @common
 def serve(as_json: bool, **options: Any) -> None:
     """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
@@ -139,16 +144,16 @@ def _run(settings: "ServeSettings", as_json: bool) -> None:
         name = (missing.name or "").partition(".")[0]
         if name not in ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio"):
             raise
-        raise UsageError(f"deciban serve needs {name}, which is not installed; {INSTALL}") from None
+        raise missing_package("deciban serve", name, "serve") from None
 
     def started(address: str, names: list[str], wrong: list[str]) -> None:
         if as_json:
             say_json({"address": address, "models": names, "not_read": wrong})
         elif os.path.isdir(settings.path):
-            without = f" ({len(wrong)} cannot be read: {', '.join(wrong)})" if wrong else ""
+            without = f" ({len(wrong)} cannot be read: {printable(', '.join(wrong))})" if wrong else ""
             say(f"serving {counted(len(names), 'model')}{without} at {address}")
         else:
-            say(f"serving {os.path.basename(settings.path)} at {address}")
+            say(f"serving {printable(os.path.basename(settings.path))} at {address}")
         flush()
 
     run(settings, started)

@@ -39,23 +39,28 @@ Examples:
     metavar="LIST",
     help="Of any evidence, under each hypothesis: 'a=0.9,b=0.1', or '0.9,0.1'; may be a density; may be repeated.",
 )
-@click.option("--names", default="positive,negative", show_default=True, help="Of the two hypotheses.")
+@click.option("--density", is_flag=True, help="The numbers of --likelihood are densities: tell no natural frequencies.")
+@click.option("--names", help="Of the two hypotheses: ill,well for tests, A,B for other evidence unless given.")
 @click.option("--people", type=click.IntRange(1), help="Of how many people to speak; found by itself unless given.")
 @common
-def bayes(prior: str, as_json: bool, names: str, people: int | None, **options: Any) -> None:
+def bayes(prior: str, as_json: bool, names: str | None, people: int | None, **options: Any) -> None:
     """Bayes' theorem: what to believe after a test, or several in a row, in natural frequencies too."""  # fmt: skip
     from deciban.decisions.theorem import bayes as theorem
 
-    evidence = [*_tests(options), *(_numbers(text, "--likelihood") for text in options["likelihood"])]
+    tests = _tests(options)
+    evidence = [*tests, *(_numbers(text, "--likelihood") for text in options["likelihood"])]
     if not evidence:
         raise click.UsageError("give the evidence: --sensitivity and --false-positive, or --likelihood")
+    if options["density"] and not options["likelihood"]:
+        raise click.UsageError("--density is for --likelihood; the rates of a test are probabilities")
+    names = names or ("ill,well" if tests else "A,B")
     hypotheses = tuple(name.strip() for name in names.split(","))
     if len(hypotheses) != 2:
         raise click.UsageError(f"--names {names}: give two names with a comma between")
     believed: Any = _numbers(prior, "--prior") if "=" in prior else _number(prior, "--prior")
-    shown = [theorem(believed, evidence[0], hypotheses)]
-    for likelihoods in evidence[1:]:
-        shown.append(shown[-1].update(likelihoods))
+    shown = [theorem(believed, evidence[0], hypotheses, density=options["density"] and not tests)]
+    for place, likelihoods in enumerate(evidence[1:], start=1):
+        shown.append(shown[-1].update(likelihoods, density=options["density"] and place >= len(tests)))
     if as_json:
         return say_json(
             [

@@ -1,5 +1,6 @@
 """Two classes: where the decision turns."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.decisions.priors import log_prior
 from deciban.errors import UsageError
+
+THRESHOLD_ARGUMENTS = "the arguments are Threshold.of(loss, prior, classes)"
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,18 @@ class Threshold:
         -------
         Threshold
         """
-        order = classes if order is None else order
+        if isinstance(loss, int | float | np.number):
+            raise UsageError(f"loss={loss!r}: expected costs; {THRESHOLD_ARGUMENTS}")
+        classes = _two_labels("classes", classes)
+        order = classes if order is None else _two_labels("order", order)
+        if set(order) != set(classes):
+            raise UsageError(f"order={order!r}: give the two classes {classes!r} in the order of the matrix")
         if not isinstance(prior, int | float | np.number):
+            if np.ndim(prior) > 1 or _is_pair_of_texts(prior):
+                raise UsageError(
+                    f"prior={_on_one_line(prior)}: expected the probability of {classes[0]!r}, or those of both "
+                    f"classes; {THRESHOLD_ARGUMENTS}"
+                )
             shares = np.exp(log_prior(prior, np.array(order), np.ones(2)))
             prior = float(shares[order.index(classes[0])])
         if not 0.0 <= prior <= 1.0:
@@ -162,3 +175,24 @@ class Threshold:
                 f"  P({first} | x)  >  {self.posterior:.6g}",
             ]
         )
+
+
+def _two_labels(name: str, labels: Any) -> tuple[Any, Any]:
+    """The labels of two classes as a pair; a UsageError where they are something else."""
+    found: Any = labels.tolist() if isinstance(labels, np.ndarray) and labels.ndim == 1 else labels
+    if isinstance(found, list | tuple) and len(found) == 2 and all(isinstance(one, Hashable) for one in found):
+        first, second = found
+        if first != second:
+            return first, second
+    raise UsageError(
+        f"{name}={_on_one_line(labels)}: expected the labels of two classes, such as ('fire', 'no fire'); "
+        f"{THRESHOLD_ARGUMENTS}"
+    )
+
+
+def _on_one_line(value: Any) -> str:
+    return " ".join(repr(value).split())
+
+
+def _is_pair_of_texts(prior: Any) -> bool:
+    return isinstance(prior, list | tuple) and any(isinstance(one, str) for one in prior)

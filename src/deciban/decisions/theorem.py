@@ -8,12 +8,16 @@ from typing import Any
 from deciban.errors import UsageError
 from deciban.text_tables import aligned
 
+# Natural frequencies speak of at most this many people, and round no number of people below this one.
+MAX_PEOPLE = 10**9
+MIN_ROUNDED = 10.0
+
 
 @dataclass(frozen=True)
 class Belief(Mapping[Any, float]):
     """A mapping from each hypothesis to its posterior, which knows the prior and the likelihoods it came from.
 
-    Printing shows the calculation and, unless a density is above 1, the same in natural frequencies.
+    Printing shows the calculation and, unless the likelihoods are densities, the same in natural frequencies.
 
     Attributes
     ----------
@@ -21,10 +25,13 @@ class Belief(Mapping[Any, float]):
         The prior of each hypothesis.
     likelihoods : dict
         The probability of the evidence under each hypothesis, or its density.
+    density : bool
+        Whether the likelihoods are densities, which are not shares of people.
     """
 
     before: dict[Any, float]
     likelihoods: dict[Any, float]
+    density: bool = False
 
     @property
     def joint(self) -> dict[Any, float]:
@@ -47,15 +54,17 @@ class Belief(Mapping[Any, float]):
 
     @property
     def counts_people(self) -> bool:
-        """Whether the likelihoods may be shares of people; a density above 1 is none."""
-        return max(self.likelihoods.values()) <= 1.0
+        """Whether the likelihoods are shares of people: not if they are densities, as one above 1 must be."""
+        return not self.density and max(self.likelihoods.values()) <= 1.0
 
-    def update(self, likelihoods: Any) -> "Belief":
+    def update(self, likelihoods: Any, *, density: bool = False) -> "Belief":
         """The belief after one more piece of evidence, which is independent of the last one given the hypothesis.
 
         Parameters
         ----------
         likelihoods : pair or mapping
+            As for `bayes`.
+        density : bool, default=False
             As for `bayes`.
 
         Returns
@@ -63,7 +72,7 @@ class Belief(Mapping[Any, float]):
         Belief
             Its prior is the posterior of this one.
         """
-        return bayes(self.posterior, likelihoods)
+        return bayes(self.posterior, likelihoods, density=density)
 
     def __getitem__(self, name: Any) -> float:
         return self.posterior[name]
@@ -80,29 +89,50 @@ class Belief(Mapping[Any, float]):
         Parameters
         ----------
         people : int, default=None
-            Of how many people. None: 1,000, or more where whole numbers need it.
+            Of how many people. None: 1,000, or as many more as it takes until the whole numbers give the percentage.
 
         Returns
         -------
         str
-            Two sentences.
+            Two sentences. If rounding to the given number of people changes the percentage, both are named.
         """
         if not self.counts_people:
-            raise UsageError("a likelihood above 1 is a density, not a share of people; there are no frequencies of it")
+            raise UsageError("a likelihood that is a density is not a share of people; there are no frequencies of it")
+        exact = f"{100 * self[next(iter(self.before))]:.1f}"
         if people is None:
             people = 1000
-            while people < 10**9 and not all(_is_near_whole(people * joint) for joint in self.joint.values()):
+            while people < MAX_PEOPLE and not self._holds_in_whole_numbers(people, exact):
                 people *= 10
-        shown = {name: round(people * self.joint[name]) for name in self.before}
-        lines = [
-            f"{round(people * self.before[name]):,} are {name}, of whom {shown[name]:,} show the evidence"
-            for name in self.before
-        ]
-        first = next(iter(self.before))
+        has, shown = self._in_whole_numbers(people)
+        lines = [f"{has[name]:,} are {name}, of whom {shown[name]:,} show the evidence" for name in self.before]
+        first, total = next(iter(self.before)), sum(shown.values())
+        rounded = f"{100 * shown[first] / total:.1f}" if total else exact
+        told = f"{rounded} %" if rounded == exact else f"{rounded} % ({exact} % before rounding)"
         return (
             f"Of {people:,} people " + "; ".join(lines) + ".\n"
-            f"So of the {sum(shown.values()):,} who show it {shown[first]:,} are {first}: {100 * self[first]:.1f} %."
+            f"So of the {total:,} who show it {shown[first]:,} are {first}: {told}."
         )
+
+    def _in_whole_numbers(self, people: int) -> tuple[dict[Any, int], dict[Any, int]]:
+        """How many of so many people each hypothesis holds for, which add up, and how many of these show the
+        evidence."""
+        has, shown, before, known = {}, {}, 0.0, 0
+        for name, share in self.before.items():
+            before += share
+            has[name] = max(round(people * min(before, 1.0)) - known, 0)
+            known += has[name]
+            shown[name] = min(round(people * self.joint[name]), has[name])
+        return has, shown
+
+    def _holds_in_whole_numbers(self, people: int, percentage: str) -> bool:
+        """Whether whole numbers of so many people give this percentage, and small ones of them are exact."""
+        _, shown = self._in_whole_numbers(people)
+        total = sum(shown.values())
+        near = all(
+            people * joint >= MIN_ROUNDED or abs(people * joint - shown[name]) <= 1e-9
+            for name, joint in self.joint.items()
+        )
+        return bool(near and total and f"{100 * shown[next(iter(shown))] / total:.1f}" == percentage)
 
     def calculation(self) -> str:
         """A table of prior, likelihood, their product, and its share in the sum, for each hypothesis.
@@ -122,7 +152,9 @@ class Belief(Mapping[Any, float]):
         return "\n".join([self.calculation(), *([self.frequencies()] if self.counts_people else [])])
 
 
-def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "negative")) -> Belief:
+def bayes(
+    prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "negative"), *, density: bool = False
+) -> Belief:
     """The posterior of some hypotheses after some evidence: Bayes' theorem.
 
     Parameters
@@ -133,6 +165,9 @@ def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "n
         The probability of the evidence under each hypothesis, in their order, or its density, which may be above 1.
     names : (label, label), default=("positive", "negative")
         The two hypotheses, where the prior is a number.
+    density : bool, default=False
+        Whether the likelihoods are densities, such as those of a normal distribution. Then nothing is said in natural
+        frequencies, which need shares of people. A likelihood above 1 is always a density.
 
     Returns
     -------
@@ -183,7 +218,7 @@ def bayes(prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "n
     found = {name: _likelihood(f"the likelihood under {name!r}", likelihoods[name]) for name in before}
     if not any(before[name] > 0.0 and found[name] > 0.0 for name in before):
         raise UsageError("no hypothesis with a prior can produce this evidence; the posterior is not defined")
-    return Belief(before, found)
+    return Belief(before, found, bool(density))
 
 
 def _probability(what: str, value: Any) -> float:
@@ -205,8 +240,3 @@ def _number(what: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise UsageError(f"{what} is {value!r}; give a probability") from None
-
-
-def _is_near_whole(amount: float) -> bool:
-    """Whether a number of people may be rounded: to itself, or by less than a twentieth."""
-    return amount == 0.0 or abs(amount - round(amount)) <= 1e-9 or (amount >= 10.0 and amount % 1.0 != 0.5)

@@ -50,11 +50,11 @@ def evidence_of_each(model: Model, columns: Sequence[ColumnValues], against: int
         return [_known(DECIBANS * (log_odds(joint, against) - nothing)) for joint in _log_joint_of_each(model, columns)]
 
 
-def density_of_each(plain: Model, columns: Sequence[ColumnValues]) -> list[Floats]:
-    """P(value | class), or its density, by plain Bayes, for each column by itself; 0 where a value says nothing."""
-    nothing = log_joint_of(plain, ())
+def density_of_each(generative: Model, columns: Sequence[ColumnValues]) -> list[Floats]:
+    """P(value | class), or its density, for each column by itself; 0 for a value without evidence."""
+    nothing = log_joint_of(generative, ())
     found = []
-    for joint in _log_joint_of_each(plain, columns):
+    for joint in _log_joint_of_each(generative, columns):
         with np.errstate(invalid="ignore", over="ignore"):
             log_density = _known(joint - nothing)
             unseen = (log_density == 0.0).all(axis=1, keepdims=True)

@@ -11,6 +11,9 @@ from deciban.text_tables import aligned, digits, shortened, width_of
 # Characters of the name of a class that are shown.
 MOST_NAME = 16
 
+# Characters of a text that are shown above its words.
+MAX_LABEL_OF_FACTORS = 30
+
 
 def calculation_table(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], width: int) -> str:
     """The calculation for some classes; how each likelihood was found stands beside it, or below where that is too
@@ -26,9 +29,15 @@ def _beside(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str]) 
         found = []
         for name in names:
             how, value = block["formula"][name], _number(block["log_likelihood"][name])
-            how = None if block["capped"] else how  # the number is not what the formula gives
+            how = None if block["capped"] or "factors" in block else how  # the number is not what the formula gives
             found.append(value if how is None else f"{how} = {value}")
-        lines.append((label + _remark(block), *found))
+        shown = cut_label(label, MAX_LABEL_OF_FACTORS) if "factors" in block else label
+        lines.append((shown + _remark(block), *found))
+        for factor in block.get("factors", ()):
+            numbers = [_number(factor["log"][name]) for name in names]
+            if (formula := factor["formula"]) is not None:
+                numbers = [f"{formula[name]} = {number}" for name, number in zip(names, numbers, strict=True)]
+            lines.append((f"  · {factor['factor']}", *numbers))
     return aligned([*lines, *_product(steps, names)])
 
 
@@ -43,8 +52,15 @@ def _below(steps: dict[str, Any], labels: Sequence[str], names: Sequence[str], w
     for block, label, numbers in zip(steps["blocks"], labels, likelihoods, strict=True):
         remark = _remark(block)
         lines.append((cut_label(label, room - len(remark)) + remark, *numbers))
-        how = [(name, block["formula"][name]) for name in names if block["formula"][name] is not None]
+        told = () if "factors" in block else names
+        how = [(name, block["formula"][name]) for name in told if block["formula"][name] is not None]
         below[len(lines) - 1] = [shortened(f"    {name}: {found}", width) for name, found in how]
+        for factor in block.get("factors", ()):
+            lines.append(
+                (f"  · {cut_label(factor['factor'], room - 4)}", *(_number(factor["log"][name]) for name in names))
+            )
+            if (formula := factor["formula"]) is not None:
+                below[len(lines) - 1] = [shortened(f"      {name}: {formula[name]}", width) for name in names]
     lines += _product(steps, names)
     table = aligned(lines).splitlines()
     return "\n".join(line for k, row in enumerate(table) for line in (row, *below.get(k, ())))

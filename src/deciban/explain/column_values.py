@@ -10,15 +10,18 @@ from deciban.arrays import Flags, Floats
 from deciban.errors import BadCell, UsageError
 from deciban.explain.counted import ColumnCounts, counted_column
 from deciban.explain.words import top_words_of
-from deciban.families import Family, Likelihood
+from deciban.families import Likelihood
 from deciban.fitted import Fitted
 from deciban.model import Model
+from deciban.schema.schema import ColumnGroup
 from deciban.tables.cell_numbers import as_numbers, from_numbers
 from deciban.tables.text_types import kind_of
 from deciban.text_tables import as_written, class_name
 
-# Points of a line, and values that are listed as categories though they are numbers.
+# Points of a line, how many landmarks (modes, edges of bins) it may have for each of them, and values that are listed
+# as categories though they are numbers.
 LINE_POINTS = 241
+LANDMARKS_PER_POINT = 4
 MOST_LISTED = 24
 
 # Cells that are drawn for each class to see how far a column reaches, and the share of them that lies beyond, on
@@ -71,28 +74,34 @@ def two_columns(fitted: Fitted, columns: Any, points: int) -> tuple[ColumnValues
     first, second = (column_place(fitted, column) for column in columns)
     if first == second:
         raise UsageError(f"columns={columns!r}: give two that differ")
-    return values_of(fitted, first, points), values_of(fitted, second, points)
+    return values_of(fitted, first, points, even=True), values_of(fitted, second, points, even=True)
 
 
 def values_of(
-    fitted: Fitted, column: int, points: int = LINE_POINTS, draws: dict[int, list[Any]] | None = None
+    fitted: Fitted,
+    column: int,
+    points: int = LINE_POINTS,
+    draws: dict[int, list[Any]] | None = None,
+    even: bool = False,
 ) -> ColumnValues:
     """The values at which a column is shown; a UsageError for texts, which have no order, and for empty columns.
 
-    draws: what was drawn for columns before, to be used again and added to.
+    draws: what was drawn for columns before, to be used again and added to. even: equal steps along a line, without
+    the modes and the edges of bins that lie between them.
     """
     schema = fitted.counts.schema
     name = schema.column_name(column)
-    found = _home(fitted.plain, column)
+    found = home_of(fitted.generative, column)
     if found is None:
         raise UsageError(f"the column {name!r} has no cell that is filled: there is nothing to show")
-    family, likelihood, place = found
+    group, likelihood, place = found
+    family = group.family
     if family.holds_texts:
         raise UsageError(f"the column {name!r} holds texts, whose words top_words() shows; choose another column")
     learned = dict(enumerate(schema.types or ())).get(column, "")
-    counted = counted_column(fitted.counts, column)
-    if counted is not None and counted.levels is not None:
-        return _of_levels(column, name, counted.levels)
+    own = counted_column(fitted.counts, column, group)
+    if own is not None and own.levels is not None:
+        return _of_levels(column, name, own.levels)
     try:
         drawn = _drawn(likelihood, fitted.classes.size, place, {} if draws is None else draws)
     except BadCell as bad:  # a score has no distribution
@@ -103,16 +112,23 @@ def values_of(
     whole = not family.support.contains(np.array([0.5]))[0]
     inside = allowed(fitted.model, column, drawn)
     drawn = np.where(inside, drawn, np.nan) if inside.any(axis=1).all() else drawn
-    if not whole and counted is not None and counted.low is not None:
-        return _of_numbers(column, name, np.linspace(*_counted_reach(counted), points), "continuous", learned)
-    numbers = _whole(drawn, points) if whole else _line(drawn, points)
-    return _of_numbers(column, name, numbers, "whole" if whole else "continuous", learned)
+    if whole:
+        return _of_numbers(column, name, _whole(drawn, points), "whole", learned)
+    low, high = _reach(drawn) if own is None else _counted_reach(own)
+    line = np.linspace(low, high, points)
+    if not even:
+        marks = likelihood.landmarks(place)
+        marks = marks[(marks > low) & (marks < high)]
+        dense = np.nanquantile(drawn, np.linspace(0.01, 0.99, points // (2 * len(drawn))), axis=1).ravel()
+        marks = marks if marks.size <= LANDMARKS_PER_POINT * points else marks[:0]
+        line = np.unique(np.concatenate([line, marks, dense[(dense > low) & (dense < high)]]))
+    return _of_numbers(column, name, line, "continuous", learned)
 
 
 def words_of(fitted: Fitted, column: int, most: int = MOST_LISTED) -> ColumnValues | None:
     """The most telling words of a column of texts, each a text by itself: as many of each class; None of others."""
-    found = _home(fitted.plain, column)
-    if found is None or not found[0].holds_texts:
+    found = home_of(fitted.generative, column)
+    if found is None or not found[0].family.holds_texts:
         return None
     name, each = fitted.counts.schema.column_name(column), max(most // fitted.classes.size, 2)
     words: dict[str, None] = {}
@@ -122,11 +138,11 @@ def words_of(fitted: Fitted, column: int, most: int = MOST_LISTED) -> ColumnValu
     return ColumnValues(column, name, "categories", pa.array(shown, pa.string()), None, tuple(shown))
 
 
-def _home(model: Model, column: int) -> tuple[Family, Likelihood, int] | None:
-    """The family and likelihood of a column of plain Bayes, and its place in the group."""
+def home_of(model: Model, column: int) -> tuple[ColumnGroup, Likelihood, int] | None:
+    """The group and likelihood of a column in a model that has it once, and its place in the group."""
     for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
         if column in group.columns:
-            return group.family, likelihood, group.columns.index(column)
+            return group, likelihood, group.columns.index(column)
     return None
 
 
@@ -184,10 +200,6 @@ def _counted_reach(counted: ColumnCounts) -> tuple[float, float]:
     first = min(int(np.searchsorted(line, BEYOND)) for line in along)
     last = max(int(np.searchsorted(line, 1.0 - BEYOND)) for line in along)
     return float(counted.low[order[first]]), float(counted.high[order[min(last, order.size - 1)]])
-
-
-def _line(drawn: Floats, points: int) -> Floats:
-    return np.linspace(*_reach(drawn), points)
 
 
 def _whole(drawn: Floats, points: int) -> Floats:

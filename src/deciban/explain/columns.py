@@ -7,10 +7,10 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.batching import row_ranges
-from deciban.corrections import Corrections
 from deciban.errors import UsageError
 from deciban.families.shares import MOST_ENUMERATED, Rule, settled
 from deciban.model import Evidence, Model
+from deciban.partial_rows import Known
 from deciban.posterior import log_normalize
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.labels import LabelArray
@@ -24,7 +24,7 @@ NUMBERS_SHARED_OUT = 1 << 22
 class ColumnEvidence:
     """What each column says for each class of each row: the terms that add up to the log joint.
 
-    log joint = log prior + bias + sum over columns of value. `BayesClassifier.evidence(X, by="column")` gives it. All
+    log joint = log prior + sum over columns of value. `BayesClassifier.evidence(X, by="column")` gives it. All
     is in nats, after weights and cap.
 
     Parameters
@@ -34,15 +34,13 @@ class ColumnEvidence:
     classes : ndarray of shape (n_classes,)
         The labels of the classes.
     alone : ndarray of shape (n_rows, n_columns, n_classes)
-        The evidence of each column by itself.
+        The evidence of each column by itself, with its offset in a tuned model.
     together : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the evidence of the joint blocks that it is in.
     corrections : ndarray of shape (n_rows, n_columns, n_classes)
         Its share of the corrections of a tuned model.
     log_prior : ndarray of shape (n_classes,) or (n_rows, n_classes)
         The log prior of each class.
-    bias : ndarray of shape (n_classes,)
-        What is added to the log joint of each class; 0 in plain Bayes.
     rules : dict of str to str
         How the evidence of each joint block is shared out: the name of the block, and the rule.
 
@@ -70,7 +68,6 @@ class ColumnEvidence:
     together: Floats
     corrections: Floats
     log_prior: Floats
-    bias: Floats
     rules: dict[str, str]
 
     @property
@@ -80,8 +77,8 @@ class ColumnEvidence:
 
     @property
     def log_joint(self) -> Floats:
-        """log prior + bias + the sum of the evidence, of each row and class."""
-        return np.asarray(self.values.sum(axis=1) + (self.log_prior + self.bias))
+        """log prior + the sum of the evidence, of each row and class."""
+        return np.asarray(self.values.sum(axis=1) + self.log_prior)
 
     @property
     def log_posterior(self) -> Floats:
@@ -100,23 +97,28 @@ def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvi
     shape = (table.rows, model.schema.width, model.classes.size)
     alone, together, corrections = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rules: dict[str, str] = {}
-    weighted = evidence.weighted
+    weighted, known = evidence.weighted, model.known(table)
+    if model.partial is not None:
+        offsets = model.partial.offsets[None]
+        if known is not None:
+            offsets = np.where(known.unknown[:, :, None], 0.0, known.scale[:, None, None] * offsets)
+        alone += offsets
     for p, (group, slots) in enumerate(zip(model.schema.groups, model.schema.block_slots, strict=True)):
         if not group.family.joint or len(group.columns) == 1:
             alone[:, list(group.columns)] += weighted[:, slots]
         elif evidence.weights[slots[0]] > 0.0:
-            rule = _share_out(model, p, table, evidence, together)
+            rule = _share_out(model, p, table, evidence, together, known)
             rules[model.schema.block_names[slots[0]]] = str(rule)
     if model.corrections is not None:
         blocks = len(model.schema.block_names)
         places = [one.column for one in model.corrections.columns]
-        corrections[:, places] = _corrections(model.corrections, table, evidence.values[:, blocks:])
+        corrections[:, places] = _corrections(model, table, evidence.values[:, blocks:], known)
     return ColumnEvidence(
-        model.schema.column_names, model.classes, alone, together, corrections, evidence.log_prior, evidence.bias, rules
-    )  # fmt: skip
+        model.schema.column_names, model.classes, alone, together, corrections, evidence.log_prior, rules
+    )
 
 
-def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floats) -> Rule:
+def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floats, known: Known | None) -> Rule:
     """Add to out[row, column, class] what the columns of a joint block have of its weighted evidence."""
     group, block = model.schema.groups[p], int(model.schema.block_slots[p][0])
     rule = Rule.EXACT
@@ -127,7 +129,8 @@ def _share_out(model: Model, p: int, table: Table, evidence: Evidence, out: Floa
         limited = np.zeros(rows.stop - rows.start, dtype=np.bool_)
         if evidence.capped is not None:
             limited = evidence.capped[rows, block]
-        found = settled(shares.values, evidence.values[rows, block], limited)
+        values = shares.values if known is None else known.scale[rows, None, None] * shares.values
+        found = settled(values, evidence.values[rows, block], limited)
         for k, column in enumerate(group.columns):
             out[rows, column] += evidence.weights[block] * found[:, k]
     return rule
@@ -141,10 +144,14 @@ def _pieces(group: ColumnGroup, rows: int, classes: int) -> Iterator[slice]:
         yield slice(*span)
 
 
-def _corrections(corrections: Corrections, table: Table, given: Floats) -> Floats:
+def _corrections(model: Model, table: Table, given: Floats, known: Known | None) -> Floats:
     """What each corrected column has of the corrections: as given, or where these are given as a whole, by the shares
     of the tables that correct a new row."""
+    corrections = model.corrections
+    assert corrections is not None, "there are corrections"
     if given.shape[1] == len(corrections.columns):
         return given
-    shares = corrections.shares(corrections.read(table))
+    shares = corrections.shares(corrections.read(table), model.unknown_corrected(known))
+    if known is not None:
+        shares *= known.scale[:, None, None]
     return settled(shares, given[:, 0], np.zeros(table.rows, dtype=np.bool_))

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from deciban.arrays import Floats, summed
 from deciban.counts import Counts
+from deciban.schema.schema import ColumnGroup
 from deciban.statistics import Bins, Combined, Levels, Tuples
 
 
@@ -25,10 +26,12 @@ class ColumnCounts:
     high: Floats | None = None
 
 
-def counted_column(counts: Counts, column: int) -> ColumnCounts | None:
-    """What the counts know of a column; None where only sums of it were counted."""
-    for group, statistic in zip(counts.schema.groups, counts.statistics, strict=True):
-        if getattr(group.family, "cuts", None):  # what is counted then are places between cuts, not values
+def counted_column(counts: Counts, column: int, by: ColumnGroup | None = None) -> ColumnCounts | None:
+    """Counts of the values or bins of a column, from any of its groups or from the one that counts what `by` needs;
+    None if only sums of it were counted."""
+    host = None if by is None else counts.schema.group_counting(by)
+    for p, (group, statistic) in enumerate(zip(counts.schema.groups, counts.statistics, strict=True)):
+        if getattr(group.family, "cuts", None) or (host is not None and p != host[0]):  # cuts count places, not values
             continue
         if column in group.columns and (found := _counted(statistic, group.columns.index(column))) is not None:
             return found

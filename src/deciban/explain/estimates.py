@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from deciban.arrays import Floats
 from deciban.families import Family
 from deciban.model import Model
@@ -14,6 +16,9 @@ from deciban.text_tables import aligned, as_written, class_name, digits
 MOST_BLOCKS_PRINTED = 40
 MOST_LINES_PRINTED = 12
 MOST_CLASSES_PRINTED = 8
+
+# The name under which tables of estimates have the prior.
+PRIOR = "(prior)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,10 +91,14 @@ class BlockEstimates:
 class Estimates(Mapping[str, BlockEstimates]):
     """What a model has estimated, block by block under their names (a block of one column has its name); print it.
 
-    A table of all has a line for each number: block, parameter, value, class, estimate.
+    A table of all has a line for each number: block, parameter, value, class, estimate. It begins with the prior, as
+    the probability of the block "(prior)".
+
+    prior: the prior probability of each class.
     """
 
     blocks: dict[str, BlockEstimates]
+    prior: dict[Any, float]
 
     @classmethod
     def of(cls, model: Model) -> "Estimates":
@@ -103,7 +112,7 @@ class Estimates(Mapping[str, BlockEstimates]):
             one = estimated[group][place]
             weight = float(model.weights[b])
             found[name] = BlockEstimates(name, names, family, weight, model.classes, one.parameters, one.values)
-        return cls(found)
+        return cls(found, dict(zip(model.classes.tolist(), np.exp(model.log_prior).tolist(), strict=True)))
 
     def __getitem__(self, name: str) -> BlockEstimates:
         return self.blocks[name]
@@ -115,8 +124,8 @@ class Estimates(Mapping[str, BlockEstimates]):
         return len(self.blocks)
 
     def to_dict(self) -> dict[str, dict[str, dict[Any, Any]]]:
-        """{block: {parameter: {class: estimate}}}."""
-        return {name: block.to_dict() for name, block in self.items()}
+        """{block: {parameter: {class: estimate}}}; the first block is "(prior)"."""
+        return {PRIOR: {"probability": self.prior}, **{name: block.to_dict() for name, block in self.items()}}
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a line for each number."""
@@ -135,7 +144,13 @@ class Estimates(Mapping[str, BlockEstimates]):
         return pa.table({name: pa.array(cells, types.get(name, pa.string())) for name, cells in found.items()})
 
     def _long(self) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {name: [] for name in ("block", "parameter", "value", "class", "estimate")}
+        found: dict[str, list[Any]] = {
+            "block": [PRIOR] * len(self.prior),
+            "parameter": ["probability"] * len(self.prior),
+            "value": [None] * len(self.prior),
+            "class": list(self.prior),
+            "estimate": list(self.prior.values()),
+        }
         for name, block in self.items():
             labels = block.classes.tolist()
             for parameter, value, estimates in block.lines():
@@ -152,7 +167,13 @@ class Estimates(Mapping[str, BlockEstimates]):
     def __str__(self) -> str:
         shown = [str(block) for block in list(self.values())[:MOST_BLOCKS_PRINTED]]
         more = len(self) - len(shown)
-        return "\n\n".join([*shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
+        return "\n\n".join([self._prior(), *shown, *([f"… ({more:,} more blocks)"] if more > 0 else [])])
+
+    def _prior(self) -> str:
+        classes = list(self.prior)[:MOST_CLASSES_PRINTED]
+        table = [("", *map(class_name, classes)), ("P(class)", *(digits(self.prior[label]) for label in classes))]
+        more = len(self.prior) - len(classes)
+        return f"prior\n{aligned(table)}" + (f"\n… ({more:,} more classes)" if more > 0 else "")
 
 
 def _label(parameter: str, value: Any) -> str:

@@ -18,7 +18,7 @@ from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS, Term, block_terms, co
 from deciban.explain.words import TextEvidence, TokenizedText, tokenized_texts
 from deciban.model import Evidence, Model
 from deciban.tables.table import Table
-from deciban.text_tables import class_name, counted, digits
+from deciban.text_tables import DECIBANS, class_name, counted, digits
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MOST_CLASSES_BESIDE = 4
@@ -205,19 +205,27 @@ class Explanation:
                 how = [texts[b].formula(c) for c in range(len(names))]
             else:
                 how = [likelihood.formula(read[block.group], 0, block.place, c) for c in range(len(names))]
-            blocks.append(
-                {
-                    **block.as_dict(self._cells(row)),
-                    "weight": float(evidence.weights[b]),
-                    "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
-                    "formula": dict(zip(names, how, strict=True)),
-                    "log_likelihood": by_class(evidence.values[row, b]),
-                }
-            )
+            found = {
+                **block.as_dict(self._cells(row)),
+                "weight": float(evidence.weights[b]),
+                "capped": bool(evidence.capped is not None and evidence.capped[row, b]),
+                "formula": dict(zip(names, how, strict=True)),
+                "log_likelihood": by_class(evidence.values[row, b]),
+            }
+            if b in texts and (factors := texts[b].factors()):
+                found["factors"] = [
+                    {
+                        "factor": one["factor"],
+                        "formula": None if one["formula"] is None else dict(zip(names, one["formula"], strict=True)),
+                        "log": dict(zip(names, one["log"], strict=True)),
+                    }
+                    for one in factors
+                ]
+            blocks.append(found)
         return {
             "prior": by_class(np.exp(evidence.log_prior_of(row))),
             "blocks": blocks,
-            "log_bias": by_class(evidence.bias),
+            "log_bias": by_class(evidence.bias_of(row)),
             "log_correction": by_class(evidence.values[row, len(self._blocks) :].sum(axis=0)),
             "log_joint": by_class(self._log_joint[row]),
             "posterior": by_class(np.exp(self._log_posterior[row])),
@@ -313,7 +321,15 @@ class Explanation:
         if order.size == 1 or self._impossible[row]:
             return []
         best, other = int(order[0]), int(order[1])
-        found = (text.evidence(float(self.model.weights[b]), best, other) for b, text in self._texts(row).items())
+        known = self.model.known(self.table.slice(row, row + 1))
+        scale = 1.0 if known is None else float(known.scale[0])
+        found = []
+        for block, text in self._texts(row).items():
+            offset = 0.0
+            if self.by == "column" and self.model.partial is not None:
+                own = self.model.partial.offsets[self.model.schema.column_names.index(text.name)]
+                offset = float(DECIBANS * scale * (own[best] - own[other]))
+            found.append(text.evidence(scale * float(self.model.weights[block]), best, other, offset))
         return [evidence for evidence in found if evidence is not None]
 
     def terms(self, row: int) -> list[Term]:

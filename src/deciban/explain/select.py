@@ -7,6 +7,7 @@ import numpy as np
 
 from deciban.arrays import Floats
 from deciban.corrections import Corrections
+from deciban.explain.diagnose import interactions_of
 from deciban.families import Family, JointTable
 from deciban.posterior import log_normalize
 from deciban.schema.schema import Schema
@@ -17,8 +18,12 @@ from deciban.tune.weights import centred, learn_weights
 # More log-likelihood than this is not chance.
 LEAST_COLUMN_GAIN = 2.0
 
-# The pairs of columns that corrections ask together most, and that are tried; their levels, and the smoothing of these.
-MOST_PAIRS_TRIED, LEVELS_OF_A_PAIR, PAIR_ALPHA = 12, 8, 0.5
+# The pairs, and the sets of three columns, that corrections ask together most are tried: as many of each.
+MAX_SETS_TRIED = 12
+
+# Levels that each column of such a set is cut into, by the size of the set, and the smoothing of its table.
+LEVELS_BY_SIZE = {2: 8, 3: 4}
+SET_ALPHA = 0.5
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,11 @@ class Candidate:
 
 
 def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Corrections | None = None) -> list[int]:
-    """Columns in the order in which each adds most to the evidence of those before it, their weights learned anew each
-    time.
+    """Columns in the order in which each adds most to the evidence of those before it, their weights learned each time.
 
-    Each column is scored alone, by the family the model has for it, and in pairs: those that the model has, and those
-    that its corrections ask most. Without `most`, as long as a column adds more than chance would.
+    Each column is scored alone, by the family the model has for it, and in sets of two and three: the joint blocks of
+    the model, the sets that its corrections ask most, or, in a model without corrections, those that interact by the
+    test of `diagnose`. Without `most`, as long as a column adds more than chance would.
     """
     candidates = _candidates(rows, schema, corrections)
     chosen: list[int] = []
@@ -63,24 +68,29 @@ def select_columns(rows: Rows, schema: Schema, most: int | None, corrections: Co
     return chosen
 
 
-def _corrected_pairs(rows: Rows, corrections: Corrections) -> list[tuple[Family, tuple[int, ...]]]:
-    """Tables of the pairs of columns that corrections ask most."""
+def _corrected_sets(rows: Rows, corrections: Corrections) -> list[tuple[Family, tuple[int, ...]]]:
+    """Tables of the pairs, and of the sets of three columns, that corrections ask most."""
     found: list[tuple[Family, tuple[int, ...]]] = []
-    for pair in corrections.pairs(MOST_PAIRS_TRIED):
-        members = [few_levels(rows, column, LEVELS_OF_A_PAIR) for column in pair]
-        if all(member is not None for member in members):
-            cuts = tuple(member[1] for member in members if member is not None)
-            found.append((JointTable(PAIR_ALPHA, cuts=None if cuts == (None, None) else cuts), pair))
+    for size, levels in LEVELS_BY_SIZE.items():
+        for columns in corrections.sets(size, MAX_SETS_TRIED):
+            members = [few_levels(rows, column, levels) for column in columns]
+            if all(member is not None for member in members):
+                cuts = tuple(member[1] for member in members if member is not None)
+                found.append((JointTable(SET_ALPHA, cuts=None if not any(cuts) else cuts), columns))
     return found
 
 
 def _candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> list[Candidate]:
-    """Every column alone, and the pairs beside them."""
+    """Every column alone, and the sets beside them."""
     alone: dict[int, Family] = {}
-    pairs = [] if corrections is None else _corrected_pairs(rows, corrections)
+    sets: list[tuple[Family, tuple[int, ...]]] = []
+    if corrections is not None:
+        sets += _corrected_sets(rows, corrections)
+    else:
+        sets += [(found.block, found.places) for found in interactions_of(rows, schema)]
     for group in schema.groups:
         if group.auxiliary and group.family.interaction:
-            pairs.append((group.family, group.columns))
+            sets.append((group.family, group.columns))
         elif not group.auxiliary:
             alone.update(dict.fromkeys(group.columns, group.family.alone()))
     grouped: dict[Family, list[int]] = {}
@@ -91,7 +101,7 @@ def _candidates(rows: Rows, schema: Schema, corrections: Corrections | None) -> 
     for family, columns in grouped.items():
         evidence = centred(left_out_evidence(rows, family, columns, counted))
         found += [Candidate((column,), evidence[:, k]) for k, column in enumerate(columns)]
-    for family, members in pairs:
+    for family, members in sets:
         found.append(Candidate(members, centred(left_out_evidence(rows, family, members, counted))[:, 0]))
     return sorted(found, key=lambda candidate: candidate.columns)
 

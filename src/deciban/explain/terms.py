@@ -51,14 +51,10 @@ def sorted_terms(terms: Sequence[Term]) -> list[Term]:
     return sorted(terms, key=lambda term: 0.0 if math.isnan(term.nats) else -abs(term.nats))
 
 
-def start_terms(evidence: Evidence, row: int, best: int, other: int, **no_cells: Any) -> list[Term]:
-    """The prior, and the bias where there is one."""
-    alone: list[tuple[str, Floats]] = [("prior", evidence.log_prior_of(row))]
-    if evidence.bias.any():
-        alone.append(("bias", evidence.bias))
+def start_terms(alone: dict[str, Floats], key: str, best: int, other: int, **no_cells: Any) -> list[Term]:
+    """The prior, and the bias where it is a term of its own."""
     with np.errstate(invalid="ignore"):
-        found = [(name, float(values[best] - values[other])) for name, values in alone]
-    key = "term" if "column" in no_cells else "block"
+        found = [(name, float(values[best] - values[other])) for name, values in alone.items()]
     return [Term(name, nats, {key: name, **no_cells}, is_start=True) for name, nats in found]
 
 
@@ -69,7 +65,10 @@ def block_terms(
     values, weights = evidence.values[row], evidence.weights
     with np.errstate(invalid="ignore"):
         each = np.where(weights > 0.0, weights * values[:, best] - weights * values[:, other], 0.0)
-    terms = start_terms(evidence, row, best, other, columns=[], values=[], weight=1.0)
+    alone = {"prior": evidence.log_prior_of(row)}
+    if evidence.bias_of(row).any():
+        alone["bias"] = evidence.bias_of(row)
+    terms = start_terms(alone, "block", best, other, columns=[], values=[], weight=1.0)
     for b, (block, label) in enumerate(zip(blocks, labels_of(blocks, cells), strict=True)):
         what = {**block.as_dict(cells), "weight": float(evidence.weights[b])}
         terms.append(Term(label, float(each[b]), what))
@@ -86,7 +85,7 @@ def column_terms(
     model: Model, evidence: Evidence, columns: ColumnEvidence, row: int, cells: list[Any], best: int, other: int
 ) -> list[Term]:
     """What each column says; without columns that were never filled, and counts of words that are 0."""
-    terms = start_terms(evidence, row, best, other, column=None, value=None)
+    terms = start_terms({"prior": evidence.log_prior_of(row)}, "term", best, other, column=None, value=None)
     with np.errstate(invalid="ignore"):
         parts = [
             (part[row, :, best] - part[row, :, other]).tolist()
@@ -127,9 +126,11 @@ def cut_endless(values: Sequence[float]) -> list[float]:
 def signed(decibans: float, digits: int = 1) -> str:
     """Evidence as people write it.
 
-    >>> signed(1.25), signed(float("-inf"))
-    ('+1.2', '−∞')
+    >>> signed(1.25), signed(float("-inf")), signed(float("nan"))
+    ('+1.2', '−∞', 'undefined')
     """
+    if math.isnan(decibans):  # evidence of +∞ and of −∞ has no sum
+        return "undefined"
     if math.isinf(decibans):
         return "+∞" if decibans > 0.0 else "−∞"
     return f"{decibans:+.{digits}f}"

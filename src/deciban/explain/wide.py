@@ -29,7 +29,7 @@ def wide_explanation(model: Model, table: Table) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
             return np.where(told, DECIBANS * (values[rows, best] - values[rows, other]), np.nan)
 
-    start = np.broadcast_to(evidence.log_prior + evidence.bias, (table.rows, model.classes.size))
+    start = np.broadcast_to(evidence.log_prior, (table.rows, model.classes.size))
     labels, values = model.classes, columns.values
     found = {"predicted": labels[best], "against": labels[other], "decibans": decibans(evidence.log_joint)}
     found[evidence_name("prior")] = decibans(start)

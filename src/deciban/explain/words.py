@@ -21,6 +21,9 @@ from deciban.text_tables import DECIBANS, aligned, amount, counted
 MOST_WORDS_NAMED = 12
 MOST_CHARACTERS = 1_000
 
+# Factors of the likelihood of a text that are told one by one.
+MAX_FACTORS = 12
+
 # Absent words that are named, and the decibans that each of them has at least.
 MOST_ABSENT = 6
 LEAST_ABSENT = 0.05
@@ -44,7 +47,7 @@ class TextEvidence:
 
     words: those in the text, those of most evidence first. Where absence is evidence too (`Text(kind="bernoulli")`),
         absent: the absent words of most evidence; more_absent, more_absent_decibans: how many more are absent, and
-        their evidence together. tokens: what of the text is a word.
+        their evidence together. tokens: what of the text is a word. offset: that of the column, in a tuned model.
     """
 
     column: str
@@ -54,6 +57,7 @@ class TextEvidence:
     more_absent: int
     more_absent_decibans: float
     tokens: Tokens
+    offset: float = 0.0
 
     @property
     def decibans(self) -> float:
@@ -66,6 +70,8 @@ class TextEvidence:
         terms += [(f"(no {word.word})", word.decibans) for word in self.absent]
         if self.more_absent:
             terms.append((f"({self._more_absent})", self.more_absent_decibans))
+        if self.offset:
+            terms.append(("(offset)", self.offset))
         return terms
 
     @property
@@ -115,6 +121,8 @@ class TextEvidence:
             absent.append(f"{self._more_absent} {self.more_absent_decibans:+.1f}")
         if absent:
             lines.append(f"  absent:  {', '.join(absent)}")
+        if round(self.offset, 1) != 0.0:
+            lines.append(f"  offset:  {self.offset:+.1f}")
         if self.tokens.marks_words:
             lines.append(f"  {self.marked}")
         return "\n".join([f"{self.column}, {counted(len(self.words), 'known word')} {self.decibans:+.1f}:", *lines])
@@ -156,8 +164,31 @@ class TokenizedText:
         """How its likelihood was found for a class; None where it is no evidence."""
         return self.column.formula(self.known, label)
 
-    def evidence(self, weight: float, best: int, other: int) -> TextEvidence | None:
-        """Its evidence for one class against another; None where it is none."""
+    def factors(self) -> list[dict[str, Any]] | None:
+        """The factors of its likelihood for programs, those that tell the classes apart most first; of more than
+        MAX_FACTORS the others as one. None where it is a score, or no evidence. Values are logarithms, by class."""
+        found = self.column.factors(self.known)
+        if not found or self.known is None:
+            return None
+        told: list[dict[str, Any]] = []
+        if (orders := self.column.log_orders_of_words(self.known)) is not None:
+            told.append({"factor": "orders", "formula": None, "log": [orders] * found[0].logs.size})
+        shown = found if len(found) <= MAX_FACTORS else found[: MAX_FACTORS - 1]
+        for one in shown:
+            word = self.column.words.shown(one.word)
+            power = "" if one.amount == 1.0 else f"^{one.amount:.3g}"
+            formulas = [f"[{how}]{power}" if power else how for how in one.formulas]
+            told.append(
+                {"factor": word if one.present else f"no {word}", "formula": formulas, "log": one.logs.tolist()}
+            )
+        if rest := found[len(shown) :]:
+            log = np.sum([one.logs for one in rest], axis=0).tolist()
+            told.append({"factor": f"{len(rest):,} more words", "formula": None, "log": log})
+        return told
+
+    def evidence(self, weight: float, best: int, other: int, offset: float = 0.0) -> TextEvidence | None:
+        """Its evidence for one class against another, with the offset of its column in decibans; None where it is
+        none."""
         vocabulary = self.column.words
         if weight == 0.0 or self.known is None or not len(vocabulary):
             return None
@@ -177,7 +208,8 @@ class TokenizedText:
         )
         more = by_absence[len(absent) :]
         tokens = self.column.options.tokens
-        return TextEvidence(self.name, self.text, words, absent, more.size, float(not_there[more].sum()), tokens)
+        rest = float(not_there[more].sum())
+        return TextEvidence(self.name, self.text, words, absent, more.size, rest, tokens, offset)
 
 
 def tokenized_texts(model: Model, row: Table) -> Iterator[TokenizedText]:

@@ -12,6 +12,7 @@ from deciban.export.level_sets import LARGEST_EXACT, LevelSets
 from deciban.export.likelihoods import Group, likelihood_as_json
 from deciban.fitted import Fitted
 from deciban.model import Model
+from deciban.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 
@@ -71,7 +72,7 @@ def model_as_json(fitted: Fitted | Model, small: bool = False) -> dict[str, Any]
         "version": JSON_VERSION,
         "classes": classes_as_json(model.classes),
         "log_prior": [number(value) for value in model.log_prior.tolist()],
-        "bias": [number(value) for value in model.bias.tolist()],
+        "partial": None if model.partial is None else _partial(model.partial),
         "cap": number(model.cap),
         "columns": columns_as_json(model.schema, kinds),
         "blocks": _blocks(model),
@@ -148,6 +149,17 @@ def _corrections(corrections: Corrections, schema: Schema, levels: LevelSets, sm
         "tests": integers(corrections.tests[corrections.tests[:, :, 0] >= 0]),
         "contrasts": fixed(contrasts[used], error / max(len(depth), 1)),
         "rows": fixed(rows, SMALL_ROWS_ERROR * float(rows.max(initial=1.0))) if small else amounts(rows),
+    }
+
+
+def _partial(partial: PartialRows) -> dict[str, Any]:
+    """How rows with missing cells are scored: offsets column by class, shares by column, scales by known share."""
+    return {
+        "offsets": floats(partial.offsets),
+        "shares": floats(partial.shares),
+        "scales": partial.scale_points,
+        "informative": integers(partial.informative),
+        "least": partial.least,
     }
 
 

@@ -85,17 +85,40 @@ def model_as_terms(fitted: Fitted | Model) -> TermModel:
     in_order = tuple(blocks[slot] for slot in sorted(blocks))
     tables = None if model.corrections is None else _corrections(model.corrections, schema)
     kept = tuple(dict.fromkeys(refusals))
-    read = sorted(_columns_read(in_order, tables, kept))
+    presence = {} if model.partial is None else _presence(model, in_order)
+    read = sorted(_columns_read(in_order, tables, kept) | set(presence))
     flags = {one.place.column for one in kept if one == no_flag(one.place.column)}
     return TermModel(
         model.classes,
         model.log_prior,
-        model.log_prior + model.bias,
         {c: Column(schema.column_name(c), "flag" if c in flags else read_as(schema, c)) for c in read},
         in_order,
         tables,
         kept,
+        model.partial,
+        presence,
     )
+
+
+def _presence(model: Model, blocks: tuple[Block, ...]) -> dict[int, LevelPlace | CutPlace]:
+    """The places of the columns that have an offset, a share of the evidence or corrections: 0 where a cell is missing.
+
+    An empty text is a place of its own where it is a level: ONNX has no other way to write a missing text.
+    """
+    places = [term.place for block in blocks for term in block.terms if isinstance(term, LookupTerm)]
+    members = [one for place in places for one in (place.members if isinstance(place, TuplePlace) else (place,))]
+    empty = {one.column for one in members if isinstance(one, LevelPlace) and "" in one.levels}
+    partial = model.partial
+    found: dict[int, LevelPlace | CutPlace] = {}
+    assert partial is not None, "there are offsets"
+    used = set(np.flatnonzero(partial.offsets.any(axis=1) | (partial.shares > 0.0)).tolist())
+    used |= set() if model.corrections is None else {one.column for one in model.corrections.columns}
+    for column in sorted(used):
+        if read_as(model.schema, column) == "text":
+            found[column] = LevelPlace(column, "text", ("",) if column in empty else ())
+        else:
+            found[column] = CutPlace(column, ())
+    return found
 
 
 def _is_holed(fitted: Fitted, p: int) -> bool:
@@ -138,14 +161,14 @@ def _possible(term: Term) -> Term:
 
 
 def _corrections(corrections: Corrections, schema: Schema) -> CorrectionTables:
-    """The tables as they are: bins of their columns are numbered as places are."""
+    """The tables with their means: bins of their columns are numbered as places are."""
     places: list[LevelPlace | CutPlace] = []
     for one in corrections.columns:
         if one.cuts is not None:
             places.append(CutPlace(one.column, tuple(one.cuts.tolist())))
         else:
             places.append(level_place(one.column, one.levels, schema.column_name(one.column)))
-    return CorrectionTables(tuple(places), corrections.tests, corrections.values)
+    return CorrectionTables(tuple(places), tuple(corrections.averaged()))
 
 
 def _columns_read(

@@ -12,7 +12,9 @@ from math import prod
 from typing import Literal
 
 from deciban.arrays import Floats, Integers
+from deciban.corrections import AveragedTable
 from deciban.families.joint_normal import JointNormal
+from deciban.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
 
 # The places of a missing cell, and of a value that is none of the levels.
@@ -208,16 +210,14 @@ class Block:
 
 @dataclass(frozen=True)
 class CorrectionTables:
-    """Tables whose cells are added to the log joint: sum of values[t, cell] over the tables t.
+    """Tables whose values are added to the log joint, looked up by how many cuts each of their columns is beyond.
 
-    A table asks yes-or-no questions, tests[t, k] = (place, last): is the place of `places` beyond the last one? The
-    answers are the binary digits of the cell, the first the highest; place -1: there is no such question, and no digit.
-    values: table by cell by class.
+    places: of the corrected columns. A missing cell (place 0) is unknown, unless it is evidence: then, as without
+    `PartialRows`, it is beyond no cut.
     """
 
     places: tuple[LevelPlace | CutPlace, ...]
-    tests: Integers
-    values: Floats
+    tables: tuple[AveragedTable, ...]
 
 
 @dataclass(frozen=True)
@@ -230,19 +230,22 @@ class Refusal:
 
 @dataclass(frozen=True)
 class TermModel:
-    """log joint = start + sum of the blocks + corrections.
+    """log joint = log prior + scale * (bias + sum of the blocks + corrections).
 
-    columns: those that are read, by their number in the schema. start: log prior + bias. Where every class has
-    probability 0 the posterior is the prior; ties go to the first class. A row that is refused has no answer.
+    columns: those that are read, by their number in the schema. partial: the bias and the scale, by the columns that
+    are known; None: no bias, and a scale of 1. presence: the places of the columns of which it has to be known whether
+    they are missing. Where every class has probability 0 the posterior is the prior; ties go to the first class. A row
+    that is refused has no answer.
     """
 
     classes: LabelArray
     log_prior: Floats
-    start: Floats
     columns: dict[int, Column]
     blocks: tuple[Block, ...]
     corrections: CorrectionTables | None
     refusals: tuple[Refusal, ...]
+    partial: PartialRows | None
+    presence: dict[int, LevelPlace | CutPlace]
 
     @cached_property
     def places(self) -> tuple[LevelPlace | CutPlace, ...]:
@@ -256,3 +259,4 @@ class TermModel:
                     yield from term.place.members if isinstance(term.place, TuplePlace) else (term.place,)
         if self.corrections is not None:
             yield from self.corrections.places
+        yield from self.presence.values()

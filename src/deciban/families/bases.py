@@ -4,6 +4,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from deciban.arrays import Floats
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.shares import Shares
@@ -28,6 +30,7 @@ class CountedFamily(ShortRepr):
 
     absorbs: ClassVar[bool] = False
     interaction: ClassVar[bool] = False
+    in_bins: ClassVar[bool] = False
     holds_texts: ClassVar[bool] = False
 
     @property
@@ -68,6 +71,8 @@ class BlockFamily(CountedFamily):
 class BaseLikelihood:
     """What a likelihood answers where a question does not apply to it."""
 
+    takes_length: ClassVar[bool] = False
+
     @property
     def texts(self) -> tuple[Any, ...]:
         return ()
@@ -83,6 +88,9 @@ class BaseLikelihood:
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
         return None
+
+    def landmarks(self, column: int) -> Floats:
+        return np.zeros(0)
 
     def known_values(self) -> Sequence[Any] | None:
         return None

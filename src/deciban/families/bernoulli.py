@@ -176,7 +176,7 @@ class BernoulliLikelihood(BaseLikelihood):
 
     def parameters(self) -> Parameters:
         columns, classes = self.probability.shape
-        return Parameters.of_columns([classes] * columns, 2**columns)
+        return Parameters.of_columns([classes] * columns, sizes=[2] * columns)
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         return [

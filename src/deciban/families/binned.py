@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -72,6 +71,7 @@ class Binned(ColumnFamily):
     unseen: Unseen = "ignore"
 
     support = FINITE
+    in_bins: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_amount("alpha", self.alpha)
@@ -198,11 +198,19 @@ class BinnedLikelihood(BaseLikelihood):
             found.append(Estimated({"density": density}, tuple(zip(low, high, strict=True))))
         return found
 
+    def landmarks(self, column: int) -> Floats:
+        """Both sides of the edges of each occupied bin."""
+        bins = self.bins[column]
+        edges = np.unique(np.ldexp(np.concatenate([bins.cells, bins.cells + 1.0]), bins.exponent))
+        before = np.minimum(np.nextafter(edges, -np.inf), edges - np.ldexp(1.0, bins.exponent - 40))
+        return np.stack([before, edges], axis=1).ravel()
+
     def parameters(self) -> Parameters:
         """The shares of all bins but one."""
         sizes = [int(column.cells.size) for column in self.bins]
         classes = self.table.shape[1]
-        return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
+        each = [classes * max(size - 1, 0) for size in sizes]
+        return Parameters.of_columns(each, sizes=[max(size, 1) for size in sizes])
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         return lookup_terms(self, [self._bin_names(j, name) for j, name in enumerate(names)])

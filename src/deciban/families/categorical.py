@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import prod
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -333,7 +332,8 @@ class CategoricalLikelihood(BaseLikelihood):
         """The shares of all values but one."""
         sizes = [len(levels) for levels in self.levels]
         classes = self.table.shape[1]
-        return Parameters.of_columns([classes * max(size - 1, 0) for size in sizes], prod(max(s, 1) for s in sizes))
+        each = [classes * max(size - 1, 0) for size in sizes]
+        return Parameters.of_columns(each, sizes=[max(size, 1) for size in sizes])
 
     def known_values(self) -> list[pa.Array]:
         return self.levels

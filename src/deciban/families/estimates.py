@@ -23,16 +23,28 @@ class Estimated:
 class Parameters:
     """How many numbers a likelihood has to learn: each of its blocks as it is, and all its columns each by itself.
 
-    values, numbers: how many values its discrete columns can have together, and how many of its columns are numbers:
-    the full joint distribution of a table is counted from these.
+    shared: how many of those of the columns by themselves are not of one class: a pooled variance, a lift.
+    sizes, numbers, unbounded: how many values each of its discrete columns can have, how many of its columns are
+    continuous numbers, and whether it counts things without a bound (words, events), of which there are infinitely many
+    combinations: the full joint distribution of a table is counted from these.
     """
 
     blocks: tuple[int, ...]
     apart: int
-    values: int = 1
+    shared: int = 0
+    sizes: tuple[int, ...] = ()
     numbers: int = 0
+    unbounded: bool = False
 
     @classmethod
-    def of_columns(cls, each: Sequence[int], values: int = 1, numbers: int = 0) -> Self:
+    def of_columns(
+        cls,
+        each: Sequence[int],
+        *,
+        shared: int = 0,
+        sizes: Sequence[int] = (),
+        numbers: int = 0,
+        unbounded: bool = False,
+    ) -> Self:
         """The parameters of columns that are blocks of their own."""
-        return cls(tuple(each), sum(each), values, numbers)
+        return cls(tuple(each), sum(each), shared, tuple(sizes), numbers, unbounded)

@@ -291,6 +291,11 @@ class GammaLikelihood(BaseLikelihood):
         shape, scale = self.shape[column, label], self.scale[column, label]
         return np.asarray(scipy.special.gammainc(shape, np.maximum(x, 0) / scale))
 
+    def landmarks(self, column: int) -> Floats:
+        """The modes; a shape of at most 1 has none above 0."""
+        modes = (self.shape[column] - 1.0) * self.scale[column]
+        return np.unique(modes[modes > 0.0])
+
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         """The features are x and log x."""
 

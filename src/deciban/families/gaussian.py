@@ -71,7 +71,8 @@ class Gaussian(NormalShaped):
     variance : PerClass, Pooled or Shrunk, default=PerClass()
         Whether each class has a variance of its own, all have one, or something between.
     ddof : float, default=0.0
-        What is subtracted from the weight below the variance: 0 is maximum likelihood, 1 unbiased.
+        What is subtracted from the weight below the variance: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is
+        subtracted once for each class: ddof=1 divides the pooled scatter by n - n_classes.
     floor : float, default=0.0
         The least variance, as a share of the column's variance over all classes. At 0 there is none; a class whose n
         cells are all equal (but for rounding) then takes 1/(n+1) of the column's variance, as if the next cell
@@ -255,7 +256,8 @@ class Normal(BaseLikelihood):
     def parameters(self) -> Parameters:
         """A mean for each class, and a variance for each or for all."""
         columns, classes = self.variance.shape
-        return Parameters.of_columns([classes + (1 if self.shared else classes)] * columns, numbers=columns)
+        variances, shared = (1, columns) if self.shared else (classes, 0)
+        return Parameters.of_columns([classes + variances] * columns, shared=shared, numbers=columns)
 
     def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
         return None if np.isnan(cells[row, column]) else self.at(as_written(cells[row, column]), column, label)
@@ -263,6 +265,9 @@ class Normal(BaseLikelihood):
     def cumulative(self, x: Floats, column: int, label: int) -> Floats:
         deviation = np.sqrt(max(float(self.variance[column, label]), 1e-300))
         return np.asarray(scipy.special.ndtr((x - self.centre[column] - self.mean[column, label]) / deviation))
+
+    def landmarks(self, column: int) -> Floats:
+        return np.unique(self.centre[column] + self.mean[column])
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         return [self._terms(j, name) for j, name in enumerate(names)]

@@ -33,7 +33,8 @@ class JointGaussian(BlockFamily):
     covariance : PerClass, Pooled or Shrunk, default=PerClass()
         PerClass() is the quadratic discriminant, Pooled() the linear one, Shrunk(amount) lies between.
     ddof : float, default=0.0
-        What is subtracted from the weight below a covariance: 0 is maximum likelihood.
+        What is subtracted from the weight below a covariance: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is
+        subtracted once for each class: ddof=1 divides the pooled scatter by n - n_classes, as MASS's lda does.
     floor : float, default=0.0
         The least variance in any direction, in units of each column's variance over all classes. At 0 there is none; a
         direction in which the n rows behind a matrix do not vary then takes 1/(n+1) of these units.

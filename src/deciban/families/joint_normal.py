@@ -174,12 +174,17 @@ class JointNormal(BaseLikelihood):
         mean = self.centre + np.where(unit > 0.0, self.mean, 0.0) * unit
         return [Estimated({"mean": mean, "covariance": self.covariance[self.group] * np.outer(unit, unit)})]
 
+    def landmarks(self, column: int) -> Floats:
+        unit = self.unit[column] if np.isfinite(self.unit[column]) else 0.0
+        return np.unique(self.centre[column] + self.mean[:, column] * unit)
+
     def parameters(self) -> Parameters:
         """The means and half of each matrix; apart, a mean and a variance of each column."""
         columns, classes = self.centre.size, self.group.size
         matrices = len(np.unique(self.group))
         joint = classes * columns + matrices * columns * (columns + 1) // 2
-        return Parameters((joint,), columns * (classes + matrices), numbers=columns)
+        shared = columns * matrices if matrices < classes else 0
+        return Parameters((joint,), columns * (classes + matrices), shared, numbers=columns)
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         """The columns that vary; quadratic where the classes do not share one matrix."""

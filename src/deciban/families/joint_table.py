@@ -244,7 +244,8 @@ class JointTableLikelihood(BaseLikelihood):
         """The shares of all tuples that there can be but one; apart, of the values of each column."""
         sizes, classes = [len(levels) for levels in self.statistic.levels], len(self.statistic.table)
         apart = classes * sum(max(size - 1, 0) for size in sizes)
-        return Parameters((classes * max(prod(sizes) - 1, 0),), apart, prod(max(size, 1) for size in sizes))
+        joint = classes * max(prod(sizes) - 1, 0)
+        return Parameters((joint,), apart, sizes=tuple(max(size, 1) for size in sizes))
 
     def formula(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         one = [cell[row : row + 1] for cell in cells]

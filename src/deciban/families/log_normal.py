@@ -43,7 +43,8 @@ class LogNormal(NormalShaped):
     variance : PerClass, Pooled or Shrunk, default=PerClass()
         Whether each class has a variance (of log x) of its own, all have one, or something between.
     ddof : float, default=0.0
-        What is subtracted from the weight below the variance: 0 is maximum likelihood, 1 unbiased.
+        What is subtracted from the weight below the variance: 0 is maximum likelihood, 1 unbiased. With `Pooled` it is
+        subtracted once for each class: ddof=1 divides the pooled scatter by n - n_classes.
     floor : float, default=0.0
         The least variance of log x, as a share of the column's over all classes. At 0 there is none; a class whose n
         cells are all equal (but for rounding) then takes 1/(n+1) of the column's.
@@ -134,6 +135,11 @@ class LogNormalLikelihood(BaseLikelihood):
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats:
         return self.normal.cumulative(np.log(np.where(x > 0.0, x, 1e-300)), column, label)
+
+    def landmarks(self, column: int) -> Floats:
+        with np.errstate(over="ignore"):
+            modes = np.exp(self.normal.centre[column] + self.normal.mean[column] - self.normal.variance[column])
+        return np.unique(modes[np.isfinite(modes)])
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         """The features are logarithms."""

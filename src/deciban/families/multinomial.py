@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -140,7 +140,7 @@ def _word_parameters(statistic: Totals) -> Parameters:
     """How many shares had to be learned: those of all words that occur but one."""
     words, classes = int(statistic.present.any(axis=0).sum()), len(statistic.total)
     each = classes * max(words - 1, 0)
-    return Parameters((each,), each, numbers=words)
+    return Parameters((each,), each, unbounded=True)
 
 
 def _amount_terms(names: Sequence[str], slope: Floats) -> Terms:
@@ -264,6 +264,8 @@ class MultinomialLikelihood(BaseLikelihood):
     statistic: Totals
     alpha: Alpha
 
+    takes_length: ClassVar[bool] = True
+
     def score(self, cells: Amounts, weight: Floats, slot: Integers, out: Floats) -> None:
         score_amounts(cells, self._slope, weight, slot, out)
 
@@ -287,8 +289,16 @@ class MultinomialLikelihood(BaseLikelihood):
     def shares(self, cells: Amounts) -> Shares:
         return amount_shares(cells, self.log_share, self.base(cells))
 
-    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
-        """As many words as a row of the class has on average (a Poisson number of them, and so is that of each)."""
+    def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
+        """`length` words, or as many as a row of the class has on average: then a Poisson number of them, and so is
+        that of each."""
+        if length is not None:
+            share = self.share / np.maximum(self.share.sum(axis=0), 1e-300)
+            drawn = np.zeros((len(labels), len(share)), dtype=np.int64)
+            for label in np.unique(labels):
+                here = labels == label
+                drawn[here] = rng.multinomial(length, share[:, label], int(here.sum()))
+            return list(drawn.T)
         rows = self.statistic.present.max(axis=1)
         length = np.divide(self.statistic.total.sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0.0)
         return list(draw_counts((self.share * length)[:, labels], rng))
@@ -312,7 +322,8 @@ class MultinomialLikelihood(BaseLikelihood):
         totals = self.statistic.total[label]
         words = [f"[{self._fraction(totals, j)}]^{digits(one[j])}" for j in np.flatnonzero(one)[:4]]
         more = np.count_nonzero(one) - len(words)
-        return "orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
+        orders = np.exp(self.base(one.astype(np.float64)[None])[0, 0])
+        return f"{digits(orders)} orders · " + " · ".join(words or ["1"]) + (f" · ({more} more)" if more > 0 else "")
 
 
 @dataclass(frozen=True, repr=False)

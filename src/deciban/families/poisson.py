@@ -160,7 +160,7 @@ class PoissonLikelihood(BaseLikelihood):
 
     def parameters(self) -> Parameters:
         columns, classes = self.rate.shape
-        return Parameters.of_columns([classes] * columns, numbers=columns)
+        return Parameters.of_columns([classes] * columns, unbounded=True)
 
     def score_terms(self, names: Sequence[str]) -> list[Terms]:
         return [

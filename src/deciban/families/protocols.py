@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from deciban.arrays import Codes, Flags, Floats, Integers
 from deciban.families.column_numbers import ColumnNumbers
@@ -26,6 +27,11 @@ class Likelihood(Protocol):
     @property
     def texts(self) -> tuple[Any, ...]:
         """The TextColumn of each column that holds texts: what its words say."""
+        ...
+
+    @property
+    def takes_length(self) -> bool:
+        """Whether `sample` takes the number of words of each row as a third argument."""
         ...
 
     def score(self, cells: Any, weight: Floats, slot: Integers, out: Floats) -> None:
@@ -66,6 +72,11 @@ class Likelihood(Protocol):
         which cells can be tested against."""
         ...
 
+    def landmarks(self, column: int) -> Floats:
+        """The points that a curve of the density of a column must have, rising: its modes, and both sides of jumps.
+        None for families whose values are listed one by one."""
+        ...
+
     def known_values(self) -> Sequence[Any] | None:
         """The values of each column that evidence is known for; None where any value has evidence."""
         ...
@@ -101,6 +112,11 @@ class Family(Protocol):
     def interaction(self) -> bool:
         """Whether a block of it beside the columns alone adds how these interact, and weighs nothing unless it helps;
         if not, the block is another model of all its columns."""
+        ...
+
+    @property
+    def in_bins(self) -> bool:
+        """Whether a cell stands for its bin, so that whole numbers are drawn by rounding down, which keeps the bin."""
         ...
 
     @property
@@ -169,6 +185,15 @@ def evidence_of_block(likelihood: Likelihood, cells: Any, classes: int) -> Float
     likelihood.score(cells, one, first, out)
     add_base(likelihood, cells, one, first, out)
     return out[:, 0]
+
+
+def with_missing(cells: Any, column: int) -> Any:
+    """The cells of a joint block, those of one of its columns missing."""
+    if isinstance(cells, list):
+        return [pa.nulls(len(one), one.type) if k == column else one for k, one in enumerate(cells)]
+    changed = np.array(cells, dtype=np.float64)
+    changed[:, column] = np.nan
+    return changed
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from deciban.errors import BadCell, DataError, UsageError
 from deciban.files.arrow_readers import UNSUITABLE, CsvText
-from deciban.files.duckdb import list_of, literal, quoted, record_of, select_from
-from deciban.files.quotes import LONGEST_LINE, Quotes, quotes_in, refuse_long_lines
+from deciban.files.duckdb import files_of, list_of, literal, quoted, record_of, select_from
+from deciban.files.quotes import LONGEST_LINE, Quotes, quotes_in, refuse_damaged
 from deciban.files.scan import Scan, behind
 from deciban.files.sniff import FileFormat, unfinished_line
 from deciban.files.typed_source import ColumnType, Types
@@ -82,7 +82,7 @@ class CsvRead:
             options["parallel"] = "false"
         if self.long_lines:
             options["max_line_size"] = str(LONGEST_LINE + (1 << 20))
-        return f"read_csv({list_of(self.paths)}, {', '.join(f'{name}={value}' for name, value in options.items())})"
+        return f"read_csv({files_of(self.paths)}, {', '.join(f'{name}={value}' for name, value in options.items())})"
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class CsvScan(Scan):
     def sql(self) -> NoReturn:
         """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
         raise UsageError(
-            f"{self.name}: where='engine': cells of a CSV file are read here; leave where= out, write the table as "
-            f"Parquet, or let DuckDB read it in its own way: \"sql: select * from '...'\""
+            "where='engine': cells of a CSV file are read here; leave where= out, write the table as Parquet, or let "
+            "DuckDB read it in its own way: \"sql: select * from '...'\""
         )
 
     @property
@@ -343,8 +343,7 @@ def open_csv(
 ) -> CsvScan:  # fmt: skip
     """The scan of files with these forms; files with the same header are read together, others united by name."""
     for path, form in zip(paths, forms, strict=True):
-        if form.compression is None:
-            refuse_long_lines(path, called.get(str(path), str(path)), form.delimiter)
+        refuse_damaged(path, called.get(str(path), str(path)), form.delimiter)
     names = tuple(dict.fromkeys(column for form in forms for column in form.header))
     reads = _reads(names, paths, forms, tuple(missing))
     scan = CsvScan(

@@ -3,6 +3,7 @@
 Its messages are read by regular expressions, which is why `pyproject.toml` bounds its version from above.
 """
 
+import glob
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,15 @@ CONTENT = re.compile(r"^Original Line:\s*(.*)$", re.MULTILINE)  # a line that en
 JSON_LINE = re.compile(r'in file "(.*?)",(?: at byte \d+)? in line (\d+): (.*)', re.DOTALL)
 LONGEST = re.compile(r"Maximum line size of (\d+)")
 NOTHING: Mapping[str, str] = {}
+_RELATION = "open it with duckdb.connect, and pass the connection with table= or query="
+_WITHOUT_QUERY = "which DuckDB does not read; give its name alone, without a query"
+NOT_IN_QUERIES = {
+    **dict.fromkeys((".xlsx", ".xls"), "a spreadsheet, which is not read; save the sheet as CSV"),
+    **dict.fromkeys((".duckdb", ".ddb", ".db"), f"a database; {_RELATION}"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather"), f"an Arrow file, {_WITHOUT_QUERY}"),
+    ".orc": f"an ORC file, {_WITHOUT_QUERY}",
+    ".avro": "an Avro file, which is not read; save the table as Parquet",
+}
 EXPECTED_TYPES = {
     "DOUBLE": "a number",
     "BIGINT": "a whole number",
@@ -74,9 +84,14 @@ def literal(text: str) -> str:
     return DUCKDB.literal(text)
 
 
-def list_of(texts: Iterable[str | Path]) -> str:
+def list_of(texts: Iterable[str]) -> str:
     """A list of texts as SQL writes it."""
-    return "[" + ", ".join(literal(str(text)) for text in texts) + "]"
+    return "[" + ", ".join(map(literal, texts)) + "]"
+
+
+def files_of(paths: Iterable[Path]) -> str:
+    """A list of files as SQL writes it: none of their names is a pattern."""
+    return list_of(glob.escape(str(path)) for path in paths)
 
 
 def record_of(cells: Iterable[tuple[str, str]]) -> str:
@@ -171,6 +186,8 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
         text = text.replace(path, called[path])
     if found := re.search(r"Permission denied|Cannot open file", text):
         return PermissionError(f"{name}: the file cannot be read ({found[0].lower()}); check who may read it")
+    if (unread := _of_an_extension(name, text)) is not None:
+        return unread
     if "No space left" in text or "Out of Memory" in text:
         return OSError(f"{name}: {_first(text)}; free some space for temporary files")
     if found := LINE.search(text):
@@ -190,6 +207,24 @@ def as_user_error(name: str, header: Mapping[str, str], called: Mapping[str, str
         return DataError(f"{name}: the Parquet file is damaged or cut off ({_first(text)}); write it anew")
     kind = UsageError if re.match(r"(Parser|Binder|Catalog) Error", text) else DataError
     return kind(f"{name}: {_first(text)}")
+
+
+def _of_an_extension(name: str, text: str) -> UsageError | None:
+    """The error for what DuckDB reads only by an extension, or not at all."""
+    own = "a DuckDB connection of your own, and pass its relation: connection.sql('select ...')"
+    if found := re.search(r"File (\S+) requires the extension (\w+)", text):
+        return UsageError(f"{name}: {found[1]} is not on this machine; download it, or load {found[2]} in {own}")
+    if found := re.search(r'with name "?(\w+)"? is not in the catalog, but it exists in the (\w+) extension', text):
+        return UsageError(
+            f"{name}: {found[1]} is in DuckDB's extension {found[2]}, which is not loaded here; load it in {own}"
+        )
+    table = re.search(
+        r"(?:Table with name|No files found that match the pattern) \"?([^\"\n]+?)\"?(?: does not exist|\n|$)", text
+    )
+    ending = "" if table is None else Path(table[1]).suffix.lower()
+    if table is None or ending not in NOT_IN_QUERIES:
+        return None
+    return UsageError(f"{name}: {table[1]} is {NOT_IN_QUERIES[ending]}")
 
 
 def _csv_error(name: str, header: Mapping[str, str], text: str, line: re.Match[str]) -> DataError:

@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from deciban.errors import DataError
 from deciban.files.arrow_readers import JsonText
-from deciban.files.duckdb import JSON_FILE_MEMORY, column_types, list_of, literal, record_of
+from deciban.files.duckdb import JSON_FILE_MEMORY, column_types, files_of, literal, record_of
 from deciban.files.scan import Scan, select_typed
 from deciban.files.sniff import FileFormat
 from deciban.files.typed_source import ColumnType, Types
+from deciban.tables.table import NO_COLUMN
 
 # What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
 JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
@@ -24,7 +27,8 @@ class JsonRead:
     columns: tuple[tuple[str, str], ...] = ()
 
     def select(self, names: Sequence[str], types: Types) -> str:
-        return select_typed(self._call(f"columns={record_of(self.columns)}"), names, types)
+        records = ", records=true" if self.columns == ((NO_COLUMN, "VARCHAR"),) else ""  # {} would be a value
+        return select_typed(self._call(f"columns={record_of(self.columns)}{records}"), names, types)
 
     def describe(self) -> str:
         """The query for all keys of all lines."""
@@ -33,7 +37,7 @@ class JsonRead:
     def _call(self, columns: str) -> str:
         compression = literal(self.compression or "none")
         return (
-            f"read_json({list_of(self.paths)}, {columns}, compression={compression}, "
+            f"read_json({files_of(self.paths)}, {columns}, compression={compression}, "
             f"map_inference_threshold=-1, hive_partitioning=true)"
         )
 
@@ -49,6 +53,8 @@ def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], cal
     else:
         looks = (JsonRead(tuple(files), compression).describe() for compression, files in alike.items())
         found = column_types(" UNION ALL BY NAME ".join(looks), name, called, JSON_FILE_MEMORY * len(paths))
+        if found == {"json": "JSON"} and all(_has_no_keys(path, form) for path, form in zip(paths, forms, strict=True)):
+            found = {NO_COLUMN: "VARCHAR"}
         _refuse_keys_by_case(name, found)
     columns = tuple((column, JSON_TYPES.get(kind, kind)) for column, kind in found.items())
     return Scan(
@@ -57,6 +63,15 @@ def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], cal
         row_size=forms[0].row_bytes or 0.0, rows=None if arrow is None else arrow.rows, arrow=arrow,
         more_memory=2 * JSON_FILE_MEMORY, files=tuple(paths), called=called,
     )  # fmt: skip
+
+
+def _has_no_keys(path: Path, form: FileFormat) -> bool:
+    """Whether all objects of a file are empty, which DuckDB calls one column, json."""
+    with pa.input_stream(str(path), compression=form.compression) as stream:
+        while block := stream.read(1 << 20):
+            if block.translate(None, b"{}[], \t\r\n\xef\xbb\xbf"):
+                return False
+    return True
 
 
 def _refuse_keys_by_case(name: str, columns: Iterable[str]) -> None:

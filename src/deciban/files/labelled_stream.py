@@ -101,7 +101,8 @@ class LabelledStream:
         in_engine = self.where == "engine"
         with progress("looking", "rows", self.expected) as advance:
             draw = self.stream.sample_in_engine if in_engine else self.stream.sample
-            drawn, rows = draw(most, advance)
+            labels = [self.target] if self.weight is None else [self.target, self.weight]
+            drawn, rows = draw(most, advance, labels)
         stream, table = self.stream.resolve_types(drawn)
         sample = self._labelled(table)
         seen = sample if in_engine else None

@@ -2,15 +2,19 @@
 
 import glob
 import os
+import re
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import DataError, UsageError, naming_source
+from deciban.files.arrow_tables import BatchSource, is_arrow_stream, open_arrow_files, open_arrow_stream
 from deciban.files.csv_files import MISSING_WORDS, CsvScan, open_csv
 from deciban.files.databases.addresses import is_address
 from deciban.files.databases.find import is_database, open_database
@@ -27,9 +31,30 @@ from deciban.files.typed_source import TypedSource
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.text_types import TYPES
 
+# What marks the folder of a table whose files are not all of its rows, what it is called, and how to read it.
+_AS_DATASET = "{name}: this is a table of {kind}, whose files also have rows that were deleted; "
+VERSIONED_TABLES = {
+    "_delta_log": (
+        "Delta Lake",
+        "read it with the package deltalake, and pass DeltaTable({name!r}).to_pyarrow_dataset(); or "
+        "write its rows as Parquet elsewhere",
+    ),
+    "metadata/*.metadata.json": (
+        "Apache Iceberg",
+        "read it with the package pyiceberg, and pass StaticTable.from_metadata(...).scan().to_arrow(); or "
+        "write its rows as Parquet elsewhere",
+    ),
+    ".hoodie": ("Apache Hudi", "read it with Spark, and pass the DataFrame"),
+}
+
+# How URLs begin that are not files of this machine, and where they are.
+SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+
 # A folder is read as the files of one of these kinds in it; one that holds none but .txt is a folder of documents.
 ENDINGS = {
     "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".arrows"),
+    "orc": (".orc",),
     "json": (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz"),
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".txt"),
 }
@@ -58,11 +83,12 @@ def scan(
 
     Parameters
     ----------
-    source : str, path or list of them, connection or Ibis table
-        A file (CSV, JSON lines or Parquet; packed by gzip or zstd), a glob, a folder, a list of files, "-" for standard
-        input, or "sql: select ...", any query of DuckDB. A folder of documents in folders named by their classes, or
-        files of mail. A database: the URL of PostgreSQL ("postgresql://user@host/database"; the password is better in
-        PGPASSWORD or ~/.pgpass), a connection of ADBC or of Python's DB-API, or a table of Ibis.
+    source : str, path or list of them, connection, Ibis table, dataset or lazy frame
+        A file (CSV or JSON lines, which may be packed by gzip or zstd; Parquet, Arrow or ORC), a glob, a folder, a list
+        of files, "-" for standard input, or "sql: select ...", any query of DuckDB. A dataset of pyarrow or a lazy
+        frame of polars. A folder of documents in folders named by their classes, or files of mail. A database: the URL
+        of PostgreSQL ("postgresql://user@host/database"; the password is better in PGPASSWORD or ~/.pgpass), a
+        connection of ADBC or of Python's DB-API, or a table of Ibis.
     query : str, default None
         Of a database: a query, whose rows are read.
     table : str, default None
@@ -122,8 +148,10 @@ def scan(
         found = open_database(source, query, table)
     elif isinstance(source, str) and source.startswith(SQL):
         found = open_query(source)
+    elif is_arrow_stream(source):
+        found = open_arrow_stream(source)
     else:
-        given = [os.fspath(one) for one in (source if isinstance(source, list | tuple) else [source])]
+        given = [_local(os.fspath(one)) for one in (source if isinstance(source, list | tuple) else [source])]
         name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
         if any(map(is_address, given)):
             raise UsageError("a database is read alone; give its URL, and neither files nor another one")
@@ -133,7 +161,8 @@ def scan(
         if isinstance(paths, Source):
             return paths.without(ignore)
         habit = CellHabits(thousands=thousands, date_format=date_format)
-        found = _open_files(name, paths, (encoding, delimiter, header), missing, habit)
+        told = {*(types or ()), *ignore}
+        found = _open_files(name, paths, (encoding, delimiter, header), missing, habit, told)
     habits = {"thousands": thousands, "date_format": date_format, "missing": not set(missing) <= set(MISSING_WORDS)}
     if not isinstance(found, CsvScan) and any(habits.values()):
         option = next(option for option, is_given in habits.items() if is_given)
@@ -199,11 +228,39 @@ def _folder_of_documents(given: Sequence[str]) -> str | None:
 
 
 def _holds_tables(folder: str) -> bool:
-    for _, folders, names in os.walk(os.path.expanduser(folder)):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        if any(name.lower().endswith(TABLES) and not name.startswith((".", "_")) for name in names):
-            return True
-    return False
+    return any(name.lower().endswith(TABLES) for name in _files_in(Path(folder).expanduser()))
+
+
+def _files_in(folder: Path) -> list[str]:
+    """The files in a folder and in those within it, but for those whose name, or folder, begins with a dot or _."""
+    found = []
+    for here, folders, names in os.walk(folder):
+        _refuse_versioned(Path(here))
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        found += [os.path.join(here, name) for name in names if not name.startswith((".", "_"))]
+    return sorted(found)
+
+
+def _refuse_versioned(folder: Path) -> None:
+    """A DataError for the folder of a table of which only a log tells which files, and which of their rows, count."""
+    for mark, (kind, remedy) in VERSIONED_TABLES.items():
+        if any(folder.glob(mark)):
+            raise naming_source(DataError((_AS_DATASET + remedy).format(name=str(folder), kind=kind)))
+
+
+def _local(source: str) -> str:
+    """The name of a file: that of a file:// URL as a path. A UsageError for what is not on this machine."""
+    found = SCHEME.match(source)
+    if found is None or is_address(source):
+        return source
+    if found[1].lower() == "file":
+        parts = urlsplit(source)
+        if parts.netloc in ("", "localhost"):
+            return url2pathname(parts.path)
+    elsewhere = "on the web; download it" if found[1].lower() in ("http", "https", "ftp") else (
+        f"not on this machine; download it, or pass pyarrow.dataset.dataset({source!r}), which may know such a store"
+    )  # fmt: skip
+    raise UsageError(f"{source}: this is {elsewhere}")
 
 
 def _is_mail(path: str) -> bool:
@@ -229,9 +286,10 @@ def _type(name: str, kind: str) -> str:
 
 def _open_files(
     name: str, given: Sequence[str], form: tuple[str | None, str | None, bool], missing: Sequence[str],
-    habit: CellHabits,
-) -> Scan:  # fmt: skip
-    """The scan of files of one kind; `form` has the encoding, the delimiter and whether there is a header."""
+    habit: CellHabits, told: Collection[str],
+) -> TypedSource:  # fmt: skip
+    """The scan of files of one kind; `form` has the encoding, the delimiter and whether there is a header, `told` the
+    columns whose types the user gives."""
     paths: list[Path] = []
     forms: list[FileFormat] = []
     kept: list[Any] = []
@@ -244,7 +302,7 @@ def _open_files(
         path, shown = Path(file), called.get(file, file)
         with translated_errors(shown):
             found = sniff(path, shown, *form)
-        if found.kind != "parquet" and (found.encoding != "utf-8" or found.mixed_ends):
+        if found.kind in ("csv", "json") and (found.encoding != "utf-8" or found.mixed_ends):
             kept.append(recoded(path, shown, found))
             path = Path(kept[-1].name)
             called[kept[-1].name] = shown
@@ -254,10 +312,13 @@ def _open_files(
     if len({found.kind for found in forms}) > 1:
         kinds = ", ".join(found.kind for found in forms)
         raise UsageError(f"{name}: the files are of several kinds ({kinds}); choose one")
+    opened: Scan | BatchSource
     if forms[0].kind == "parquet":
-        opened: Scan = open_parquet(name, paths, called)
+        opened = open_parquet(name, paths, called, told)
     elif forms[0].kind == "json":
         opened = open_json(name, paths, forms, called)
+    elif forms[0].kind != "csv":
+        opened = open_arrow_files(name, paths, forms[0].kind, called, told)
     else:
         opened = open_csv(name, paths, forms, called, missing, habit)
     return replace(opened, kept=tuple(kept))
@@ -267,17 +328,19 @@ def _paths(source: str) -> list[str]:
     """The files that are meant."""
     if source == STANDARD_INPUT:
         return [source]
+    if not source:
+        raise UsageError("the name of the file is empty; give a file, a folder ('.' is this one) or '-'")
     path = Path(source).expanduser()
     if path.is_dir():
-        inside = sorted(
-            str(file) for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
-        )
+        inside = _files_in(path)
         for endings in ENDINGS.values():
             if files := [file for file in inside if file.lower().endswith(endings)]:
                 return files
-        raise DataError(f"{source}: the folder holds no CSV, JSON or Parquet files; give a file")
+        raise DataError(f"{source}: no CSV, JSON, Parquet, Arrow or ORC file found in the folder; give a file")
     if not path.exists() and any(mark in source for mark in "*?["):
         if files := sorted(file for file in glob.glob(str(path), recursive=True) if not Path(file).is_dir()):
+            for folder in {folder for file in files for folder in Path(file).absolute().parents}:
+                _refuse_versioned(folder)
             return files
         raise FileNotFoundError(f"{source}: no file matches; check the pattern")
     if not path.exists():

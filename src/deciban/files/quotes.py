@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,14 @@ class Quotes(NamedTuple):
     closed: whether all quotes are closed that are opened. with_breaks: whether line breaks are, or may be, within
     quotes. plain: whether the quotes are closed, stand around whole cells or are doubled within them, and no line ends
     with CR alone: then all readers find the same cells. longest_line: its bytes, if they are more than a block.
+    nul: the place of the first NUL byte, or -1.
     """
 
     closed: bool = True
     with_breaks: bool = False
     plain: bool = True
     longest_line: int = 0
+    nul: int = -1
 
     @property
     def long_lines(self) -> bool:
@@ -46,8 +48,8 @@ class Quotes(NamedTuple):
     @classmethod
     def together(cls, found: Sequence["Quotes"]) -> "Quotes":
         """Those of several files."""
-        closed, breaks, plain, longest = zip(cls(), *found, strict=True)
-        return cls(all(closed), any(breaks), all(plain), max(longest))
+        closed, breaks, plain, longest, nul = zip(cls(), *found, strict=True)
+        return cls(all(closed), any(breaks), all(plain), max(longest), max(nul))
 
 
 def quotes_in(path: Path, delimiter: str) -> Quotes:
@@ -59,18 +61,19 @@ def quotes_in(path: Path, delimiter: str) -> Quotes:
 @lru_cache(maxsize=256)
 def _quotes_in(path: Path, delimiter: str, state: tuple[int, ...]) -> Quotes:
     """The same, looked up once as long as the file does not change."""
-    with open(path, "rb") as file:
-        compression = compression_of(file.read(4))
-    with suppress(OSError, pa.ArrowException), pa.input_stream(str(path), compression=compression) as stream:
-        return quotes_of(_blocks(stream), delimiter)
+    with suppress(OSError, pa.ArrowException):
+        return quotes_of(_blocks(path), delimiter)
     return Quotes(closed=False, with_breaks=True, plain=False)
 
 
-def _blocks(stream: Any) -> Iterator[bytes]:
-    block = stream.read(QUOTE_BLOCK).removeprefix(BOM_UTF8)
-    while block:
-        yield block
-        block = stream.read(QUOTE_BLOCK)
+def _blocks(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        compression = compression_of(file.read(4))
+    with pa.input_stream(str(path), compression=compression) as stream:
+        block = stream.read(QUOTE_BLOCK).removeprefix(BOM_UTF8)
+        while block:
+            yield block
+            block = stream.read(QUOTE_BLOCK)
 
 
 def quotes_of(blocks: Iterable[bytes], delimiter: str) -> Quotes:
@@ -79,8 +82,12 @@ def quotes_of(blocks: Iterable[bytes], delimiter: str) -> Quotes:
     beside_cell[[QUOTE, FEED, BACK, delimiter.encode()[-1]]] = True  # a quote, too, is next to one that is doubled
     opened, with_breaks, plain = False, False, True
     longest, line = 0, 0  # bytes of the longest line, and of the last one so far
+    size, nul = 0, -1
     before = b"\n"
     for block in blocks:
+        if nul < 0 and (found := block.find(0)) >= 0:
+            nul = size + found
+        size += len(block)
         feed = b"\n" if b"\n" in block else b"\r"
         stop = block.find(feed)
         longest = max(longest, line + (len(block) if stop < 0 else stop))
@@ -92,7 +99,7 @@ def quotes_of(blocks: Iterable[bytes], delimiter: str) -> Quotes:
             plain = plain and _are_plain(data, quotes, opened, beside_cell)
             opened ^= quotes.size % 2 == 1
         before = block[-1:]
-    return Quotes(not opened, with_breaks or not plain, plain and not opened and before != b"\r", longest)
+    return Quotes(not opened, with_breaks or not plain, plain and not opened and before != b"\r", longest, nul)
 
 
 def _are_plain(data: Bytes, quotes: Integers, opened: bool, beside_cell: Flags) -> bool:
@@ -129,9 +136,21 @@ def _bits(flags: Flags) -> npt.NDArray[np.uint64]:
     return np.concatenate([packed, np.zeros(-packed.size % 8, dtype=np.uint8)]).view(np.uint64)
 
 
-def refuse_long_lines(path: Path, name: str, delimiter: str) -> None:
-    """A line that is so long is a quote that is not closed, or no table."""
-    if path.stat().st_size > LONGEST_LINE and (longest := quotes_in(path, delimiter).longest_line) > LONGEST_LINE:
+def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
+    """A DataError where a file holds a NUL byte, or a line so long that a quote is not closed or it is not a table."""
+    quotes = quotes_in(path, delimiter)
+    if quotes.nul >= 0:
+        line, left = 1, quotes.nul
+        for block in _blocks(path):
+            line += block[:left].count(b"\n") or block[:left].count(b"\r")
+            left -= len(block)
+            if left <= 0:
+                break
+        raise DataError(
+            f"{name}, line {line}: found a NUL byte; the file is damaged, or in another encoding: write it again, or "
+            f"give its encoding"
+        )
+    if (longest := quotes.longest_line) > LONGEST_LINE:
         raise DataError(
             f"{name}: a row of {longest // 1_000_000:,} MB is longer than the {LONGEST_LINE // 1_000_000} MB that are "
             f"read; is a quote not closed? Else shorten its cells, or read them from a folder of documents"

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from deciban.errors import DataError
 from deciban.files.duckdb import quoted, translated_errors
-from deciban.files.sql_rows import SqlRows, sample_by_number
+from deciban.files.sql_rows import SqlRows
 from deciban.files.stream import Source
-from deciban.progress import Advance
 from deciban.sql import DUCKDB
 from deciban.tables.arrow import repeated
 
@@ -52,19 +51,20 @@ class RelationRows(Source):
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
-    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        with self.sql() as rows:
-            drawn, size = sample_by_number(rows, most)
-        advance(size)
-        return drawn, size
-
     @contextmanager
     def sql(self) -> Iterator[SqlRows]:
-        called = f"deciban_{uuid4().hex}"  # by statements alone: a table of this name would be counted in its place
+        yield rows_of_relation(self.relation, self.name, dict.fromkeys(self.names, ""))
 
-        def ask(query: str) -> pa.Table:
-            with translated_errors(self.name):
-                return self.relation.query(called, query).to_arrow_table()
 
-        columns = {name: f"{called}.{quoted(name)}" for name in self.names}
-        yield SqlRows.of(DUCKDB, called, columns, ask)
+def rows_of_relation(relation: Any, name: str, columns: Mapping[str, str]) -> SqlRows:
+    """The rows of a relation, which the user calls `name`, as DuckDB has them; columns: the type of each that is to be
+    cast, or nothing."""
+    called = f"deciban_{uuid4().hex}"  # by statements alone: a table of this name would be counted in its place
+
+    def ask(query: str) -> pa.Table:
+        with translated_errors(name):
+            return relation.query(called, query).to_arrow_table()
+
+    cells = {column: f"{called}.{quoted(column)}" for column in columns}
+    cast = {column: f"CAST({cells[column]} AS {kind})" if kind else cells[column] for column, kind in columns.items()}
+    return SqlRows.of(DUCKDB, called, cast, ask)

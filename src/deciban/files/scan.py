@@ -14,9 +14,8 @@ import pyarrow as pa
 from deciban.files.arrow_readers import UNSUITABLE, ArrowReader, bytes_of, pieces
 from deciban.files.duckdb import NOTHING, connect, quoted, select_from, translated_errors
 from deciban.files.pieces import VECTOR_ROWS, in_pieces, rows_of_piece
-from deciban.files.sql_rows import SqlRows, sample_by_number
+from deciban.files.sql_rows import SqlRows
 from deciban.files.typed_source import TypedSource, Types
-from deciban.progress import Advance
 from deciban.sql import DUCKDB
 
 # Rows that DuckDB holds at least, read and handed out.
@@ -121,15 +120,13 @@ class Scan(TypedSource):
         return table.rename_columns(list(self.names))
 
     @contextmanager
-    def _answer(self, query: str, **tables: pa.Table) -> Iterator[pa.RecordBatchReader]:
-        """The answer of DuckDB to a query, which may name these tables, as a stream."""
+    def _answer(self, query: str) -> Iterator[pa.RecordBatchReader]:
+        """The answer of DuckDB to a query, as a stream."""
         connection = connect(
             len(self.columns),
             parsing=not self.typed,
             more_memory=self.more_memory + HELD_ROWS * self.row_size / 1e6,
         )
-        for name, table in tables.items():
-            connection.register(name, table)
         try:
             with translated_errors(self.name, self._header, self.called):
                 yield connection.sql(query).to_arrow_reader(self._piece_rows)
@@ -152,13 +149,6 @@ class Scan(TypedSource):
         finally:
             connection.close()
             pa.default_memory_pool().release_unused()
-
-    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        """The same rows as `sample` draws: DuckDB has them in their order."""
-        with self.sql() as rows:
-            drawn, size = sample_by_number(rows, most)
-        advance(size)
-        return drawn, size
 
     @property
     def _header(self) -> Mapping[str, str]:

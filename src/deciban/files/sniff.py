@@ -17,13 +17,23 @@ from deciban.tables.arrow import repeated
 # How much of a file is looked at; a header has to end before.
 SNIFF_BYTES = 1 << 20
 
+# The kinds of files that have types, by how they begin.
+KINDS = {
+    b"PAR1": "parquet",
+    b"ARROW1\0\0": "arrow",
+    b"\xff\xff\xff\xff": "arrow stream",
+}
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
     b"SQLite format 3": "an SQLite database; export the table as CSV",
     b"deciban\n": "a model, not a table; give the table it is to look at",
-    b"ARROW1": "an Arrow file; save the table as Parquet",
+    b"FEA1\0": "a Feather file of version 1; save the table as Parquet",
+    b"Obj\x01": "an Avro file; save the table as Parquet",
+    b"\x04\x22\x4d\x18": "compressed by lz4; use gzip or zstd",
+    b"\x89HDF": "an HDF5 file; save the table as Parquet",
+    b"\x93NUMPY": "an array of NumPy; load it with numpy.load, and pass the array",
     b"BZh": "compressed by bzip2; use gzip or zstd",
     b"\xfd7zXZ": "compressed by xz; use gzip or zstd",
     b"%PDF": "a PDF document; save the table as CSV",
@@ -40,7 +50,7 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file is: "parquet", "json" or "csv", how it is compressed, and of a CSV how it is written."""
+    """What a file is: "json", "csv", "orc" or one of KINDS, how it is compressed, and of a CSV how it is written."""
 
     kind: str
     compression: str | None = None
@@ -60,10 +70,20 @@ def sniff(
     """What the file is, which the user calls `name`; a DataError where it is nothing that could be read as a table."""
     with open(path, "rb") as file:
         start = file.read(SNIFF_BYTES)
+        file.seek(max(path.stat().st_size - 4, 0))
+        end = file.read(3)
     if not start.strip():
         raise DataError(f"{name}: the file is empty; give a table with a header and rows")
-    if start.startswith(b"PAR1"):
-        return FileFormat("parquet")
+    for magic, kind in KINDS.items():
+        if start.startswith(magic):
+            return FileFormat(kind)
+    if start.startswith(b"ORC") and end == b"ORC":  # a header may begin so too
+        return FileFormat("orc")
+    if start[8:12] == b"DUCK":
+        raise DataError(
+            f"{name}: this is a database of DuckDB; open it with duckdb.connect({name!r}), and pass the connection "
+            f"with table= or query="
+        )
     compression = compression_of(start)
     if compression is not None:
         try:
@@ -96,6 +116,11 @@ def _decoded(name: str, start: bytes, encoding: str) -> str:
     except LookupError:
         raise UsageError(f"encoding={encoding!r} is not known; try utf-8, utf-16, latin-1 or cp1252") from None
     except UnicodeDecodeError as problem:
+        if b"\0" in start[:1024]:
+            raise DataError(
+                f"{name}: this is not text, nor any other kind of table that is read; give a CSV, JSON, Parquet, Arrow "
+                f"or ORC file, or the encoding of the text"
+            ) from None
         line = start[: problem.start].count(b"\n") + 1
         raise DataError(
             f"{name}, line {line}: the byte 0x{start[problem.start]:02x} is not {encoding} text; "

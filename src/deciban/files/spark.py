@@ -5,7 +5,7 @@ before. Only DataFrames are used, so that all of it works over Spark Connect too
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -100,12 +100,12 @@ class SparkRows(Source):
         if none:
             yield _no_rows(self.names)
 
-    def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """Rows that are drawn by what they hold: how Spark has dealt them out to its parts does not matter."""
         from pyspark.sql import functions
 
         hashed = _unused("hash", self.names)
-        cells = [functions.col(SPARK.identifier(name)) for name in self.names]
+        cells = [functions.col(SPARK.quoted(name)) for name in self.names]
         holes = [cell.isNull() for cell in cells]  # a hash passes over missing cells, wherever they are
         drawn = self._selected.withColumn(hashed, functions.xxhash64(*cells, *holes))
         with spark_errors():
@@ -133,17 +133,16 @@ class SparkRows(Source):
     def sql(self) -> Iterator[SqlRows]:
         """The rows as Spark SQL has them: its executors need nothing of this package."""
         session, view = self.frame.sparkSession, f"deciban_{uuid4().hex}"
-        self._selected.createOrReplaceTempView(view)
+        _numbered(self._selected).createOrReplaceTempView(view)  # no name of the user's stands in a statement
         try:
-            columns = {name: self._bytewise(name) for name in self.names}
+            columns = {name: self._bytewise(name, f"c{k}") for k, name in enumerate(self.names)}
             yield SqlRows.of(SPARK, SPARK.identifier(view), columns, partial(_answer, session))
         finally:
             session.catalog.dropTempView(view)
 
-    def _bytewise(self, name: str) -> str:
-        """A column, in which texts are equal only if they are the same."""
+    def _bytewise(self, name: str, column: str) -> str:
+        """A column by the name that it has in SQL, in which texts are equal only if they are the same."""
         collation = getattr(self.frame.schema[name].dataType, "collation", BYTEWISE)  # of texts, since Spark 4
-        column = SPARK.identifier(name)
         return column if collation == BYTEWISE else f"collate({column}, '{BYTEWISE}')"
 
     def extended(self, work: Callable[[pa.Table], pa.Table]) -> Any:
@@ -165,7 +164,7 @@ class SparkRows(Source):
                     f"column {name!r}: it holds {kinds[name]}, which no family reads; "
                     f"turn it into text or numbers, or select the other columns"
                 )
-        return self.frame.select(*map(SPARK.identifier, self.names))
+        return self.frame.select(*map(SPARK.quoted, self.names))
 
 
 @dataclass(frozen=True)
@@ -284,7 +283,7 @@ def _some_of_each(drawn: Any, hashed: str, names: Iterable[str], share: float) -
     counted = drawn.groupBy(hashed).agg(F.floor(F.count("*") * share + lot).cast("int").alias(times))
     kept = F.broadcast(counted.filter(F.col(times) > 0))
     rows = drawn.join(kept, hashed).groupBy(hashed).agg(
-        F.first(F.struct(*map(SPARK.identifier, names))).alias("row"), F.first(times).alias(times)
+        F.first(F.struct(*map(SPARK.quoted, names))).alias("row"), F.first(times).alias(times)
     )  # fmt: skip
     return rows.orderBy(hashed).select(F.explode(F.array_repeat("row", F.col(times))).alias("row")).select("row.*")
 

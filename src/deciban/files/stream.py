@@ -16,6 +16,7 @@ from deciban.files.temporary import STANDARD_INPUT
 from deciban.progress import Advance
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.row_sampling import RowSampler, rows_that_fit
+from deciban.tables.table import Frame
 
 # What is made of the rows of a part of a stream, wherever that is; it can be pickled.
 Work = Callable[[Iterable[pa.Table]], bytes]
@@ -79,9 +80,9 @@ class Stream(ABC):
         a UsageError where there is none."""
         raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
 
-    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        """What `sample` draws, without reading the other rows."""
-        return self.sample(most, advance)
+    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """What `sample` draws, without reading the other rows if the engine can draw them."""
+        return self.sample(most, advance, labels)
 
     def table(self) -> pa.Table:
         """All rows in memory."""
@@ -96,14 +97,16 @@ class Stream(ABC):
         """What `work` makes of each part of the rows, in the order of the parts."""
         yield work(self.tables())
 
-    def sample(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
+    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
 
-        It has the rows that a sample of the same table in memory has.
+        It has the rows that a sample of the same table in memory has: `labels` are the columns of labels and weights,
+        which are beside the other cells there.
         """
         sampler, size = RowSampler(most), 0
+        cells = [name for name in self.names if name not in labels]
         for table in self.tables():
-            sampler.add(table)
+            sampler.add(table, Frame(table.select([*cells, *labels])).hashes)
             size += table.nbytes
             sampler.most = min(sampler.most, rows_that_fit(most, size / max(sampler.rows, 1)))
             advance(table.num_rows)

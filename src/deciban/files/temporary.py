@@ -11,6 +11,10 @@ from typing import Any
 from deciban import shutdown
 from deciban.errors import DataError
 
+# Bytes of a pipe that are copied at a time, and the share of the disk for temporary files that is left free.
+COPIED_BYTES = 1 << 20
+MIN_FREE_SPACE = 0.02
+
 # What the user calls standard input.
 STANDARD_INPUT = "-"
 
@@ -39,17 +43,39 @@ def temporary() -> Temporary:
 
 
 def spooled(path: str) -> Temporary:
-    """Standard input or a pipe as a file on disk, so that it can be read twice."""
-    if path != STANDARD_INPUT and not stat.S_ISFIFO(os.stat(path).st_mode) and not stat.S_ISCHR(os.stat(path).st_mode):
-        raise DataError(f"{path}: this is no file; give a file, a folder or a pipe")
-    if path == STANDARD_INPUT and sys.stdin is None:
-        raise DataError("standard input is closed; give a file, or something that is read through a pipe")
-    copy = temporary()
+    """Standard input, a pipe or a terminal as a file on disk, so that it can be read twice.
+
+    A DataError for devices such as /dev/zero, which have no end, and an OSError before the disk is full.
+    """
     if path == STANDARD_INPUT:
-        shutil.copyfileobj(sys.stdin.buffer, copy.file, 1 << 20)
-    else:
-        with open(path, "rb") as pipe:
-            shutil.copyfileobj(pipe, copy.file, 1 << 20)
+        if sys.stdin is None:
+            raise DataError("standard input is closed; give a file, or something that is read through a pipe")
+        return _copied(sys.stdin.buffer, "standard input")
+    mode = os.stat(path).st_mode
+    if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
+        raise DataError(f"{path}: this is not a file; give a file, a folder or a pipe")
+    with open(path, "rb") as pipe:
+        return _copied(pipe, path)
+
+
+def _copied(source: Any, name: str) -> Temporary:
+    """What can be read of a source up to its end."""
+    try:
+        endless = stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and not source.isatty()
+    except (OSError, ValueError, AttributeError):  # a test, or a program, has put something else in its place
+        endless = False
+    if endless and source.read(1):  # /dev/null is empty
+        raise DataError(f"{name}: this is a device, which has no end; give a file, a folder or a pipe")
+    copy, size = temporary(), 0
+    while block := source.read(COPIED_BYTES):
+        copy.file.write(block)
+        size += len(block)
+        disk = shutil.disk_usage(tempfile.gettempdir())
+        if disk.free < MIN_FREE_SPACE * disk.total:
+            raise OSError(
+                f"{name}: it has more than {size / 1e6:,.0f} MB, and the folder for temporary files is nearly full; "
+                f"end what writes it, free some space, or name another folder in TMPDIR"
+            )
     copy.file.flush()
     return copy
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -69,8 +70,9 @@ class _CompilationNotice(event.Listener):
         self.spent = 0.0
 
     def on_start(self, event: event.Event) -> None:
-        if not (self.begun or event.data["dispatcher"].py_func.__module__.startswith("deciban.")):
-            return  # a kernel of somebody else
+        module = event.data["dispatcher"].py_func.__module__ or ""  # None for some functions made by exec
+        if not (self.begun or module.startswith("deciban.")):
+            return  # a kernel of another package
         if not self.begun and self.spent > UNNOTICED_SECONDS:
             show_line(f"compiling for this machine, once (about {EXPECTED_SECONDS} s): {self.spent:.0f} s")
         self.begun.append(time.monotonic())
@@ -111,9 +113,10 @@ def cache_folder() -> Path | None:
     """Where compiled kernels are kept; None where no folder can be written to, and each process compiles its own.
 
     It depends on the source of all kernels and of the constants that are compiled into them, because numba does not see
-    that what a kernel uses has changed.
+    that what a kernel uses has changed; and on the versions of Python and numba, which cannot use each other's kernels.
     """
-    here, sources = Path(__file__).parent, hashlib.sha256()
+    here = Path(__file__).parent
+    sources = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__}".encode())
     for path in (here.parent / "arrays.py", *sorted(here.glob("*.py"))):
         sources.update(path.read_bytes())
     for folder in _candidates():

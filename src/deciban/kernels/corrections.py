@@ -1,5 +1,7 @@
 """Scoring with corrections: the values of small tables of cells."""
 
+import numpy as np
+
 from deciban.kernels.compiled import Array, compiled
 
 
@@ -31,3 +33,105 @@ def add_corrections(codes: Array, tests: Array, values: Array, cell: Array, out:
         for i in range(cell.size):
             for k in range(values.shape[2]):
                 out[i, k] += values[t, cell[i], k]
+
+
+@compiled
+def add_partial_corrections(
+    codes: Array, unknown: Array, tests: Array, values: Array, weight: Array, mean: Array, out: Array
+) -> None:
+    """Add the mean value of the cells that agree with what is known of each row, in all tables, to out[row, class].
+
+    unknown: whether a cell of a row is unknown, column by row. weight: the weight of each cell, table by cell. mean:
+    room for a number per class. A table of which nothing is known adds nothing.
+    """
+    for t in range(tests.shape[0]):
+        for i in range(codes.shape[1]):
+            cell, free, asked = 0, 0, 0
+            for level in range(tests.shape[1]):
+                j, cut = tests[t, level, 0], tests[t, level, 1]
+                if j < 0:
+                    break
+                cell, free, asked = 2 * cell, 2 * free, 2 * asked + 1
+                if unknown[j, i]:
+                    free += 1
+                elif codes[j, i] > cut:
+                    cell += 1
+            if free == asked and asked:
+                continue
+            if free == 0:
+                for k in range(values.shape[2]):
+                    out[i, k] += values[t, cell, k]
+                continue
+            total, some = 0.0, free
+            for k in range(mean.size):
+                mean[k] = 0.0
+            while True:
+                amount = weight[t, cell + some]
+                total += amount
+                for k in range(mean.size):
+                    mean[k] += amount * values[t, cell + some, k]
+                if some == 0:
+                    break
+                some = (some - 1) & free
+            for k in range(mean.size):
+                out[i, k] += mean[k] / total
+
+
+@compiled
+def add_partial_shares(
+    codes: Array, unknown: Array, tests: Array, values: Array, weight: Array, room: Array, out: Array
+) -> None:
+    """Add the Shapley value of each known column, in all tables, to out[row, column, class].
+
+    The value of some columns is the mean of the cells that agree with the row in them. room: (cell, 1 + class).
+    """
+    depth, classes = tests.shape[1], values.shape[2]
+    place, bits = np.empty(depth, dtype=np.int64), np.empty(depth, dtype=np.int64)
+    for t in range(tests.shape[0]):
+        for i in range(codes.shape[1]):
+            levels, cell, players = 0, 0, 0
+            while levels < depth and tests[t, levels, 0] >= 0:
+                levels += 1
+            for level in range(levels):
+                j, cut = tests[t, level, 0], tests[t, level, 1]
+                if unknown[j, i]:
+                    continue
+                bit = 1 << (levels - 1 - level)
+                if codes[j, i] > cut:
+                    cell += bit
+                p = 0
+                while p < players and place[p] != j:
+                    p += 1
+                if p == players:
+                    place[p], bits[p] = j, 0
+                    players += 1
+                bits[p] |= bit
+            cells = 1 << levels
+            for differs in range(cells):
+                amount = weight[t, cell ^ differs]
+                room[differs, 0] = amount
+                for k in range(classes):
+                    room[differs, 1 + k] = amount * values[t, cell ^ differs, k]
+            for level in range(levels):
+                bit = 1 << level
+                for differs in range(cells):
+                    if differs & bit:
+                        for k in range(1 + classes):
+                            room[differs, k] += room[differs ^ bit, k]
+            for some in range(1 << players):
+                known, size = 0, 0
+                for p in range(players):
+                    if some & (1 << p):
+                        known |= bits[p]
+                        size += 1
+                ways = 1.0  # players * the number of sets of this size among the others
+                for n in range(size):
+                    ways = ways * (players - 1 - n) / (n + 1)
+                for p in range(players):
+                    if some & (1 << p):
+                        continue
+                    without, with_it = cells - 1 - known, cells - 1 - (known | bits[p])
+                    for k in range(classes):
+                        before = room[without, 1 + k] / room[without, 0] if known else 0.0
+                        gain = room[with_it, 1 + k] / room[with_it, 0] - before
+                        out[i, place[p], k] += gain / (players * ways)

@@ -1,8 +1,29 @@
-"""A hash of each row's number: always the same, and without a pattern that data could have too."""
+"""Hashes of rows: of their numbers, and of what they hold.
+
+The hash of a cell is PostgreSQL's own (`hashfloat8extended`, `hashtextextended`: Bob Jenkins' lookup3), and that of a
+row is its `hash_record_extended`, so that a server computes the same hashes where its rows are.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled
+from deciban.arrays import CONTENT_SEED, SLOTS_PER_CONTENT
+from deciban.kernels.bits import eight_bytes
+from deciban.kernels.compiled import Array, compiled, inner
+
+# PostgreSQL starts with this number and the length of what is hashed.
+_START = 0x9E3779B9 + 3923095
+
+
+class Contents(NamedTuple):
+    """How often each content was counted: a table in open addressing by hash, 0 in an empty slot.
+
+    The count of a content that is drawn is below 0.
+    """
+
+    keys: Array
+    counts: Array
 
 
 @compiled
@@ -13,3 +34,170 @@ def hash_rows(first: int, out: Array) -> None:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         out[i] = z ^ (z >> np.uint64(31))
+
+
+@inner
+def _rotated(x: Any, k: int) -> Any:
+    return np.uint32(np.uint32(x << np.uint32(k)) | np.uint32(x >> np.uint32(32 - k)))
+
+
+@inner
+def _mix(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
+    """lookup3's `mix` of three numbers of 32 bits."""
+    a = np.uint32(np.uint32(a - c) ^ _rotated(c, 4))
+    c = np.uint32(c + b)
+    b = np.uint32(np.uint32(b - a) ^ _rotated(a, 6))
+    a = np.uint32(a + c)
+    c = np.uint32(np.uint32(c - b) ^ _rotated(b, 8))
+    b = np.uint32(b + a)
+    a = np.uint32(np.uint32(a - c) ^ _rotated(c, 16))
+    c = np.uint32(c + b)
+    b = np.uint32(np.uint32(b - a) ^ _rotated(a, 19))
+    a = np.uint32(a + c)
+    c = np.uint32(np.uint32(c - b) ^ _rotated(b, 4))
+    b = np.uint32(b + a)
+    return a, b, c
+
+
+@inner
+def _final(a: Any, b: Any, c: Any) -> Any:
+    """lookup3's `final`, and the two numbers of 32 bits that are the hash."""
+    c = np.uint32(np.uint32(c ^ b) - _rotated(b, 14))
+    a = np.uint32(np.uint32(a ^ c) - _rotated(c, 11))
+    b = np.uint32(np.uint32(b ^ a) - _rotated(a, 25))
+    c = np.uint32(np.uint32(c ^ b) - _rotated(b, 16))
+    a = np.uint32(np.uint32(a ^ c) - _rotated(c, 4))
+    b = np.uint32(np.uint32(b ^ a) - _rotated(a, 14))
+    c = np.uint32(np.uint32(c ^ b) - _rotated(b, 24))
+    return np.uint64(b) << np.uint64(32) | np.uint64(c)
+
+
+@inner
+def _begun(size: int) -> tuple[Any, Any, Any]:
+    """The three numbers before the first byte of so many."""
+    start = np.uint32(_START + size)
+    high, low = np.uint32(CONTENT_SEED >> 32), np.uint32(CONTENT_SEED & 0xFFFFFFFF)
+    return _mix(np.uint32(start + high), np.uint32(start + low), start)
+
+
+@compiled
+def hash_numbers(bits: Array, out: Array) -> None:
+    """Take the next cell of each row into its hash: a double, given by its bits; NaN is a missing cell."""
+    a, b, c = _begun(8)
+    magnitude, infinity = np.uint64(0x7FFFFFFFFFFFFFFF), np.uint64(0x7FF0000000000000)
+    for i in range(out.size):
+        number = bits[i]
+        low, high = np.uint32(number & np.uint64(0xFFFFFFFF)), np.uint32(number >> np.uint64(32))
+        cell = _final(np.uint32(a + low), np.uint32(b + high), c)
+        size = number & magnitude
+        if size == np.uint64(0):
+            cell = np.uint64(CONTENT_SEED)
+        elif size > infinity:
+            cell = np.uint64(0)
+        out[i] = out[i] * np.uint64(31) + cell
+
+
+@compiled
+def hash_texts(offsets: Array, text: Array, there: Array, out: Array) -> None:
+    """Take the next cell of each row into its hash: the bytes of a text.
+
+    `text` may be read for twelve bytes behind the last one. there: whether each cell is; without any, all are.
+    """
+    for i in range(out.size):
+        cell = np.uint64(0)
+        if there.size == 0 or there[i]:
+            place, size = offsets[i], offsets[i + 1] - offsets[i]
+            a, b, c = _begun(size)
+            while size >= 12:
+                first = eight_bytes(text, np.uint64(place))
+                more = eight_bytes(text, np.uint64(place + 8))
+                a = np.uint32(a + np.uint32(first & np.uint64(0xFFFFFFFF)))
+                b = np.uint32(b + np.uint32(first >> np.uint64(32)))
+                c = np.uint32(c + np.uint32(more & np.uint64(0xFFFFFFFF)))
+                a, b, c = _mix(a, b, c)
+                place, size = place + 12, size - 12
+            first = eight_bytes(text, np.uint64(place))
+            if size < 8:
+                first &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+            else:  # the lowest byte of c is that of the length
+                rest = (np.uint64(1) << np.uint64(8 * (size - 8))) - np.uint64(1)
+                more = eight_bytes(text, np.uint64(place + 8)) & rest
+                c = np.uint32(c + np.uint32((more << np.uint64(8)) & np.uint64(0xFFFFFFFF)))
+            a = np.uint32(a + np.uint32(first & np.uint64(0xFFFFFFFF)))
+            b = np.uint32(b + np.uint32(first >> np.uint64(32)))
+            cell = _final(a, b, c)
+        out[i] = out[i] * np.uint64(31) + cell
+
+
+@inner
+def _slot_of(key: Any, keys: Array) -> Any:
+    """The slot of a content in a table in open addressing, or the empty one that it may have."""
+    mask = np.uint64(keys.size - 1)
+    slot = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
+    while keys[slot] != key and keys[slot] != np.uint64(0):
+        slot = slot + np.uint64(1) & mask
+    return slot
+
+
+@compiled
+def count_contents(contents: Contents, hashes: Array, start: int, known: int, limit: float, drawn: Array) -> Any:
+    """Count rows by their hashes, none of which is 0, from the row `start` on; `known` contents are in the table.
+
+    drawn: set to 1 for a row whose content was not drawn yet and whose first copy now has a priority within the limit.
+    Returns the row to go on from, which is behind the last one unless the table is full, and how many are known.
+    """
+    keys, counts = contents.keys, contents.counts
+    full = keys.size // SLOTS_PER_CONTENT
+    for i in range(start, hashes.size):
+        key = hashes[i]
+        slot = _slot_of(key, keys)
+        if keys[slot] == np.uint64(0):
+            if known >= full:
+                return i, known
+            keys[slot] = key
+            known += 1
+        if counts[slot] < 0:
+            counts[slot] -= 1
+            continue
+        counts[slot] += 1
+        lot = (np.float64(key >> np.uint64(11)) + 0.5) * 2.0**-53
+        if lot <= limit * counts[slot]:
+            counts[slot] = -counts[slot]
+            drawn[i] = 1
+    return hashes.size, known
+
+
+@compiled
+def look_up_contents(contents: Contents, hashes: Array, out: Array) -> None:
+    """Set out[i] to how often a content was counted, which is in the table."""
+    for i in range(hashes.size):
+        out[i] = abs(contents.counts[_slot_of(hashes[i], contents.keys)])
+
+
+@compiled
+def release_contents(contents: Contents, hashes: Array) -> None:
+    """Mark contents that are in the table as not drawn."""
+    for i in range(hashes.size):
+        slot = _slot_of(hashes[i], contents.keys)
+        contents.counts[slot] = abs(contents.counts[slot])
+
+
+@compiled
+def move_contents(before: Contents, after: Contents, limit: float, furthest: float) -> int:
+    """Put the contents of one table into another, empty one: all that are drawn, and those not so far from it.
+
+    Returns how many they are. The distance of a content is by how much its hash, as a share of all, is above the limit
+    times its count.
+    """
+    known = 0
+    for k in range(before.keys.size):
+        key = before.keys[k]
+        if key == np.uint64(0):
+            continue
+        count = before.counts[k]
+        if count < 0 or (key >> np.uint64(11)) * 2.0**-53 - limit * count <= furthest:
+            slot = _slot_of(key, after.keys)
+            after.keys[slot] = key
+            after.counts[slot] = count
+            known += 1
+    return known

@@ -36,13 +36,27 @@ export function nearestEven(value) {
   return low % 2 === 0 ? low : low + 1;
 }
 
-const isNearWhole = (amount) =>
-  amount === 0 || Math.abs(amount - nearestEven(amount)) <= 1e-9 || (amount >= 10 && amount % 1 !== 0.5);
+// How many of so many people each hypothesis holds for, which add up, and how many of these show the evidence.
+function inWholeNumbers(belief, people) {
+  const first = nearestEven(people * belief.before[0]);
+  const has = [first, people - first];
+  return { has, shown: has.map((group, k) => Math.min(group, nearestEven(people * belief.joint[k]))) };
+}
 
-// Of how many people to speak: 1,000, or more where whole numbers need it.
+// Whether whole numbers of so many people give the percentage of the posterior, and those below 10 are exact.
+function holdsInWholeNumbers(belief, people) {
+  const { shown } = inWholeNumbers(belief, people);
+  const total = shown[0] + shown[1];
+  const near = belief.joint.every(
+    (joint, k) => people * joint >= 10 || Math.abs(people * joint - shown[k]) <= 1e-9,
+  );
+  return near && total > 0 && oneDecimal((100 * shown[0]) / total) === oneDecimal(100 * belief.posterior[0]);
+}
+
+// Of how many people to speak: 1,000, or as many more as it takes until the whole numbers give the percentage.
 export function peopleFor(belief) {
   let people = 1000;
-  while (people < 1e9 && !belief.joint.every((joint) => isNearWhole(people * joint))) people *= 10;
+  while (people < 1e9 && !holdsInWholeNumbers(belief, people)) people *= 10;
   return people;
 }
 
@@ -59,25 +73,24 @@ function oneDecimal(value) {
 // Two sentences that tell a belief by people, as `deciban bayes` does.
 export function frequencySentences(belief, names) {
   const people = peopleFor(belief);
-  const shown = belief.joint.map((joint) => nearestEven(people * joint));
+  const { has, shown } = inWholeNumbers(belief, people);
   const lines = names.map(
-    (name, k) =>
-      `${withCommas(nearestEven(people * belief.before[k]))} are ${name}, of whom ${withCommas(shown[k])} show the evidence`,
+    (name, k) => `${withCommas(has[k])} are ${name}, of whom ${withCommas(shown[k])} show the evidence`,
   );
+  const total = shown[0] + shown[1];
+  const exact = oneDecimal(100 * belief.posterior[0]);
+  const rounded = total > 0 ? oneDecimal((100 * shown[0]) / total) : exact;
+  const told = rounded === exact ? `${rounded} %` : `${rounded} % (${exact} % before rounding)`;
   return [
     `Of ${withCommas(people)} people ${lines.join("; ")}.`,
-    `So of the ${withCommas(shown[0] + shown[1])} who show it ${withCommas(shown[0])} are ${names[0]}: ` +
-      `${oneDecimal(100 * belief.posterior[0])} %.`,
+    `So of the ${withCommas(total)} who show it ${withCommas(shown[0])} are ${names[0]}: ${told}.`,
   ];
 }
 
 // How many of so many people have each truth and each result: [has it, not][shows the evidence, not], in whole numbers.
 export function peopleInField(belief, people) {
-  const has = nearestEven(people * belief.before[0]);
-  return [has, people - has].map((group, k) => {
-    const showing = Math.min(group, nearestEven(people * belief.joint[k]));
-    return [showing, group - showing];
-  });
+  const { has, shown } = inWholeNumbers(belief, people);
+  return has.map((group, k) => [shown[k], group - shown[k]]);
 }
 
 // A number with so many significant digits and no zeros at its end, as Python's format "g" writes it.

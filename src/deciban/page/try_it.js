@@ -58,7 +58,7 @@ function parts(buttons) {
   made.root = [
     element("div", { class: "bar" }, element("p", { class: "said", role: "status" }, made.said, made.verdict), made.problem),
     element("div", { class: "try" },
-      card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell, which is no evidence."),
+      card("What is known", element("p", { class: "quiet" }, "An empty field is a missing cell. With nothing entered, the answer is the prior."),
         element("div", { class: "buttons" }, ...buttons.rows), form,
         element("div", { class: "buttons" }, ...buttons.state), made.toLink),
       element("div", { class: "answers" },

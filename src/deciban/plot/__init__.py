@@ -1,4 +1,4 @@
-"""Pictures of models, evidence and decisions, drawn by matplotlib: `pip install 'deciban[plot]'`.
+"""Pictures of models, evidence and decisions, drawn by matplotlib: `pip install '.[plot]'`.
 
 Each is a Display as scikit-learn has them: `from_estimator` (or another way to make it) makes and draws it, `plot`
 draws it once more, its arrays are attributes, and `frame()` has what is drawn as a table.

@@ -28,7 +28,8 @@ class ColumnDisplay(Display):
     """What a column says for each class over its values, above how it is distributed within the classes.
 
     Above is the evidence in decibans for each class against all others together, with all other columns missing; below
-    are the densities (of categories: the shares) that plain Bayes has estimated, and behind them what was counted.
+    are the densities (of categories: the shares) by the family that the model uses for the column (of a column in a
+    joint block only, its marginal), and behind them what was counted.
     All of it comes from counts; no row is needed. Of texts, the words that tell most are shown, each as a text of one
     word.
 
@@ -108,7 +109,7 @@ class ColumnDisplay(Display):
         fitted = fitted_of(estimator)
         place = column_place(fitted, column)
         values = words_of(fitted, place) or values_of(fitted, place)
-        density = density_of_each(fitted.plain, [values])[0]
+        density = density_of_each(fitted.generative, [values])[0]
         counts = counted_column(fitted.counts, values.column)
         evidence = evidence_alone(fitted.model, [values])
         return cls(values, fitted.classes, evidence, density, counts, fitted.counts.class_weight).plot(ax)
@@ -133,18 +134,50 @@ class ColumnDisplay(Display):
         name = shown_name(self.values.name)
         left_out = len(self.values.cells) - places.size
         rest = f" (the {places.size} most telling of {len(self.values.cells)} values)" if left_out else ""
-        quiet(above, f"what {name} says", y="decibans")
+        endless = " (−∞: never in that class)" if np.isinf(self.evidence[places]).any() else ""
+        quiet(above, f"what {name} says{endless}", y="decibans")
         what = "share" if self.values.kind != "continuous" else "density"
         quiet(below, "in each class", x=name + rest, y=what)
         for one in (above, below):
             mark_values(one, self.values, places)
         below.set_xlim(above.get_xlim())
         above.tick_params(labelbottom=False)
-        above.set_ylim(evidence_limits(self.evidence[places], self.density[places]))
+        limits = evidence_limits(self.evidence[places], self._chances[places])
+        above.set_ylim(limits)
+        self._mark_beyond(above, places, limits)
         legend(above, outside=True, own=ax is None)
         self.axes_ = [above, below]
         self._drawn(above)
         return self
+
+    @property
+    def _chances(self) -> Floats:
+        """The probability of each value in each class; of a line, of the stretch about each point."""
+        if self.values.kind != "continuous" or len(self.values.cells) < 2:
+            return self.density
+        return self.density * np.gradient(self.values.positions)[:, None]
+
+    def _mark_beyond(self, ax: Axes, places: Integers, limits: tuple[float, float]) -> None:
+        """Mark evidence beyond the axis: by ∞, or by a triangle where it is finite; of lines, each stretch once."""
+        x, size = drawn_positions(self.values, places), self.classes.size
+        listed = self.values.kind == "categories"
+        for c, style in enumerate(class_styles(self.classes)):
+            said = self.evidence[places, c]
+            at = x + (c - (size - 1) / 2.0) * BARS_WIDTH / size if listed else x
+            for edge, beyond in zip(limits, (said < limits[0], said > limits[1]), strict=True):
+                out = np.flatnonzero(beyond)
+                stretches = np.split(out, np.arange(1, out.size) if listed else np.flatnonzero(np.diff(out) > 1) + 1)
+                for stretch in (one for one in stretches if one.size):
+                    middle, up = float(at[stretch[stretch.size // 2]]), edge > 0.0
+                    if not np.isinf(said[stretch]).any():
+                        ax.plot(
+                            middle, edge, marker="^" if up else "v", color=style.colour, clip_on=False, markersize=5
+                        )
+                        continue
+                    look = {"color": style.colour, "ha": "center", "va": "top" if up else "bottom"}
+                    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+                    ax.annotate("+∞" if up else "−∞", (middle, edge), (0.0, -3.0 if up else 3.0), bbox=behind,
+                                textcoords="offset points", **look)  # fmt: skip
 
     def _draw_evidence(self, ax: Axes, places: Integers) -> None:
         x = drawn_positions(self.values, places)

@@ -9,9 +9,9 @@ from deciban.arrays import Flags, Floats
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import risks
+from deciban.decisions.regions import Interval, areas_of, decision_at
 from deciban.errors import UsageError
-from deciban.plot.decision_curves import curves_of_column, curves_of_result, places_of_columns
-from deciban.plot.decision_line import Interval, areas_of, decision_at
+from deciban.explain.decision_curves import curves_of_column, curves_of_result, places_of_columns
 from deciban.plot.decision_map import DecisionMapDisplay
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
@@ -129,8 +129,8 @@ class DecisionDisplay(Display):
             raise UsageError("this result has no distributions; give what deciban.bayes_error returns")
         if not result.regions:
             return DecisionMapDisplay.from_bayes_error(result, ax=ax)
-        x, joint, rule, best, discrete = curves_of_result(result)
-        shown = cls(x, joint, result.loss, rule, best, name, discrete)
+        curves = curves_of_result(result)
+        shown = cls(curves.x, curves.joint, result.loss, curves.rule, curves.best, name, curves.discrete)
         shown.areas, shown.risk, shown.least = result.areas, result.risk, result.least  # to the last digit
         return shown.plot(ax)
 
@@ -148,8 +148,9 @@ class DecisionDisplay(Display):
     ) -> "DecisionDisplay | DecisionMapDisplay":
         """Draw a fitted classifier along one column, or over two, where all others are missing.
 
-        The curves are prior times density, of plain Bayes where the classifier has other columns too; of a tuned
-        classifier that has just these, its posterior times the density of plain Bayes.
+        The curves are prior times density, each column by the family that the model uses for it (of a column in a joint
+        block only, its marginal); of a tuned classifier that has just these columns, its posterior times that density.
+        Areas are exact for families with a cumulative distribution and for bins.
 
         Parameters
         ----------
@@ -179,9 +180,13 @@ class DecisionDisplay(Display):
             if boundaries is not None:
                 raise UsageError("boundaries= is for one column; leave it out, or give one column")
             return DecisionMapDisplay.from_fitted(fitted, wanted, costs, ax=ax)
-        x, joint, rule, best, discrete = curves_of_column(fitted, int(wanted[0]), costs, boundaries, decisions)
+        curves = curves_of_column(fitted, int(wanted[0]), costs, boundaries, decisions)
         name = fitted.counts.schema.column_name(int(wanted[0]))
-        return cls(x, joint, costs, rule, best, name, discrete).plot(ax)
+        shown = cls(curves.x, curves.joint, costs, curves.rule, curves.best, name, curves.discrete)
+        if curves.areas is not None:  # to the last digit
+            shown.areas = curves.areas[0]
+            shown.risk, shown.least = (float((costs.matrix * area).sum()) for area in curves.areas)
+        return shown.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> "DecisionDisplay":
         """Draw the curves, the boundaries and the areas.
@@ -199,13 +204,15 @@ class DecisionDisplay(Display):
         self._draw_curves(ax)
         self._draw_errors(ax)
         self._draw_avoidable(ax)
-        told = len(self.boundaries) <= MOST_TOLD_APART
-        for edge in self.boundaries:
+        seen = self.x[self.joint.max(axis=1) > LEAST_SEEN * self.joint.max()]
+        low, high = float(seen.min()), float(seen.max())
+        within = [edge for edge in self.boundaries if low <= edge <= high]
+        for edge in within:
+            told = len(within) <= MOST_TOLD_APART
             ax.axvline(edge, color="black", linewidth=1.0, label=f"boundary {edge:.6g}" if told else None)
         for edge in {one.low for one in self.best[1:]} - set(self.boundaries):
             ax.axvline(edge, color=QUIET_COLOUR, linewidth=1.0, linestyle=":")
-        seen = self.x[self.joint.max(axis=1) > LEAST_SEEN * self.joint.max()]
-        ax.set_xlim(float(seen.min()), float(seen.max()))
+        ax.set_xlim(low, high)
         ax.set_ylim(bottom=0.0)
         what = "error" if self.loss.is_zero_one else "risk"
         avoidable = f", of which {digits(self.avoidable)} avoidable" if self._moved().any() else ""

@@ -9,14 +9,14 @@ from deciban.arrays import Floats, Integers
 from deciban.decisions.bayes_error_exact import log_joint
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
+from deciban.decisions.regions import least_risk
 from deciban.errors import UsageError
 from deciban.explain.column_values import ColumnValues, values_of
+from deciban.explain.decision_curves import joint_of
 from deciban.explain.estimates import Estimates
 from deciban.fitted import Fitted
 from deciban.forms import form_of
 from deciban.palette import CLASS_COLOURS
-from deciban.plot.decision_curves import joint_of
-from deciban.plot.decision_line import least_risk
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import ClassStyle, class_styles, legend, quiet, shown_name
@@ -115,7 +115,7 @@ class DecisionMapDisplay(Display):
         -------
         DecisionMapDisplay
         """
-        found = [values_of(fitted, int(column), SIDE_POINTS) for column in columns]
+        found = [values_of(fitted, int(column), SIDE_POINTS, even=True) for column in columns]
         for one in found:
             if one.numbers is None or one.dates:
                 raise UsageError(f"the column {one.name!r} holds no numbers; choose two that do")
@@ -233,7 +233,7 @@ def _line(values: ColumnValues) -> Floats:
 def _ellipses(fitted: Fitted, names: tuple[str, str]) -> list[Ellipse]:
     """The spread of each class in two columns, from a block that has both or from each by itself; none where a family
     has no mean and variance."""
-    blocks = list(Estimates.of(fitted.model).values()) + list(Estimates.of(fitted.plain).values())
+    blocks = list(Estimates.of(fitted.model).values()) + list(Estimates.of(fitted.generative).values())
     size = fitted.classes.size
     for block in blocks:
         if "covariance" in block.parameters and set(names) <= set(block.columns):

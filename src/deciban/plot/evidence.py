@@ -42,8 +42,6 @@ class EvidenceDisplay(Display):
         The class that evidence speaks for, and the one against.
     posterior : float
         The probability of the class among all.
-    bias : float, default=0.0
-        The bias of a tuned model, in decibans.
     most : int, default=12
         How many columns have a bar of their own; the others have one together.
 
@@ -78,7 +76,6 @@ class EvidenceDisplay(Display):
         label: Any,
         against: Any,
         posterior: float,
-        bias: float = 0.0,
         most: int = MOST_COLUMNS_DRAWN,
     ) -> None:
         self.names = list(names)
@@ -87,7 +84,6 @@ class EvidenceDisplay(Display):
         self.label = label
         self.against = against
         self.posterior = posterior
-        self.bias = bias
         self.most = most
 
     @classmethod
@@ -138,7 +134,7 @@ class EvidenceDisplay(Display):
             raise UsageError("evidence speaks for one class against another; give two classes that differ")
         with np.errstate(invalid="ignore"):
             said = DECIBANS * (found.values[0, :, best] - found.values[0, :, other])
-            prior, bias = (float(DECIBANS * (each[best] - each[other])) for each in (found.log_prior, found.bias))
+            prior = float(DECIBANS * (found.log_prior[best] - found.log_prior[other]))
         cells = [_cell(value) for value in values_of_row(one)]
         names = [
             f"{shortened(name, NAME_PLACES)} = {shortened(cell, CELL_PLACES)}"
@@ -147,16 +143,15 @@ class EvidenceDisplay(Display):
         labels = fitted.classes.tolist()
         chance = float(np.exp(found.log_posterior[0, best]))
         said = np.where(np.isnan(said), 0.0, said)  # what no class can say is said by none
-        return cls(names, said, prior, labels[best], labels[other], chance, bias, most).plot(ax)
+        return cls(names, said, prior, labels[best], labels[other], chance, most).plot(ax)
 
     @property
     def steps(self) -> list[tuple[str, float]]:
-        """The name and the decibans of each bar but the sum: prior, bias, columns, others."""
+        """The name and the decibans of each bar but the sum: prior, columns, others."""
         order = np.argsort(-np.abs(self.decibans), kind="stable")
         telling = [k for k in order if self.decibans[k] != 0.0]
         kept = telling if len(telling) == self.most + 1 else telling[: self.most]  # one other can as well be shown
-        start = [("prior", self.prior), *([("bias", self.bias)] if self.bias else [])]
-        steps = [*start, *((self.names[k], float(self.decibans[k])) for k in kept)]
+        steps = [("prior", self.prior), *((self.names[k], float(self.decibans[k])) for k in kept)]
         if rest := telling[len(kept) :]:
             steps.append((counted(len(self.names) - len(kept), "other"), float(self.decibans[rest].sum())))
         return steps
@@ -186,13 +181,17 @@ class EvidenceDisplay(Display):
         ax = axes_for(ax, (7.5, 0.32 * len(bars) + 1.4))
         zero_line(ax, vertical=True)
         for row, (_, start, end) in enumerate(bars):
-            colour = QUIET_COLOUR if row in (0, int(self.bias != 0.0), len(bars) - 1) else _colour(end - start)
+            colour = QUIET_COLOUR if row in (0, len(bars) - 1) else _colour(end - start)
             hatch = {"hatch": "///", "edgecolor": "white"} if colour == AGAINST_COLOUR else {}
             ax.barh(row, end - start, left=start, height=0.7, color=colour, linewidth=0.0, **hatch)
             if row + 1 < len(bars):
                 ax.plot([end, end], [row - 0.35, row + 1.35], color=LINE_COLOUR, linewidth=0.8, zorder=0)  # to the next
             side = 1.0 if end >= start else -1.0
-            ax.annotate(signed(said[row]), (end, row), (3.0 * side, 0.0), textcoords="offset points", va="center",
+            endless = bool(np.isinf(said[row]))
+            if endless:  # an arrow: the bar has no end
+                ax.plot(end, row, marker=">" if side > 0.0 else "<", markersize=12, color=colour, clip_on=False)
+            away = (9.0 if endless else 3.0) * side
+            ax.annotate(signed(said[row]), (end, row), (away, 0.0), textcoords="offset points", va="center",
                         ha="left" if side > 0.0 else "right", fontsize=SMALL_SIZE)  # fmt: skip
         ends = [end for _, *both in bars for end in both]
         room = max(0.11 * (max(ends) - min(ends)), 0.5)

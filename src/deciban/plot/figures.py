@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from deciban.errors import UsageError
+from deciban.errors import UsageError, missing_package
 from deciban.files.write import replacing
 
 Axes = Any  # matplotlib's, which need not be installed
@@ -34,9 +34,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise UsageError(
-            "pictures are drawn by matplotlib, which is not installed: pip install 'deciban[plot]'"
-        ) from None
+        raise missing_package("drawing pictures", "matplotlib", "plot") from None
     ignore_missing_glyphs()
     return plt
 

@@ -13,7 +13,7 @@ from deciban.fitted import Fitted
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.style import LINE_COLOUR, MOST_REACH, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
-from deciban.text_tables import DECIBANS, counted, digits
+from deciban.text_tables import DECIBANS, counted, digits, shortened
 
 # Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
 MOST_RULERS = 12
@@ -22,6 +22,9 @@ MARK_PLACES = 12
 
 # The probabilities that the last ruler is marked with.
 MARKED_CHANCES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
+
+# What stands for infinite evidence where numbers between two values are worked out.
+BEYOND_SCALE = 1e6
 
 # The size of the picture: its width, that of a letter of a mark, and the height of a ruler, in inches.
 RULER_WIDTH, LETTER_WIDTH, RULER_HEIGHT = 8.0, 0.075, 0.42
@@ -38,7 +41,8 @@ class Mark(NamedTuple):
 class NomogramDisplay(Display):
     """The model as a clinician's nomogram: a ruler for each column, and one from the sum to the probability.
 
-    Each value of a column stands where it is worth so many decibans for a class, read on the scale above. Add up what
+    Each value of a column stands where it is worth so many decibans for a class, read on the scale above; a value that
+    rules a class out is marked ∞ beyond the scale, and its column comes first. Add up what
     the columns of a case are worth, missing ones nothing, and the last ruler has the probability. Where the worth
     first falls and then rises with a number, the marks of the falling part are below the line.
 
@@ -147,8 +151,9 @@ class NomogramDisplay(Display):
             raise UsageError(f"against={against!r} is the class itself; give another one")
         found = _values_of_columns(fitted, columns)
         worth = [said[:, place] for said in evidence_of_each(fitted.model, found, other)]
-        order = np.argsort([-_range(each) for each in worth], kind="stable") if columns is None else range(len(found))
-        kept = list(order)[:most] if columns is None else list(order)
+        kept = list(range(len(found)))
+        if columns is None:
+            kept = sorted(kept, key=lambda k: (not np.isinf(worth[k]).any(), -_range(worth[k])))[:most]
         prior = float(DECIBANS * log_odds(log_joint_of(fitted.model, []), other)[0, place])
         left_out = fitted.counts.schema.width - len(kept)
         shown = [found[k] for k in kept], [worth[k] for k in kept]
@@ -176,27 +181,38 @@ class NomogramDisplay(Display):
 
     def _draw_columns(self, ax: Axes) -> None:
         low, high = self._reach()
-        ax.set_xlim(low, high)
+        endless = {side: any((worth == side * np.inf).any() for worth in self.evidence) for side in (-1, 1)}
+        step = 0.14 * (high - low)  # from the scale to the place of what is infinite, and from there to the edge
+        left, right = low - 2.0 * step * endless[-1], high + 2.0 * step * endless[1]
+        ax.set_xlim(left, right)
         ax.set_ylim(len(self.columns) - 0.35, -0.75)
-        room = LETTER_WIDTH * (high - low) / (0.72 * RULER_WIDTH)
+        room = LETTER_WIDTH * (right - left) / (0.72 * RULER_WIDTH)
         for row, (values, worth) in enumerate(zip(self.columns, self.evidence, strict=True)):
             inside = np.clip(worth, low, high)
             ax.plot([inside.min(), inside.max()], [row, row], color="black", linewidth=1.0, solid_capstyle="butt")
-            drawn = np.where(np.isinf(worth), inside, worth)  # what is infinite stands at the edge
-            _draw_marks(ax, row, [mark for mark in marks_of(values, drawn) if low <= mark.decibans <= high], room)
+            marks = marks_of(values, worth)
+            _draw_marks(ax, row, [mark for mark in marks if low <= mark.decibans <= high], room)
+            for side, edge in ((-1, low), (1, high)):
+                if (worth == side * np.inf).any():
+                    ruling = ", ".join(mark.name for mark in marks if mark.decibans == side * np.inf)
+                    _draw_endless(ax, row, edge, side * step, shortened(ruling, MARK_PLACES + 8))
         names = [shown_name(values.name) for values in self.columns]
         against = "all others" if self.against is None else shown_name(self.against)
         rest = f" ({counted(self.left_out, 'column')} not drawn)" if self.left_out else ""
         quiet(ax, f"for {shown_name(self.label)} against {against}{rest}")
         ax.xaxis.set_ticks_position("top")
         ax.xaxis.set_label_position("top")
-        ax.set_xlabel("worth in decibans", fontsize=TEXT_SIZE)
+        ruled_out = {1: f"+∞ rules out {against}", -1: f"−∞ rules out {shown_name(self.label)}"}
+        told = [text for side, text in ruled_out.items() if endless[side]]
+        ax.set_xlabel("; ".join(["worth in decibans", *told]), fontsize=TEXT_SIZE)
+        if told:  # the scale ends before what is infinite
+            ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high])
         ax.set_yticks(range(len(names)), names, fontsize=TEXT_SIZE)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", color=LINE_COLOUR, linewidth=0.6)
         ax.set_axisbelow(True)
-        for side, visible in (("top", True), ("bottom", False), ("left", False)):
-            ax.spines[side].set_visible(visible)
+        for spine, visible in (("top", True), ("bottom", False), ("left", False)):
+            ax.spines[spine].set_visible(visible)
 
     def _draw_sum(self, ax: Axes) -> None:
         """The sum of what the columns are worth, above the probability that it makes with the prior."""
@@ -243,7 +259,8 @@ class NomogramDisplay(Display):
 
 def marks_of(values: ColumnValues, worth: Floats) -> list[Mark]:
     """The values that are marked on a ruler: all categories, or round numbers."""
-    slope = np.gradient(worth) if worth.size > 1 else np.ones(worth.size)
+    finite = np.clip(worth, -BEYOND_SCALE, BEYOND_SCALE)
+    slope = np.gradient(finite) if worth.size > 1 else np.ones(worth.size)
     if values.kind == "categories" or values.numbers is None:
         ordered = values.numbers is not None
         return [
@@ -258,8 +275,18 @@ def marks_of(values: ColumnValues, worth: Floats) -> list[Mark]:
         return [Mark(values.names[k][:10], float(worth[k]), bool(slope[k] >= 0.0)) for k in chosen]
     round_ones = MaxNLocator(MARKS_OF_NUMBERS).tick_values(numbers[0], numbers[-1])
     inside = round_ones[(round_ones >= numbers[0]) & (round_ones <= numbers[-1])]
-    at, rises = np.interp(inside, numbers, worth), np.interp(inside, numbers, slope) >= 0.0
+    at, rises = np.interp(inside, numbers, finite), np.interp(inside, numbers, slope) >= 0.0
+    nearest = worth[np.abs(numbers[:, None] - inside).argmin(axis=0)]
+    at = np.where(np.isinf(nearest), nearest, at)
     return [Mark(f"{x:.6g}", float(y), bool(up)) for x, y, up in zip(inside, at, rises, strict=True)]
+
+
+def _draw_endless(ax: Axes, row: int, edge: float, step: float, names: str) -> None:
+    """An arrow from the edge of the scale to what is infinite, with the names of the values that are."""
+    arrow = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.0, "shrinkA": 0.0, "shrinkB": 0.0}
+    ax.annotate("", (edge + step, row), (edge, row), arrowprops=arrow)
+    said = f"{names} {'+∞' if step > 0.0 else '−∞'}".strip()
+    ax.text(edge + step, row - 0.14, said, ha="center", va="bottom", fontsize=SMALL_SIZE - 1)
 
 
 def _draw_marks(ax: Axes, row: int, marks: Sequence[Mark], room: float) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from deciban.arrays import Floats, Integers
 from deciban.explain.alone import evidence_alone, log_joint_of
 from deciban.explain.column_values import ColumnValues, two_columns
+from deciban.explain.terms import signed
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.style import DIVERGING, SMALL_SIZE, evidence_limits, quiet, shown_name
@@ -90,7 +91,7 @@ class PairDisplay(Display):
         fitted = fitted_of(estimator)
         first, second = two_columns(fitted, columns, MAP_POINTS)
         shape = (len(first.cells), len(second.cells), fitted.classes.size)
-        chances = np.exp(log_joint_of(fitted.plain, [first, second]) - log_joint_of(fitted.plain, []))
+        chances = np.exp(log_joint_of(fitted.generative, [first, second]) - log_joint_of(fitted.generative, []))
         evidence = evidence_alone(fitted.model, [first, second])
         return cls(first, second, fitted.classes, evidence.reshape(shape), chances.reshape(shape)).plot(ax)
 
@@ -142,14 +143,15 @@ class PairDisplay(Display):
     def _draw_class(self, ax: Axes, c: int, shown: tuple[Integers, Integers], reach: float) -> Any:
         x, y = (drawn_positions(one, places) for one, places in zip((self.first, self.second), shown, strict=True))
         values = self.evidence[np.ix_(*shown)][:, :, c].T
-        mesh = ax.pcolormesh(x, y, values, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest", rasterized=True)
+        shade = np.nan_to_num(values, posinf=reach, neginf=-reach)  # what is infinite has the colour of the end
+        mesh = ax.pcolormesh(x, y, shade, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest", rasterized=True)
         listed = self.first.kind == self.second.kind == "categories"
         if listed and max(values.shape) <= MOST_CELLS_WRITTEN and self.classes.size <= 4:
             for (row, column), value in np.ndenumerate(values):
                 ink = "white" if abs(value) > 0.6 * reach else "black"
-                ax.text(x[column], y[row], f"{value:+.1f}", ha="center", va="center", fontsize=SMALL_SIZE, color=ink)
+                ax.text(x[column], y[row], signed(value), ha="center", va="center", fontsize=SMALL_SIZE, color=ink)
         elif "categories" not in (self.first.kind, self.second.kind) and values.min() < 0.0 < values.max():
-            ax.contour(x, y, values, levels=[0.0], colors="black", linewidths=0.8)
+            ax.contour(x, y, shade, levels=[0.0], colors="black", linewidths=0.8)
         mark_values(ax, self.first, shown[0])
         mark_values(ax, self.second, shown[1], vertical=True)
         return mesh

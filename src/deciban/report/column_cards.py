@@ -12,8 +12,10 @@ from deciban.report.columns import MANY_LINES, MOST_CATEGORIES_SHOWN, ColumnFigu
 from deciban.report.html import Html, folded, html_table, paragraph, tag
 from deciban.report.svg import bar_chart, line_chart
 
-# Evidence beyond this is cut off in a picture: odds of a million to 1.
+# Evidence beyond this is cut off in a picture: odds of a million to 1. So is a density that is so many times as high as
+# nearly all others, which it would flatten.
 MOST_EVIDENCE_DRAWN = 60.0
+MOST_PEAK_DRAWN = 5.0
 
 # Lines of the table behind a picture, and classes that have a column there or are named in a title.
 LINES_BEHIND = 13
@@ -45,7 +47,14 @@ def _facts(data: dict[str, Any], short: bool = False) -> Html:
     """How much the column matters, how it is modelled and how it weighs."""
     if data["note"]:
         return paragraph(data["note"])
-    known = f"on average {data['decibans']:.1f} decibans, {data['bits']:+.3f} bits" if "decibans" in data else ""
+    known = ""
+    if "decibans" in data:
+        size = f"{data['decibans']:.1f} decibans"
+        if np.isinf(data["decibans"]):
+            own = np.isinf([data["least"], data["most"]]).any()
+            why = "a value that a class never has" if own else "a value that only the left-out row of a class has"
+            size = f"∞ decibans ({why} rules the class out)"
+        known = f"on average {size}, {data['bits']:+.3f} bits"
     reach = f"from {signed(data['least'])} to {signed(data['most'])} decibans" if "values" in data else ""
     weights = "; ".join(
         f"{_together(one['columns'])} as {one['family'].split('(')[0]}, weight {one['weight']:.2g}"
@@ -75,8 +84,10 @@ def _evidence_picture(
         return bar_chart([values.names[k] for k in places], evidence[places], colours[shown], "; ".join([title, *told]))
     ends = _ends(values)
     title = f"{title}, from {ends[0]} to {ends[1]}"
-    if np.abs(np.nan_to_num(evidence)).max(initial=0.0) > MOST_EVIDENCE_DRAWN:
+    if np.abs(evidence[np.isfinite(evidence)]).max(initial=0.0) > MOST_EVIDENCE_DRAWN:
         title += f", cut off at {MOST_EVIDENCE_DRAWN:.0f}"
+    if np.isinf(evidence).any():
+        title += ", infinite where a triangle is marked ∞"
     return line_chart(values.positions, evidence, colours[shown], _limits(evidence), ends, title)
 
 
@@ -102,8 +113,20 @@ def _density_picture(
         return Html()
     density = np.where(np.isfinite(figures.density), figures.density, 0.0)
     title = f"how {figures.name} is distributed in {', '.join(names[:CLASSES_NAMED])}"
-    top = max(float(np.quantile(density.max(axis=1), 0.98)), 1e-300)  # one narrow peak does not flatten the rest
+    highest = density.max(axis=1)
+    top = max(float(highest.max()), 1e-300)
+    usual = MOST_PEAK_DRAWN * _height_of_most(values.positions, highest)
+    if 0.0 < usual < top:
+        title += f", cut off at {usual:.3g} below a peak of {top:.3g}"
+        top = usual
     return line_chart(values.positions, density, colours, (0.0, top), _ends(values), title)
+
+
+def _height_of_most(x: Floats, height: Floats) -> float:
+    """The height that a curve has over less than a twentieth of its reach."""
+    order = np.argsort(-height, kind="stable")
+    along = np.cumsum(np.gradient(x)[order]) if x.size > 1 else np.ones(1)
+    return float(height[order[np.searchsorted(along, 0.05 * along[-1])]])
 
 
 def _telling(evidence: Floats) -> Integers:

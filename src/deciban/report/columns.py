@@ -32,8 +32,8 @@ class ColumnFigures:
     """What a column says, all other columns missing.
 
     values: at which it is shown; None for texts and for columns without cells. evidence: for each class against all
-    others, in decibans; density: within each class, by plain Bayes; value by class. note: why there are no values.
-    words: of a text, for each class those that are typical of it.
+    others, in decibans; density: within each class, by the family that the model uses for the column; value by class.
+    note: why there are no values. words: of a text, for each class those that are typical of it.
     """
 
     column: int
@@ -46,9 +46,9 @@ class ColumnFigures:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """The least and the most that it says for any class, in decibans."""
-        finite = self.evidence[np.isfinite(self.evidence)]
-        return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+        """The least and the most that it says for any class, in decibans; infinite where a value rules a class out."""
+        known = self.evidence[~np.isnan(self.evidence)]
+        return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
     @property
     def typical(self) -> list[Any]:
@@ -81,7 +81,7 @@ def column_figures(fitted: Fitted, importance: Importance, opened: int, most: in
             found.append(str(error))
     shown = [one for one in found if isinstance(one, ColumnValues)]
     evidence = dict(zip((one.column for one in shown), evidence_of_each(fitted.model, shown), strict=True))
-    density = dict(zip((one.column for one in shown), density_of_each(fitted.plain, shown), strict=True))
+    density = dict(zip((one.column for one in shown), density_of_each(fitted.generative, shown), strict=True))
     return [
         ColumnFigures(column, fitted.schema.column_name(column), one, evidence[column], density[column])
         if isinstance(one, ColumnValues)

@@ -28,9 +28,10 @@ def diagnosis_figures(fitted: Fitted, learned: Examples | None) -> dict[str, Any
         found["saved_bits"] = diagnosis.saved_bits
         found["pairs_tested"] = diagnosis.pairs_tested
         found["dependences"] = [
-            {"columns": list(one.columns), "bits": one.bits, "cost": one.cost, "redundant": one.redundant}
-            for one in diagnosis.dependences
+            {"columns": list(one.columns), "bits": one.bits, "cost": one.cost, "kind": one.kind}
+            for one in (*diagnosis.triples, *diagnosis.dependences)
         ]
+        found["remedies"] = diagnosis.remedies() if found["dependences"] else []
         found["misfits"] = [
             {"column": one.column, "class": class_name(one.label), "family": one.family, "distance": one.distance}
             for one in diagnosis.misfits

@@ -11,6 +11,7 @@ from deciban.decisions.ratio import Threshold
 from deciban.errors import DataError, UsageError
 from deciban.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
 from deciban.evaluation import Evaluation
+from deciban.explain.parameters import ParameterCount
 from deciban.files.labelled_stream import Examples
 from deciban.fitted import Fitted
 from deciban.importance import (
@@ -118,6 +119,10 @@ def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None
 def _evaluated(found: Evaluation, source: str) -> dict[str, Any]:
     figures = found.as_dict()
     figures["baseline"]["class"] = class_name(figures["baseline"]["class"])
+    if "decision" in figures["baseline"]:
+        figures["baseline"]["decision"] = class_name(figures["baseline"]["decision"])
+        figures["decisions"] = [class_name(label) for label in figures["decisions"]]
+    figures["beats_baseline"] = found.beats_baseline
     figures["classes"] = [class_name(label) for label in figures["classes"]]
     for one in figures["per_class"]:
         one["class"] = class_name(one["class"])
@@ -173,6 +178,7 @@ def _model(fitted: Fitted) -> dict[str, Any]:
             for label, weight, share in zip(counts.classes.tolist(), counts.class_weight.tolist(), prior, strict=True)
         ],
         "columns": counts.schema.width,
+        "parameters": ParameterCount.of(counts, fitted.plain, fitted.model).as_dict(),
         "tuning": "plain Bayes: the evidence of every block has weight 1" if tuning is None else tuning.summary,
         "stale": fitted.is_tuned and tuning is not None and tuning.stale,
     }
@@ -253,4 +259,6 @@ def _decisions(fitted: Fitted, loss: Loss | None, quality: dict[str, Any]) -> di
     if "mean_cost" in quality:
         found["mean_cost"] = quality["mean_cost"]
         found["baseline_cost"] = quality["baseline"].get("mean_cost")
+        found["baseline_decision"] = quality["baseline"].get("decision")
+        found["decided"] = quality["decided"]
     return found

@@ -16,6 +16,9 @@ from deciban.text_tables import amount, class_name, counted, digits, listed
 MOST_CLASSES_TABLED = 20
 MOST_FINDINGS_TABLED = 12
 
+# What is said of a model that its columns do not help.
+NO_BETTER = "In log-loss the model is no better than this baseline, which knows nothing of the columns."
+
 
 def model_section(data: dict[str, Any]) -> list[Html]:
     """What the model is."""
@@ -31,8 +34,21 @@ def model_section(data: dict[str, Any]) -> list[Html]:
     if model["stale"]:
         found.append(note("The counts have changed since the model was tuned: its weights are out of date."))
     found.append(html_table(("class", "rows", "prior"), lines[:MOST_CLASSES_TABLED], "Classes"))
+    free = model["parameters"]
+    counts = [
+        ("every column by itself (naive)", _count(free["naive"]), _count(free["naive_per_class"])),
+        ("this model", _count(free["model"]), ""),
+        ("full joint distribution", _count(free["full"]), _count(free["full_per_class"])),
+    ]
+    found.append(html_table(("free parameters", "in all", "per class"), counts, "How many numbers are learned"))
+    found.append(paragraph(f"Combinations of the values of discrete columns: {_count(free['combinations'])}."))
     more = len(lines) - MOST_CLASSES_TABLED
     return [*found, paragraph(f"… and {more} more classes.")] if more > 0 else found
+
+
+def _count(number: int | str) -> str:
+    """A number of parameters, which is text where it is very large."""
+    return number if isinstance(number, str) else f"{number:,}"
 
 
 def quality_section(data: dict[str, Any]) -> list[Html]:
@@ -54,6 +70,7 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         paragraph(
             f"Always {baseline['class']}: accuracy {baseline['accuracy']:.4f}, log-loss {baseline['log_loss']:.4f}."
         ),
+        *([] if quality["beats_baseline"] else [note(NO_BETTER)]),
         *_not_there(quality),
         *_calibration(quality["calibration"]),
         *_confusions(quality),
@@ -159,6 +176,9 @@ def diagnosis_section(data: dict[str, Any]) -> list[Html]:
         ]
         head = ("column", "family", "Kolmogorov distance")
         found.append(html_table(head, lines, "Columns that are not distributed as their family says"))
+    if few := diagnosis.get("small_classes"):
+        classes = ", ".join(f"{one['class']} ({counted(one['rows'], 'row')})" for one in few[:MOST_FINDINGS_TABLED])
+        found.append(note(f"Few rows: {classes}. Remedy: more rows, stronger smoothing, Pooled() variances."))
     return [*found, tag("h3", "What tuning has done"), tag("ul", (tag("li", line) for line in diagnosis["done"]))]
 
 
@@ -167,11 +187,12 @@ def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
     if not diagnosis["dependences"]:
         return [paragraph(f"No dependence between columns within the classes was found ({tested}).")]
     lines = [
-        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}")
+        (" and ".join(one["columns"]), f"{one['bits']:.3f}", f"{one['cost']:.3f}", one["kind"])
         for one in diagnosis["dependences"][:MOST_FINDINGS_TABLED]
     ]
     caption = f"Columns that depend on each other within the classes ({tested})"
-    return [html_table(("columns", "mutual bits", "cost, bits a row"), lines, caption)]
+    table = html_table(("columns", "mutual bits", "cost, bits per row", "kind"), lines, caption)
+    return [table, *(paragraph(f"Remedy: {remedy}.") for remedy in diagnosis["remedies"])]
 
 
 def decisions_section(data: dict[str, Any]) -> list[Html]:
@@ -187,12 +208,17 @@ def decisions_section(data: dict[str, Any]) -> list[Html]:
         found.append(paragraph(f"Decide for {threshold['class']} when its probability is above {limit}."))
     if "mean_cost" not in decisions:
         return [*found, note("What decisions cost on new rows is not known without such rows.")]
+    cost, least = decisions["mean_cost"], decisions["baseline_cost"]
     said = (
-        f"On {data['quality']['source']} the decisions of least expected loss cost {decisions['mean_cost']:.4f} a row"
+        f"On {data['quality']['source']}, the decisions of least expected loss cost {cost:.4f} per row; "
+        f"always deciding {decisions['baseline_decision']}, the cheapest single decision, costs {least:.4f}."
     )
-    least = decisions["baseline_cost"]
-    said += "" if least is None else f"; always the same decision costs {least:.4f} at best"
-    return [*found, paragraph(f"{said}.")]
+    found.append(paragraph(said))
+    if len(decisions["classes"]) > MOST_CLASSES_TABLED:
+        return found
+    pairs = zip(decisions["classes"], decisions["decided"], strict=True)
+    decided = [(name, *map(amount, row)) for name, row in pairs]
+    return [*found, html_table(("truth / decision", *decisions["decisions"]), decided, "Decisions, in rows")]
 
 
 def rows_section(data: dict[str, Any]) -> list[Html]:

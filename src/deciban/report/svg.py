@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, Integers
 from deciban.explain.terms import cut_endless, signed
 from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.report.html import Html, tag
@@ -23,11 +23,19 @@ BAR_STEP = 18
 LABEL_ROOM, NUMBER_ROOM = 178, 56
 MOST_LABEL, MOST_END = 26, 18
 
+# How much longer than the longest other bar an infinite one is drawn, and the half width of the mark of what is beyond
+# a picture.
+ENDLESS = 1.25
+MARK = 5
+
 
 def line_chart(
     x: Floats, lines: Floats, colours: Sequence[str], limits: tuple[float, float], ends: tuple[str, str], title: str
 ) -> Html:
-    """Lines (value by line) over x, within these limits; `ends` are written below both ends of x."""
+    """Lines (value by line) over x, within these limits; `ends` are written below both ends of x.
+
+    Where a line leaves the limits a triangle points out of the picture, with what the line reaches there.
+    """
     left, right, top, below = MARGINS
     across, up = _scale(float(x[0]), float(x[-1]), left, WIDE - right), _scale(*limits, HIGH - below, top)
     parts = [_zero(left, WIDE - right, up(0.0), up(0.0))] if limits[0] < 0.0 < limits[1] else []
@@ -35,6 +43,16 @@ def line_chart(
         y = np.clip(np.nan_to_num(lines[:, k], nan=0.0, posinf=limits[1], neginf=limits[0]), *limits)
         points = " ".join(f"{across(a)},{up(b)}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
         parts.append(tag("polyline", points=points, stroke=colour, stroke_dasharray=DASHES[k % len(DASHES)]))
+        for places, above in _beyond(lines[:, k], limits):
+            middle, edge = across(float(x[places[places.size // 2]])), top if above else HIGH - below
+            parts.append(_triangle(middle, edge, 0, -1 if above else 1, colour))
+            said = float(lines[places, k].max() if above else lines[places, k].min())
+            if said in (np.nanmax(lines[:, k]), np.nanmin(lines[:, k])):
+                text = signed(said) if np.isinf(said) else f"{said:.3g}"
+                flip = middle > WIDE / 2
+                parts.append(
+                    _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
+                )
     parts += [_text(left - 4, up(value) + 4, f"{value:.3g}", end=True) for value in limits]
     parts.append(_text(left, HIGH - 6, shortened(ends[0], MOST_END)))
     parts.append(_text(WIDE - right, HIGH - 6, shortened(ends[1], MOST_END), end=True))
@@ -45,6 +63,7 @@ def bar_chart(labels: Sequence[str], values: Floats, colours: Sequence[str], tit
     """Bars on both sides of zero (label by series): one series as bars, several as points of their colours."""
     high = BAR_STEP * len(labels) + 6
     size = max(float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max(initial=0.0)), 1e-9)
+    size *= ENDLESS if np.isinf(values).any() else 1.0
     along = _scale(-size, size, LABEL_ROOM, WIDE - NUMBER_ROOM)
     parts = [_zero(along(0.0), along(0.0), 0, high)]
     if len(colours) > 1:
@@ -54,10 +73,13 @@ def bar_chart(labels: Sequence[str], values: Floats, colours: Sequence[str], tit
         parts.append(_label(middle, label))
         each = np.clip(np.nan_to_num(values[row], posinf=size, neginf=-size), -size, size).tolist()
         if len(each) == 1:
-            parts += [_bar(along(0.0), along(each[0]), middle), _number(middle, float(values[row, 0]))]
+            said = float(values[row, 0])
+            parts += [_bar(along(0.0), along(each[0]), middle, said), _number(middle, said)]
         else:
-            marks = zip(each, colours, strict=True)
-            parts += [tag("circle", cx=along(one), cy=middle, r=4, fill=colour) for one, colour in marks]
+            for one, said, colour in zip(each, values[row].tolist(), colours, strict=True):
+                endless = _triangle(along(one), middle, 1 if said > 0.0 else -1, 0, colour)
+                point = tag("circle", cx=along(one), cy=middle, r=4, fill=colour)
+                parts.append(endless if np.isinf(said) else point)
     return _picture(WIDE, high, title, parts)
 
 
@@ -70,7 +92,8 @@ def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Htm
     starts, said = [*ends[:-1], 0.0], [*values, sum(values)]
     for row, label in enumerate([*labels, "sum"]):
         middle, end = BAR_STEP * row + 11, ends[min(row + 1, len(labels))]
-        parts += [_label(middle, label), _bar(along(starts[row]), along(end), middle), _number(middle, said[row])]
+        bar = _bar(along(starts[row]), along(end), middle, said[row])
+        parts += [_label(middle, label), bar, _number(middle, said[row])]
     return _picture(WIDE, high, title, parts)
 
 
@@ -119,10 +142,33 @@ def _number(middle: float, value: float) -> Html:
     return _text(WIDE - 4, middle + 4, signed(value), end=True)
 
 
-def _bar(start: float, end: float, middle: float) -> Html:
+def _bar(start: float, end: float, middle: float, said: float) -> Html:
+    """A bar; an arrow if what it says is infinite."""
     width = round(max(abs(end - start), 0.6), 1)
     colour = FOR_COLOUR if end >= start else AGAINST_COLOUR
+    if np.isinf(said):
+        neck = round(end - np.sign(end - start) * min(9.0, width), 1)
+        outline = f"M{start},{middle - 4}H{neck}V{middle - 8}L{end},{middle}L{neck},{middle + 8}V{middle + 4}H{start}Z"
+        return tag("path", d=outline, fill=colour)
     return tag("rect", x=min(start, end), y=middle - 6, width=width, height=12, fill=colour)
+
+
+def _triangle(x: float, y: float, right: int, down: int, colour: str) -> Html:
+    """A triangle whose tip at (x, y) points in this direction."""
+    base = [(x - MARK * (2 * right + side * down), y - MARK * (2 * down + side * right)) for side in (-1, 1)]
+    outline = "".join(f"L{round(a, 1)},{round(b, 1)}" for a, b in base)
+    return tag("path", d=f"M{x},{y}{outline}Z", fill=colour)
+
+
+def _beyond(line: Floats, limits: tuple[float, float]) -> list[tuple[Integers, bool]]:
+    """The stretches of places in which a line is beyond its limits, and whether above them."""
+    found = []
+    slack = 0.01 * (limits[1] - limits[0])
+    for above, out in ((True, line > limits[1] + slack), (False, line < limits[0] - slack)):
+        places = np.flatnonzero(out)
+        stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if places.size else []
+        found += [(stretch, above) for stretch in stretches]
+    return found
 
 
 def _picture(width: int, height: int, title: str, parts: Sequence[Html]) -> Html:

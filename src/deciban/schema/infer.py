@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats
+from deciban.arrays import Floats, Integers
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.checks import Unseen
@@ -19,6 +19,7 @@ from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema
 from deciban.schema.union import union_schemas
 from deciban.tables.arrow import decoded_cells, take_cells
 from deciban.tables.cell_numbers import DATE_ORIGIN, TIME_ORIGIN, is_text
+from deciban.tables.row_sampling import places_by_content
 from deciban.tables.table import Frame, Matrix, Table
 from deciban.text_tables import counted, listed
 
@@ -92,11 +93,13 @@ def infer_schema(
     partly: bool = False,
     weights: Floats | None = None,
     rows: int | None = None,
+    different: Integers | None = None,
 ) -> Schema:
     """The schema of a table: the families that the user gives, and for the other columns those their cells suggest.
 
     spec: the families of columns or blocks, or that of all columns. partly: `spec` may name columns that are still to
     come. weights: of the rows, none of them 0. rows: how many the table has that these were drawn from by lot.
+    different: the places of the rows without copies of others, which identifiers are known by; None: all.
     """
     groups: dict[Any, _Members] = {}
     given = _given(table.names, table.width, spec, partly)
@@ -105,7 +108,7 @@ def infer_schema(
         groups.setdefault(key, _Members(family, [], [])).add(columns, GIVEN)
     free = sorted(set(range(table.width)).difference(*(columns for columns, _ in given)))
     looks_like: list[MeantAs | None] = [None] * table.width
-    for columns, found in _inferred(table, free, defaults, weights, rows or table.rows):
+    for columns, found in _inferred(table, free, defaults, weights, rows or table.rows, different):
         groups.setdefault(found.family, _Members(found.family, [], [])).add(columns, found.reason)
         for column in columns:
             looks_like[column] = found.meant_as
@@ -172,7 +175,12 @@ def _check_family(family: Any, place: str) -> None:
 
 
 def _inferred(
-    table: Table, columns: list[int], defaults: Defaults, weights: Floats | None, rows: int
+    table: Table,
+    columns: list[int],
+    defaults: Defaults,
+    weights: Floats | None,
+    rows: int,
+    different: Integers | None,
 ) -> list[tuple[list[int], Inferred]]:
     """What the cells of columns suggest: of each, or of all together where they have one type."""
     if not columns:
@@ -184,21 +192,25 @@ def _inferred(
             return [(columns, Inferred(Gaussian(), "floating point"))]
         if kind == "b":
             return [(columns, Inferred(Bernoulli(defaults.alpha), "true or false"))]
-        return [([j], _of_integers(np.asarray(table.array[:, j]), times.sum(), defaults, rows)) for j in columns]
+        own = np.arange(table.rows) if different is None else different
+        numbers = table.array
+        return [([j], _of_integers(np.asarray(numbers[:, j]), times.sum(), defaults, rows, own)) for j in columns]
     if isinstance(table, Frame):
-        found = [([j], _of_arrow(table.values([j])[0], times, defaults, rows)) for j in columns]
+        own = np.arange(table.rows) if different is None else different
+        found = [([j], _of_arrow(table.values([j])[0], times, defaults, rows, own)) for j in columns]
         return [(column, what) for column, what in found if what is not None]
     return [(columns, Inferred(Multinomial(defaults.alpha), "sparse counts"))]
 
 
-def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int) -> Inferred:
+def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int, different: Integers) -> Inferred:
     """What whole numbers suggest.
 
-    times: how often they occur in all, more than the cells if rows have weights. rows: as for `infer_schema`.
+    times: how often they occur in all, more than the cells if rows have weights. rows, different: as for
+    `infer_schema`.
     """
     values = np.unique(cells)
     text = f"{counted(values.size, 'distinct integer')} in {counted(cells.size, 'row')}"
-    if number_things(cells, values, rows):
+    if number_things(cells[different], values, rows * different.size // max(cells.size, 1)):
         return Inferred(Gaussian(), text, MeantAs("identifier"))
     if values.size <= min(MOST_CODES, times // 2):
         return Inferred(Categorical(defaults.alpha, unseen=defaults.unseen), text)
@@ -207,9 +219,8 @@ def _of_integers(cells: np.ndarray, times: float, defaults: Defaults, rows: int)
 
 def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     """The family Text, where cells are texts of several words; None where they are rather names of categories."""
-    filled = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
-    places = np.linspace(0, filled.size - 1, min(filled.size, LOOKED_AT)).astype(np.int64)
-    some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(array, filled[places]))]
+    filled = take_cells(array, np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)))
+    some = [(cell or "")[:10_000] for cell in decoded_cells(take_cells(filled, places_by_content(filled, LOOKED_AT)))]
     if 2 * len(set(some)) <= len(some):
         return None
     words = float(np.mean([len(cell.split()) for cell in some]))
@@ -222,7 +233,7 @@ def _as_text(array: pa.Array, defaults: Defaults) -> Inferred | None:
     return None
 
 
-def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int) -> Inferred | None:
+def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int, different: Integers) -> Inferred | None:
     """What the cells of a column suggest; None as long as none is filled."""
     kind = array.type
     if array.null_count == len(array) and not pa.types.is_floating(kind):
@@ -234,7 +245,8 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int) -> 
         return Inferred(Bernoulli(defaults.alpha), "true or false")
     if pa.types.is_integer(kind):
         filled = array.is_valid().to_numpy(zero_copy_only=False)
-        return _of_integers(array.drop_null().to_numpy(zero_copy_only=False), times[filled].sum(), defaults, rows)
+        cells, own = array.drop_null().to_numpy(zero_copy_only=False), (np.cumsum(filled) - 1)[different]
+        return _of_integers(cells, times[filled].sum(), defaults, rows, own[filled[different]])
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Inferred(Gaussian(), "floating point" if pa.types.is_floating(kind) else "decimal numbers")
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -244,12 +256,12 @@ def _of_arrow(array: pa.Array, times: Floats, defaults: Defaults, rows: int) -> 
     if pa.types.is_duration(kind):
         return Inferred(Gaussian(), "durations, in seconds")
     if is_text(kind):
-        return _as_text(array, defaults) or _of_categories(array, categorical)
+        return _as_text(array, defaults) or _of_categories(array, categorical, different.size)
     return Inferred(categorical, str(kind))
 
 
-def _of_categories(array: pa.Array, categorical: Categorical) -> Inferred:
+def _of_categories(array: pa.Array, categorical: Categorical, different: int) -> Inferred:
     """What short texts suggest: categories, though they may be meant as something else."""
     values = pc.unique(array.cast(pa.string()).drop_null())
     text = f"text, {len(values):,} distinct in {counted(len(array), 'row')}"
-    return Inferred(categorical, text, texts_meant_as(values, len(array)))
+    return Inferred(categorical, text, texts_meant_as(values, different))

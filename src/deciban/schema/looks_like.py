@@ -16,8 +16,10 @@ from deciban.tables.text_types import LEADING_ZERO, NUMBER_PATTERN
 # Texts of fewer distinct values than this are categories, whatever they look like.
 FEWEST_MEANT_TEXTS = 11
 
-# So many cells or more, no two of which are alike, may be identifiers: text, or whole numbers if they look like it.
+# So many cells or more may be identifiers: text of which nearly all are different, or whole numbers that all are, if
+# they look like it.
 FEWEST_NAMES = 50
+NAMES_SHARE = 0.9
 LEAST_LONG_IDENTIFIER = 10**8
 
 # Of rows that are numbered, some may have been removed since; what is distinct by chance once in e**CHANCE tables.
@@ -84,7 +86,8 @@ WrittenLooks = tuple[MeantAs | LooksLike | Literal[""], ...] | None
 
 
 def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
-    """What the distinct texts of so many cells are probably meant as; None where they are categories."""
+    """What the distinct texts of so many cells, without those of copied rows, are probably meant as; None where they
+    are categories."""
     if len(values) < FEWEST_MEANT_TEXTS:
         return None
     if form := date_form(values):
@@ -95,7 +98,7 @@ def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
         return numbers
     if (amounts := mostly_with_unit(values)) is not None:
         return amounts
-    return MeantAs("identifier") if len(values) == cells >= FEWEST_NAMES else None
+    return MeantAs("identifier") if len(values) >= max(NAMES_SHARE * cells, FEWEST_NAMES) else None
 
 
 def number_things(cells: np.ndarray, values: np.ndarray, rows: int) -> bool:

@@ -15,7 +15,7 @@ from deciban.families import Family
 from deciban.schema.looks_like import LooksLike, MeantAs
 from deciban.schema.reasons import ChosenBy, Reason
 from deciban.tables.learned_types import as_learned, fits
-from deciban.tables.table import Frame, Table
+from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.text_tables import aligned, listed
 
 # A field that came after the first model files: it is not written where it has its default, as in those.
@@ -216,7 +216,10 @@ class Schema:
     def table_as_learned(self, table: Table, first_row: int = 0) -> Table:
         """`table` with the columns of this schema, in their order and of the types that were learned; an error where
         that cannot be. first_row: the number of the first row, for errors."""
-        if self.names is None or not isinstance(table, Frame) or not table.named:
+        if isinstance(table, Frame) and table.rows and table.has_no_cells and NO_COLUMN not in (self.names or ()):
+            missing = pa.table([pa.nulls(table.rows)] * self.width, names=list(self.column_names))
+            table = Frame(missing, self.names is not None)
+        elif self.names is None or not isinstance(table, Frame) or not table.named:
             if table.width != self.width:
                 raise SchemaError(
                     f"X has {table.width} features, but BayesClassifier is expecting {self.width} features as input; "

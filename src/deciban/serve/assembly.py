@@ -27,7 +27,13 @@ def guard(app: Any, service: Service) -> Any:
 def protocol(settings: ServeSettings) -> Any:
     """How connections are spoken with, for uvicorn."""
     head_limit = min(settings.time_limit, ConnectionSettings.head_limit)
-    return guarded_protocol(ConnectionSettings(head_limit=head_limit, most_connections=settings.most_connections))
+    return guarded_protocol(
+        ConnectionSettings(
+            head_limit=head_limit,
+            most_connections=settings.most_connections,
+            max_per_address=settings.max_connections_per_address,
+        )
+    )
 
 
 def hosts_of(settings: ServeSettings) -> frozenset[str]:

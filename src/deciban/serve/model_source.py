@@ -1,25 +1,25 @@
 """The models that are served: read from a file or a folder, replaced as a whole when a file changes."""
 
-import hashlib
 import logging
 import os
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from deciban.errors import DecibanError, ModelFileError
+from deciban.fitted import Fitted
 from deciban.posterior import posteriors
 from deciban.scoring import score_table
 from deciban.serve.bodies.records import table_of_records
+from deciban.serve.learning.journal_database import JournalSpaceError
 from deciban.serve.learning.learner import Learner
 from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.problems import without_folders
 from deciban.serve.reader import Reader
 from deciban.serve.settings import ServeSettings
 from deciban.serve.state import State
-from deciban.store.model_file import from_content
+from deciban.store.model_file import read
 
 # How the name of a model file ends.
 MODEL_ENDING = ".dcb"
@@ -27,7 +27,8 @@ MODEL_ENDING = ".dcb"
 # Digits of a version: the start of the SHA-256 of the file.
 VERSION_DIGITS = 16
 
-log = logging.getLogger("deciban.serve")
+# Seconds that the end of the service waits for a file that is being read: a disk that is gone may never answer.
+READING_PATIENCE = 5.0
 
 # What tells that a file has changed: its number on the disk, its size and its time.
 Stamp = tuple[int, int, int]
@@ -82,7 +83,10 @@ class ServedModel:
         self._stamp, self.problem = stamp, ""
 
     def learn(self, settings: ServeSettings) -> None:
-        """Answer by what is learned on line from now on; an error where that cannot be, and nothing has changed."""
+        """Learn online from now on; an error where that cannot be.
+
+        Where the disk has no room for the journal, the model answers by its file until there is.
+        """
         chosen = LearnSettings(
             new_classes=settings.new_classes,
             decay=settings.decay,
@@ -91,7 +95,12 @@ class ServedModel:
             most_journal_bytes=settings.most_journal_bytes,
             most_model_bytes=settings.most_model_bytes,
         )
-        self.learner = Learner.open(self.path, chosen, self.publish)
+        try:
+            self.learner = Learner.open(self.path, chosen, self.publish)
+        except JournalSpaceError:
+            if self.reader is None:
+                self.load()
+            raise
         if self.state is not None:
             warm_up(self.state)
         self.problem = ""
@@ -102,7 +111,7 @@ class ServedModel:
             self.learner.close()
 
     def refresh(self) -> bool:
-        """Read the file anew if it has changed; whether something did. What goes wrong is told in `problem`."""
+        """Read the file again if it has changed; whether something did. What goes wrong is reported in `problem`."""
         try:
             stamp = stamp_of(self.path)
         except OSError as error:
@@ -111,11 +120,16 @@ class ServedModel:
             return False
         try:
             state = loaded_state(self.path)
+            before = self.state
+            if before is not None:
+                _refuse_another_question(before.fitted, state.fitted, os.path.basename(self.path))
         except Exception as error:
             _log_fault(error, self.name)
             return self._complain(stamp, described(error, self.path))
         self.publish(state)
         self._stamp, self.problem = stamp, ""
+        if before is not None and before.version != state.version:
+            log.info("model %s: now answers by version %s, was %s", self.name, state.version, before.version)
         return True
 
     def _complain(self, stamp: Stamp | None, problem: str) -> bool:
@@ -167,7 +181,10 @@ class Models:
         if patient:
             model.refresh()
         elif self.settings.learn:
-            model.learn(self.settings)
+            try:
+                model.learn(self.settings)
+            except JournalSpaceError as error:
+                model.problem = described(error, model.path)
         else:
             model.load()
         self._models[model.name] = model
@@ -184,6 +201,8 @@ class Models:
                 if name not in self._models:
                     self._models[name] = ServedModel(name, path)
         for model in self:
+            if self._ended.is_set():
+                return
             if not self.settings.learn:
                 model.refresh()
             elif model.learner is None:
@@ -220,7 +239,8 @@ class Models:
 
     def watch(self) -> None:
         """Look at the files again and again, in a thread of its own, until `close`."""
-        if (self.settings.learn and not self.is_folder) or self.settings.check_every <= 0.0:
+        owned = self.settings.learn and not self.is_folder and all(model.learner is not None for model in self)
+        if owned or self.settings.check_every <= 0.0:
             return
         self._thread = threading.Thread(target=self._watch, name="deciban-models", daemon=True)
         self._thread.start()
@@ -236,23 +256,27 @@ class Models:
         """End the thread and the learners; what was learned is written."""
         self._ended.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(READING_PATIENCE)
         for model in self:
             model.close()
 
 
 def loaded_state(path: str) -> State:
     """The state of a model file, whose model is estimated and has scored a row; an error where that cannot be."""
-    data = Path(path).read_bytes()
-    fitted = from_content(data, os.path.basename(path))
-    state = State(fitted, version_of(data), 0, time.time())
+    found = read(path, os.path.basename(path))
+    state = State(found.fitted, found.sha256[:VERSION_DIGITS], 0, time.time())
     warm_up(state)
     return state
 
 
-def version_of(data: bytes) -> str:
-    """The version of a model file: the same for the same bytes."""
-    return hashlib.sha256(data).hexdigest()[:VERSION_DIGITS]
+def _refuse_another_question(before: Fitted, after: Fitted, name: str) -> None:
+    """A ModelFileError where a new file answers another question: another target, or none of the classes."""
+    targets = before.origin.target, after.origin.target
+    remedy = "the model before goes on; put its file back, or restart the service to serve the new one"
+    if None not in targets and targets[0] != targets[1]:
+        raise ModelFileError(f"{name}: the new model predicts {targets[1]!r}, not {targets[0]!r}; {remedy}")
+    if not set(before.classes.tolist()) & set(after.classes.tolist()):
+        raise ModelFileError(f"{name}: the new model has none of the classes of the one before; {remedy}")
 
 
 def warm_up(state: State) -> None:

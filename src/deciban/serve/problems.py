@@ -7,6 +7,9 @@ from typing import Any
 
 PROBLEM_JSON = "application/problem+json"
 
+# The titles of RFC 9110 that Python has from 3.13 on: the same on every version.
+TITLES = {413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfiable", 422: "Unprocessable Content"}
+
 # Seconds after which a client that was told 503 may try again.
 RETRY_AFTER = "1"
 
@@ -36,7 +39,7 @@ class Problem(Exception):  # noqa: N818 - what HTTP calls it (RFC 9457, problem 
         where = f"{self.place}: " if self.place else ""
         return {
             "type": "about:blank",
-            "title": HTTPStatus(self.status).phrase,
+            "title": TITLES.get(self.status) or HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": f"{where}{self.cause}; {self.remedy}",
             "place": self.place,

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import logging
+import multiprocessing
 import os
 import signal
 import socket
@@ -23,6 +24,7 @@ from deciban.serve.app import create_app
 from deciban.serve.assembly import guard, protocol
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
+from deciban.text_tables import printable
 
 # What workers get their settings from.
 SETTINGS_VARIABLE = "DECIBAN_SERVE_SETTINGS"
@@ -33,11 +35,16 @@ ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "
 # Connections that wait to be taken.
 BACKLOG = 2_048
 
+# Files that a process may have open besides connections.
+OTHER_FILES = 256
+
 # Seconds for which a worker may be silent, as it is while it starts on a busy machine, before another takes its place.
 STARTING_SECONDS = 30
 
 # Is called with the address, the names of the models, and of those that cannot be read, when requests are answered.
 Started = Callable[[str, list[str], list[str]], None]
+
+log = logging.getLogger("deciban.serve")
 
 
 def serve(settings: ServeSettings, started: Started) -> None:
@@ -94,10 +101,35 @@ def address_of(listening: socket.socket, host: str) -> str:
 def _prepare_process(settings: ServeSettings) -> None:
     """Log to standard error; and warn nobody of what clients send, each of which would be remembered for ever."""
     warnings.simplefilter("ignore")
-    logging.basicConfig(stream=sys.stderr, format="deciban: %(levelname)s: %(message)s", level=logging.WARNING)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter("%(asctime)s deciban: %(levelname)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("deciban.serve").setLevel(logging.INFO)
-    if settings.access_log:
-        logging.getLogger("uvicorn.access").setLevel(logging.INFO)
+    logging.getLogger("deciban.serve.access").setLevel(logging.INFO if settings.access_log else logging.WARNING)
+    _allow_open_files(settings.most_connections + OTHER_FILES)
+
+
+class LineFormatter(logging.Formatter):
+    """One line for each record, whatever names of files and contents of requests are in it; lines of a traceback are
+    indented, so that none looks like a record."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name of the standard library
+        record.message = printable(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name of the standard library
+        return "\n".join("    " + printable(line) for line in super().formatException(ei).split("\n"))
+
+
+def _allow_open_files(files: int) -> None:
+    """Raise the process's limit of open files to what the bound of connections needs, as far as it may."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = files if hard == resource.RLIM_INFINITY else min(files, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
@@ -110,7 +142,7 @@ def _config(app: Any, settings: ServeSettings, **more: Any) -> uvicorn.Config:
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=settings.access_log,
+        access_log=False,  # the guard has its own, with times
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
@@ -145,8 +177,7 @@ class DrainingServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        ignored = [one for one in ENDING_SIGNALS if signal.getsignal(one) is signal.SIG_IGN]
-        before = {one: signal.signal(one, self.handle_exit) for one in ENDING_SIGNALS if one not in ignored}
+        before = {one: signal.signal(one, self.handle_exit) for one in ENDING_SIGNALS if not _is_ignored(one)}
         try:
             yield
         finally:
@@ -167,13 +198,31 @@ def _serve_here(
     DrainingServer(_config(app, settings), service, started).run([listening])
 
 
+def _is_ignored(number: int) -> bool:
+    """Whether whoever started the process wants a signal to be ignored, as nohup does SIGHUP."""
+    return signal.getsignal(number) is signal.SIG_IGN
+
+
+class Workers(Multiprocess):
+    """Processes that answer, started again when they die; SIGHUP ends them, as it ends a service of one process."""
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
+        ignored = [one for one in ENDING_SIGNALS if _is_ignored(one)]
+        super().__init__(config, sockets)
+        for one in ignored:
+            signal.signal(one, signal.SIG_IGN)
+
+    def handle_hup(self) -> None:
+        self.handle_term()
+
+
 def _serve_by_workers(settings: ServeSettings, listening: socket.socket, started: Callable[[], None]) -> None:
     """Other processes answer, each with a model of its own; one that dies is replaced."""
     os.environ[SETTINGS_VARIABLE] = json.dumps(settings.as_dict())
     ready = threading.Thread(target=_call_when_connected, args=(listening.getsockname(), started), daemon=True)
     config = _config("deciban.serve.run:worker_app", settings, factory=True, workers=settings.workers)
     config.timeout_worker_healthcheck = STARTING_SECONDS
-    supervisor = Multiprocess(config, [listening])
+    supervisor = Workers(config, [listening])
     ready.start()
     supervisor.run()
 
@@ -186,11 +235,28 @@ def worker_app() -> Any:
     """
     settings = ServeSettings.from_dict(json.loads(os.environ[SETTINGS_VARIABLE]))
     _prepare_process(settings)
+    _end_with_parent()
     service = Service(settings)
     service.open(patient=True)
     gc.collect()
     gc.freeze()
     return guard(create_app(service), service)
+
+
+def _end_with_parent() -> None:
+    """End in order when the process that started this one is gone, however it ended, and at SIGHUP."""
+    if hasattr(signal, "SIGHUP") and not _is_ignored(signal.SIGHUP):  # a terminal sends it to workers too
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        log.warning("the process that started this worker is gone; the worker ends")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="deciban-parent", daemon=True).start()
 
 
 def _call_when_connected(place: Any, started: Callable[[], None]) -> None:

@@ -21,9 +21,9 @@ class ServeSettings:
     most_rows, most_columns: of a request. time_limit: seconds within which a request must have come in; answer_limit:
     seconds within which it is answered; idle_limit: seconds after which a connection without requests is closed;
     drain_limit: seconds that requests under way have when the service ends. most_connections: that are open at a time;
-    most_waiting: requests that are worked on at a time. check_every: seconds between two looks at the file. access_log:
-    whether each request is told on standard error. folder: whether the path is that of a folder, for a worker that
-    starts while it is gone; None: it is looked at.
+    max_connections_per_address: of them, those of one client; most_waiting: requests that are worked on at a time.
+    check_every: seconds between two looks at the file. access_log: whether each request is logged. folder: whether the
+    path is that of a folder, for a worker that starts while it is gone; None: it is looked at.
     """
 
     path: str
@@ -49,6 +49,7 @@ class ServeSettings:
     idle_limit: float = 60.0
     drain_limit: float = 30.0
     most_connections: int = 1_000
+    max_connections_per_address: int = 250
     most_waiting: int = 256
     check_every: float = 1.0
     access_log: bool = False

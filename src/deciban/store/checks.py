@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats
+from deciban.arrays import TOO_LARGE, Floats
 from deciban.corrections import Corrections
 from deciban.counts import Counts
 from deciban.families import Bernoulli
 from deciban.fitted import Fitted
+from deciban.partial_rows import SCALED_SHARES, PartialRows
 from deciban.schema.schema import Schema
 from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
@@ -22,7 +23,13 @@ from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
 from deciban.tune.tuning import Tuning
 
-MOST_COLUMNS = 1 << 24
+MAX_COLUMNS = 1 << 24
+
+# Columns that no part has: each takes memory when rows are read, and no byte of the file.
+MAX_UNUSED_COLUMNS = 1 << 16
+
+# The share of a variance by which rounding may make a matrix of covariances impossible.
+COVARIANCE_ERROR = 1e-6
 
 # No variance is larger: it is that of numbers up to TOO_LARGE.
 VAST = 1e290
@@ -69,6 +76,10 @@ def check_counts(counts: Counts) -> None:
         template = group.family.empty(classes.size, len(group.columns))
         require(type(statistic) is type(template), f"{group.family} has a {type(statistic).__name__}")
         check_statistic(statistic, template, classes.size)
+        given = getattr(group.family, "levels", None)
+        if given is not None and isinstance(statistic, Levels):
+            found = [set(levels.to_pylist()) for levels in statistic.levels]
+            require(all(levels <= set(given) for levels in found), f"{group.family!r:.60} has counted another level")
         if isinstance(group.family, Bernoulli):
             possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
             require((statistic.total <= possible).all(), "more rows have a flag than there are")
@@ -76,7 +87,8 @@ def check_counts(counts: Counts) -> None:
 
 def check_schema(schema: Schema) -> None:
     names = schema.names
-    require(0 <= schema.width <= MOST_COLUMNS, "it has too many columns")
+    used = {column for group in schema.groups for column in group.columns}
+    require(0 <= schema.width <= min(MAX_COLUMNS, len(used) + MAX_UNUSED_COLUMNS), "it has too many columns")
     require(names is None or (len(names) == schema.width == len(set(names))), "its column names are not one a column")
     for facts in (schema.types, schema.looks_like):
         require(facts is None or len(facts) == schema.width, "its column types are not one a column")
@@ -110,6 +122,25 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
     require(tuning.cap > 0.0, "its cap is not above 0")
     if tuning.corrections is not None:
         check_corrections(tuning.corrections, counts)
+    if tuning.partial is not None:
+        check_partial(tuning.partial, tuning)
+
+
+def check_partial(partial: PartialRows, tuning: Tuning) -> None:
+    """Whether offsets and scales of rows with missing cells can have been learned."""
+    width, informative = tuning.schema.width, partial.informative
+    require(partial.offsets.shape == (width, tuning.bias.size), "its offsets are not one a column and class")
+    require(np.isfinite(partial.offsets).all(), "an offset is infinite or not a number")
+    beyond = np.abs(partial.bias - tuning.bias) > 1e-6 * (1.0 + np.abs(partial.offsets).sum(axis=0))
+    require(not beyond.any(), "its offsets do not add up to its bias")
+    require(partial.shares.shape == (width,), "its shares of the evidence are not one a column")
+    _not_negative(partial.shares, "a share of the evidence")
+    require(partial.scales.shape == (len(SCALED_SHARES),), "its scales are not one for each share")
+    _not_negative(partial.scales, "a scale")
+    require((partial.scales > 0.0).all() and (partial.scales < VAST_CORRECTION).all(), "a scale is 0 or too large")
+    require(informative.ndim == 1 and (np.diff(informative) > 0).all(), "its informative columns are not in order")
+    require(((informative >= 0) & (informative < width)).all(), "a column that is not there is informative")
+    require(0.0 < partial.least <= 1.0 + 1e-9, "no share of the evidence is enough")
 
 
 def check_corrections(corrections: Corrections, counts: Counts) -> None:
@@ -140,12 +171,21 @@ def _not_negative(numbers: Floats, what: str) -> None:
     require(np.isfinite(numbers).all() and (numbers >= 0.0).all(), f"{what} is negative, infinite or not a number")
 
 
-def _not_vast(scatter: Floats, weight: Floats) -> None:
-    """A variance can be counted with."""
+def _check_covariances(statistic: Scatter) -> None:
+    """Symmetric matrices without a negative eigenvalue, but for rounding: no others can have been counted."""
+    scatter, size = statistic.scatter, statistic.scatter.shape[1]
+    require(np.allclose(scatter, np.swapaxes(scatter, 1, 2), rtol=1e-9, atol=0.0), "a covariance is not symmetric")
+    own, error = np.diagonal(scatter, axis1=1, axis2=2), statistic.rounding_error
+    rounding = 0.0 if error is None else size * error
+    scale = 1.0 / np.sqrt(own + COVARIANCE_ERROR * own + rounding + (1.0 + statistic.weight[:, None]) / VAST)
     with np.errstate(over="ignore"):
-        require(
-            (scatter <= VAST * weight)[np.broadcast_to(weight, scatter.shape) > 0.0].all(), "a variance is too large"
-        )
+        correlation = scatter * scale[:, :, None] * scale[:, None, :]
+    require(np.abs(correlation).max(initial=0.0) <= 1.0, "a covariance is larger than its variances allow")
+    correlation[:, range(size), range(size)] = 1.0
+    try:
+        np.linalg.cholesky(correlation)
+    except np.linalg.LinAlgError:
+        raise ValueError("a covariance matrix is not positive") from None
 
 
 @singledispatch
@@ -181,7 +221,7 @@ def _(statistic: Moments, template: Moments, classes: int) -> None:
     _check_moments(statistic, template)
     sums = statistic.first.nonzero() | statistic.second.nonzero()
     require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
-    _known_scatter(statistic.raw_scatter, statistic.rounding_error, statistic.weight)
+    _known_scatter(statistic, statistic.weight)
 
 
 @check_statistic.register
@@ -189,14 +229,19 @@ def _(statistic: Scatter, template: Scatter, classes: int) -> None:
     _check_moments(statistic, template)
     sums = statistic.first.nonzero().any(axis=1) | statistic.second.nonzero().any(axis=1)
     require(not (sums & (statistic.weight == 0.0)).any(), "cells have no weight")
-    _known_scatter(statistic.raw_scatter, statistic.rounding_error, statistic.weight[:, None])
+    _known_scatter(statistic, statistic.weight[:, None])
+    _check_covariances(statistic)
 
 
-def _known_scatter(scatter: Floats, error: Floats | None, weight: Floats) -> None:
-    """A scatter is not negative, unless that is rounding, and can be counted with."""
-    least = 0.0 if error is None else -error
-    require((scatter >= least).all(), "a variance is negative")
-    _not_vast(scatter, weight)
+def _known_scatter(statistic: Moments | Scatter, weight: Floats) -> None:
+    """A scatter is not negative, unless that is rounding, and mean and variance can be counted with."""
+    scatter, error = statistic.raw_scatter, statistic.rounding_error
+    require((scatter >= (0.0 if error is None else -error)).all(), "a variance is negative")
+    require((np.abs(statistic.mean) <= TOO_LARGE).all(), "a mean is too large")
+    with np.errstate(over="ignore"):
+        require(
+            (scatter <= VAST * weight)[np.broadcast_to(weight, scatter.shape) > 0.0].all(), "a variance is too large"
+        )
 
 
 @check_statistic.register

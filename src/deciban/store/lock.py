@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Seconds that a command waits for another one, and between two attempts.
-LONGEST_WAIT = 600.0
+# Seconds that a command waits for another one unless told otherwise, and between two attempts.
+DEFAULT_WAIT = 10.0
 PAUSE = 0.05
 
 # Errors of systems that cannot lock this file.
@@ -39,12 +39,13 @@ def owned(path: str | os.PathLike[str]) -> int | None:
 
 
 @contextmanager
-def changing(path: str | os.PathLike[str], tell: Callable[[str], None]) -> Iterator[None]:
+def changing(path: str | os.PathLike[str], tell: Callable[[str], None], wait: float = DEFAULT_WAIT) -> Iterator[None]:
     """While it lasts, no other process that uses this function changes the model file.
 
-    `tell` is called with a message if there is something to wait for; a TimeoutError if that takes too long.
+    `tell` is called with a message if there is something to wait for; a TimeoutError if that takes longer than `wait`
+    seconds.
     """
-    lock = _locked(os.fspath(path), tell) if os.path.isfile(path) else None
+    lock = _locked(os.fspath(path), tell, wait) if os.path.isfile(path) else None
     try:
         yield
     finally:
@@ -52,9 +53,14 @@ def changing(path: str | os.PathLike[str], tell: Callable[[str], None]) -> Itera
             os.close(lock)
 
 
-def _locked(path: str, tell: Callable[[str], None]) -> int | None:
+def journal_of(path: str | os.PathLike[str]) -> str:
+    """Where a service that learns keeps what the model file lacks: beside the file, not beside a link to it."""
+    return f"{os.path.realpath(path)}.journal"
+
+
+def _locked(path: str, tell: Callable[[str], None], wait: float) -> int | None:
     """The file, opened and locked; None where files cannot be locked."""
-    end = time.monotonic() + LONGEST_WAIT
+    end = time.monotonic() + wait
     waiting = False
     while True:
         try:
@@ -65,13 +71,13 @@ def _locked(path: str, tell: Callable[[str], None]) -> int | None:
             if file is None:
                 tell(f"{path}: files cannot be locked here; let only one command at a time change this one")
             return file
-        if not waiting:
+        if not waiting and wait > 0.0:
             tell(f"{path}: another command, or a service that learns, has this model; waiting for it")
             waiting = True
         if time.monotonic() > end:
             raise TimeoutError(
-                f"{path}: another command, or a service that learns, has had this model for {LONGEST_WAIT:g} seconds; "
-                f"try again when it has ended"
+                f"{path}: the model is locked by another command, or by a service that learns; try again when it has "
+                f"ended, or wait longer with --wait SECONDS"
             )
         time.sleep(PAUSE)
 

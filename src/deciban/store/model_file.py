@@ -2,7 +2,8 @@
 
 import os
 from io import BytesIO
-from typing import Any
+from reprlib import repr as shortened
+from typing import Any, NamedTuple, get_type_hints
 
 import pyarrow as pa
 
@@ -10,21 +11,19 @@ from deciban.counts import Counts
 from deciban.decisions.priors import prior_of
 from deciban.errors import DecibanError, ModelFileError, UsageError
 from deciban.files.write import replacing
-from deciban.fitted import Fitted, Settings
+from deciban.fitted import Fitted, Origin, Settings
 from deciban.store import layout
 from deciban.store.checks import check
 from deciban.store.identity import identity
 from deciban.store.reasons import with_tuned_reasons
-from deciban.store.values import pack, unpack
+from deciban.store.values import conforms, pack, unpack
+from deciban.tune.tuning import Tuning
 from deciban.version import __version__
 
 FORMAT = 2
 
-# What is raised by a header that is well-formed and makes no sense.
-IMPOSSIBLE = (
-    *(ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError, MemoryError),
-    *(pa.ArrowException, DecibanError),
-)
+# Raised for a well-formed header with impossible content. Anything else, such as a TypeError, is an internal error.
+INVALID_CONTENT = (ValueError, OverflowError, RecursionError, MemoryError, pa.ArrowException, DecibanError)
 
 KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
 
@@ -51,17 +50,32 @@ def content(fitted: Fitted) -> bytes:
     return layout.packed(header, arrays)
 
 
+class Loaded(NamedTuple):
+    """A model file: what the classifier knows, the SHA-256 of the file, and its size in bytes."""
+
+    fitted: Fitted
+    sha256: str
+    size: int
+
+
 def load(path: str | os.PathLike[str]) -> Fitted:
     """What a classifier knows; a ModelFileError where the file is no model or is damaged."""
-    return _unpacked(path, *layout.read(path))
+    return read(path).fitted
+
+
+def read(path: str | os.PathLike[str], name: Any = None) -> Loaded:
+    """The same with the hash and the size of the file; `name` is what messages call it, its path unless given."""
+    content = layout.read(path, name)
+    return Loaded(_unpacked(path if name is None else name, content), content.sha256, content.size)
 
 
 def from_content(data: bytes, name: str) -> Fitted:
-    """The same from the bytes of a model file; `name` is what messages call them."""
-    return _unpacked(name, *layout.read_from(BytesIO(data), len(data), name))
+    """What a classifier knows, from the bytes of a model file; `name` is what messages call them."""
+    return _unpacked(name, layout.read_from(BytesIO(data), len(data), name))
 
 
-def _unpacked(path: Any, header: Any, rest: memoryview) -> Fitted:
+def _unpacked(path: Any, content: layout.Content) -> Fitted:
+    header = content.header
     try:
         if not isinstance(header, dict) or tuple(header)[:1] != KEYS[:1]:
             raise ValueError("it has no format")
@@ -70,28 +84,41 @@ def _unpacked(path: Any, header: Any, rest: memoryview) -> Fitted:
             older = type(header["format"]) is int and header["format"] < FORMAT
             remedy = "fit the model again" if older else "install a newer version"
             raise ModelFileError(
-                f"{path}: the file has format {header['format']!s:.20} of deciban {version!s:.20}, this deciban reads "
-                f"format {FORMAT}; {remedy}"
+                f"{path}: the file has format {shortened(header['format'])} of deciban {shortened(version)}, "
+                f"this deciban reads format {FORMAT}; {remedy}"
             )
         if tuple(header) != KEYS:
-            raise ValueError(f"it has {', '.join(header)[:80]} where {', '.join(KEYS)} were expected")
-        arrays = layout.ArrayReader(rest)
+            raise ValueError(f"it has {shortened(list(header))} where {', '.join(KEYS)} were expected")
+        arrays = layout.ArrayReader(content)
         parameters, counts, tuning, origin = (unpack(header[key], arrays) for key in KEYS[2:])
         arrays.finish()
-        if not isinstance(parameters, dict) or not isinstance(counts, Counts):
+        if not isinstance(counts, Counts):
             raise ValueError("it has no counts")
-        settings = Settings(**parameters)
-        settings.check()
+        if not isinstance(tuning, Tuning | None) or not isinstance(origin, Origin):
+            raise ValueError("it has another record as its tuning or its origin")
+        settings = _settings(parameters)
         fitted = Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
         check(fitted)
     except ModelFileError:
         raise
-    except IMPOSSIBLE as problem:
+    except INVALID_CONTENT as problem:
         reason = str(problem) or type(problem).__name__
         raise ModelFileError(
             f"{path}: the file cannot be a model of deciban: {reason}; restore it from a copy"
         ) from problem
     return with_tuned_reasons(fitted)
+
+
+def _settings(parameters: Any) -> Settings:
+    known = get_type_hints(Settings)
+    if not isinstance(parameters, dict) or not parameters.keys() <= known.keys():
+        raise ValueError("it has other parameters than a model")
+    for name, value in parameters.items():
+        if not conforms(value, known[name]):
+            raise ValueError(f"it has {str(value)[:40]!r} as {name!r}")
+    settings = Settings(**parameters)
+    settings.check()
+    return settings
 
 
 def shards_of(fitted: Fitted) -> tuple[str, ...]:

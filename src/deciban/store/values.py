@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import date, datetime, time
+from reprlib import repr as shortened
 from types import UnionType
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +23,7 @@ from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family
 from deciban.fitted import Origin
+from deciban.partial_rows import PartialRows
 from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
 from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema
@@ -75,7 +77,7 @@ RECORDS: dict[str, type[Any]] = {
         *SPREADS,
         *(Column, ExactSums, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, MeantAs, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
-        *(CorrectedColumn, Corrections),
+        *(CorrectedColumn, Corrections, PartialRows),
     )
 }
 
@@ -102,7 +104,9 @@ TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=([\w/+:-]{1,64}))?\]")
 
 # Types of labels, by how they are written.
 LABEL_OBJECTS = (str, bool, int, float, *MOMENTS.values())
-LABEL_TYPES = re.compile(r"bool|u?int(8|16|32|64)|float(16|32)|text|object|(datetime64|timedelta64)\[\w{1,2}\]")
+LABEL_TYPES = re.compile(
+    r"bool|u?int(8|16|32|64)|float(16|32)|text|object|(datetime64|timedelta64)\[([YMWDhms]|[munpfa]s)\]"
+)
 
 
 def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
@@ -184,7 +188,7 @@ def _packed_levels(levels: pa.Array) -> Any:
 
 
 def unpack(stored: Any, arrays: ArrayReader) -> Any:
-    """The value that `pack` has written; a ValueError or TypeError where it cannot have been."""
+    """Return the value that `pack` has written; raise a ValueError if it cannot have written this."""
     if isinstance(stored, int) and abs(stored) >= 1 << 64:
         raise ValueError("it holds a number that is too large")
     if isinstance(stored, str):
@@ -202,26 +206,37 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
         return _labels(stored["labels"], stored["values"], arrays)
     if len(stored) == 1:
         content = stored[kind]
-        if kind == "array":
+        if kind == "array" and _is_list_of(content, 2):
             return arrays.take(*content)
-        if kind == "map":
-            return {unpack(key, arrays): unpack(item, arrays) for key, item in content}
+        if kind == "map" and isinstance(content, list) and all(_is_list_of(pair, 2) for pair in content):
+            return _map([(unpack(key, arrays), unpack(item, arrays)) for key, item in content])
         if kind == "number" and content in ("inf", "-inf", "nan"):
             return float(content)
-        if kind in MOMENTS:
+        if kind in MOMENTS and isinstance(content, str):
             return MOMENTS[kind].fromisoformat(content)
-    raise ValueError(f"it holds {str(stored)[:60]}, which stands for nothing")
+    raise ValueError(f"it holds {shortened(stored)}, which stands for nothing")
+
+
+def _is_list_of(content: Any, length: int) -> bool:
+    return isinstance(content, list) and len(content) == length
+
+
+def _map(items: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    try:
+        return dict(items)
+    except TypeError:  # a key is a map or an array
+        raise ValueError("a map has a key that cannot be one") from None
 
 
 def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
     name = stored["is"]
     if not isinstance(name, str) or name not in RECORDS:
-        raise ValueError(f"it holds a record {str(name)[:40]!r}, which this version does not know")
+        raise ValueError(f"it holds a record {shortened(name)}, which this version does not know")
     record = RECORDS[name]
     known = {stored_field(record, field.name): field for field in fields(record) if field.init}
     given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
     if unknown := [key for key in given if key not in known]:
-        raise ValueError(f"{name} has no {unknown[0]!r}")
+        raise ValueError(f"{name} has no {shortened(unknown[0])}")
     if missing := [key for key, field in known.items() if key not in given and field.default is MISSING]:
         raise ValueError(f"{name} lacks {missing[0]!r}")
     hints, values = get_type_hints(record), {}
@@ -229,14 +244,18 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
         field = known[key].name
         form = STORED_FORMS.get((record, field))
         if not conforms(item, hints[field] if form is None else form.hint):
-            raise ValueError(f"{name} has {str(item)[:40]!r} as {key!r}")
+            raise ValueError(f"{name} has {shortened(item)} as {key!r}")
         values[field] = item if form is None else form.read(item)
     return record(**values)
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Whether a value is of the type that a field is declared with."""
+    """Return True if a value has the type that a field is declared with."""
     origin, inner = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # a type alias, as NDArray is from NumPy 2.5 on
+        return conforms(value, origin.__value__[inner])
+    if hasattr(hint, "__value__"):
+        return conforms(value, hint.__value__)
     if hint is Any:
         return True
     if isinstance(hint, TypeVar):
@@ -244,13 +263,16 @@ def conforms(value: Any, hint: Any) -> bool:
     if origin in (Union, UnionType):
         return any(conforms(value, one) for one in inner)
     if origin is Literal:
-        return value in inner
+        return any(type(value) is type(one) and value == one for one in inner)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         if len(inner) == 2 and inner[1] is ...:
             return all(conforms(item, inner[0]) for item in value)
         return len(value) == len(inner) and all(conforms(*pair) for pair in zip(value, inner, strict=True))
+    if origin is Mapping:
+        key, item = inner
+        return isinstance(value, Mapping) and all(conforms(k, key) and conforms(v, item) for k, v in value.items())
     if origin is np.ndarray:
         kind = get_args(inner[1])[0]  # any labels, or numbers of one type
         return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
@@ -269,7 +291,7 @@ def conforms(value: Any, hint: Any) -> bool:
 
 def _levels(kind: Any, values: Any) -> pa.Array:
     if not isinstance(kind, str) or not isinstance(values, list):
-        raise ValueError(f"it holds levels of type {str(kind)[:40]!r}")
+        raise ValueError(f"it holds levels of type {shortened(kind)}")
     if kind in PLAIN_LEVELS:
         return pa.array(values, PLAIN_LEVELS[kind])
     if kind in INTEGER_LEVELS:
@@ -277,14 +299,14 @@ def _levels(kind: Any, values: Any) -> pa.Array:
     else:
         found = TIMESTAMP.fullmatch(kind)
         if found is None:
-            raise ValueError(f"it holds levels of type {str(kind)[:40]!r}")
+            raise ValueError(f"it holds levels of type {shortened(kind)}")
         typed = pa.timestamp(found[1], found[2])
     return pa.array(values, pa.int32() if typed.bit_width == 32 else pa.int64()).cast(typed)
 
 
 def _labels(kind: Any, values: Any, arrays: ArrayReader) -> npt.NDArray[Any]:
     if not isinstance(kind, str) or not LABEL_TYPES.fullmatch(kind) or not isinstance(values, list):
-        raise ValueError(f"it holds labels of type {str(kind)[:40]!r}")
+        raise ValueError(f"it holds labels of type {shortened(kind)}")
     if kind == "object":
         labels = [unpack(value, arrays) for value in values]
         if not _is_plain(labels):

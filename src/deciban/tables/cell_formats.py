@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import BadCell
-from deciban.tables.text_types import text_type
+from deciban.tables.text_types import PATTERNS, text_type
 
 # Words, in small letters, that mean a missing cell where the other cells are numbers or dates.
 MARKERS = (
@@ -80,6 +80,8 @@ class CellFormat:
                 plain = pc.replace_substring_regex(plain, f"^{word}$", flag)
         elif self.kind == "TIME":
             plain = pc.binary_join_element_wise("1970-01-01 ", plain, "")
+        elif self.kind == "TIMESTAMP":
+            plain = _in_utc(plain)
         try:
             found = plain.cast(ARROW[self.kind])
         except pa.ArrowInvalid:
@@ -111,7 +113,7 @@ class CellFormat:
     def _first_bad(self, cells: pa.ChunkedArray) -> int:
         for row, cell in enumerate(cells.to_pylist()):
             try:
-                pa.array([cell], pa.string()).cast(ARROW[self.kind])
+                _in_utc(pa.chunked_array([[cell]], pa.string())).cast(ARROW[self.kind])
             except pa.ArrowInvalid:
                 return row
         return 0
@@ -133,6 +135,18 @@ def date_of(cell: str, date_format: str) -> datetime:
         if found.tzinfo is not None:
             raise
         return found
+
+
+def _in_utc(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts with times; those with a time zone (Z, +02:00) as the time in UTC without one."""
+    zoned = pc.match_substring_regex(cells, PATTERNS["TIMESTAMPTZ"])
+    if not pc.any(zoned).as_py():
+        return cells
+    try:
+        moments = _without(cells, pc.invert(zoned)).cast(ARROW["TIMESTAMPTZ"]).cast(ARROW["TIMESTAMP"])
+    except pa.ArrowInvalid:
+        return cells  # the first that cannot be read is found by whoever reads them
+    return pc.if_else(zoned, moments.cast(pa.string()), cells)
 
 
 def marked(cells: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -13,13 +13,21 @@ from deciban.errors import DataError, UsageError
 from deciban.sparse import SparseRows
 from deciban.tables.arrow import repeated
 from deciban.tables.cell_numbers import is_text, plain_type
-from deciban.tables.table import Frame, Matrix, SparseMatrix, Table
+from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table
 
 # Half of a pair that would be a character; no file can hold it.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 # What pyarrow and pandas raise for a column they cannot convert.
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+# Packages whose tables are neither in memory nor read by this one, and what to do with one.
+NOT_IN_MEMORY = {
+    "dask": "pass table.compute(), or learn its partitions one after another with partial_fit",
+    "deltalake": "pass table.to_pyarrow_dataset()",
+    "pyiceberg": "pass table.scan().to_arrow()",
+}
 
 
 def as_table(data: Any) -> Table:
@@ -31,6 +39,8 @@ def as_table(data: Any) -> Table:
         return _texts(data) or _array(data)
     if isinstance(data, Matrix | SparseMatrix | Frame):
         return data
+    if (package := type(data).__module__.partition(".")[0]) in NOT_IN_MEMORY:
+        raise UsageError(f"expected a table, found {type(data).__name__} of {package}; {NOT_IN_MEMORY[package]}")
     if isinstance(data, bytes):
         raise UsageError(f"expected a table, found {data[:40]!r}; give a table, or the name of a file as text")
     if "scipy.sparse" in sys.modules and scipy.sparse.issparse(data):  # otherwise nobody can have made one
@@ -44,7 +54,7 @@ def as_table(data: Any) -> Table:
     if isinstance(data, Mapping):
         return _columns(data)
     if isinstance(data, Sequence) and len(data) and all(isinstance(row, Mapping) for row in data):
-        names = dict.fromkeys(name for row in data for name in row)
+        names = dict.fromkeys(name for row in data for name in row) or (NO_COLUMN,)  # rows of which nothing is known
         return _columns({name: [row.get(name) for row in data] for name in names})
     return _array(data)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from deciban.arrays import Floats, Integers
 from deciban.errors import SchemaError, UsageError
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.labels import Labels, check_weights, encode_labels
-from deciban.tables.row_sampling import rows_that_fit, sampled_places
+from deciban.tables.row_sampling import HASHED_ROWS, RowHashes, RowSampler, rows_that_fit, with_cells
 from deciban.tables.table import Frame, Table
 from deciban.text_tables import listed
 
@@ -98,8 +99,22 @@ class LabelledTable:
             most = rows_that_fit(most, self.table.text_bytes / max(self.table.rows, 1))
         if self.table.rows <= most:
             return self, self
-        rows = sampled_places(self.table.rows, most)
-        return self.take(rows), self
+        sampler = RowSampler(most)
+        for start in range(0, self.table.rows, HASHED_ROWS):
+            stop = min(start + HASHED_ROWS, self.table.rows)
+            sampler.add(pa.table({"place": np.arange(start, stop)}), partial(self._hashes, start, stop))
+        return self.take(sampler.table().column(0).to_numpy()), self
+
+    def _hashes(self, start: int, stop: int) -> RowHashes:
+        """Hashes of what some rows hold: cells, label and weight."""
+        classes, codes = self.labels.classes.tolist(), self.labels.codes[start:stop]
+        try:
+            known = pa.array(classes)
+        except (pa.ArrowException, TypeError):
+            known = pa.array(list(map(str, classes)))
+        labels = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), known)
+        hashes = with_cells(self.table.slice(start, stop).hashes(), labels)
+        return hashes if self.weights is None else with_cells(hashes, pa.array(self.weights[start:stop]))
 
     def peek(self) -> tuple["LabelledTable", "LabelledTable"]:
         """Some rows that show the types of columns; and all rows."""

@@ -1,19 +1,44 @@
-"""Random samples of rows: those whose numbers have the lowest hashes.
+"""Random samples of rows, drawn by what the rows hold.
 
-So a stream of unknown length and a table in memory sample the same rows, each time.
+Each row has a hash of its cells. Of a content that c rows have, copy k = 0, 1 .. c - 1 has the priority (k + u) / c,
+in which u is the hash as a number from 0 to 1. The rows with the lowest priorities are the sample. So every row is
+drawn with the same probability, a content that many rows share has its share of the sample, and neither the order of
+the rows nor the way in which they are stored matters.
+
+Rows that are alike are told from others by a hash table of at most 262,144 contents. If there are more, those that
+are furthest from being drawn are forgotten: copies of a row that are far apart in a longer table may then count as
+fewer than they are.
 """
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Integers
+from deciban.arrays import SLOTS_PER_CONTENT, SPARE, Floats, Integers
+from deciban.errors import BadCell
+from deciban.sparse import SparseRows
+from deciban.tables.cell_numbers import as_numbers, is_numeric
 
 RowHashes = npt.NDArray[np.uint64]
 
 # Rows that are hashed at a time: memory does not grow with their number.
 HASHED_ROWS = 1 << 17
+
+# Different rows that are counted at first, and at most unless the sample is large; each takes 32 bytes.
+FIRST_CONTENTS = 1 << 12
+MAX_CONTENTS = 1 << 18
+
+# The share of them that is kept when there are more: those that are nearest to being drawn. So many slots of
+# their table are looked at, to see which they are.
+NEAR = 0.25
+LOOKED_AT_SLOTS = 1 << 12
+
+# Bytes of a sample, about; but it has a thousand rows in any case.
+SAMPLE_BYTES = 1 << 28
+LONG_ROWS = 1_000
 
 
 def row_hashes(first: int, rows: int) -> RowHashes:
@@ -27,62 +52,194 @@ def sampled_places(size: int, most: int) -> Integers:
     """At most so many of the places 0 .. size - 1, the same ones each time, in order."""
     if size <= most:
         return np.arange(size)
-    sampler = RowSampler(most)
+    places, hashes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
     for first in range(0, size, HASHED_ROWS):
-        sampler.add(pa.table({"place": np.arange(first, min(first + HASHED_ROWS, size))}))
-    return np.asarray(sampler.table().column(0).to_numpy())
-
-
-def _lowest(of: RowHashes, most: int) -> Integers:
-    return np.argpartition(of, most - 1)[:most] if of.size > most else np.arange(of.size)
-
-
-class RowSampler:
-    """Samples the rows of a stream of tables, which are numbered on: those with the lowest hashes."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.rows = 0
-        self._pieces: list[pa.Table] = []
-        self._places: list[Integers] = []
-        self._hashes: list[RowHashes] = []
-        self._limit = np.uint64(2**64 - 1)
-        self._held = 0
-
-    def add(self, table: pa.Table) -> None:
-        every = row_hashes(self.rows, table.num_rows)
-        kept = np.flatnonzero(every <= self._limit)
-        if kept.size or not self._pieces:
-            self._pieces.append(table if kept.size == table.num_rows else table.take(pa.array(kept)))
-            self._places.append(kept + self.rows)
-            self._hashes.append(every[kept])
-            self._held += kept.size
-        self.rows += table.num_rows
-        if self._held > 2 * self.most:
-            self._thin()
-
-    def _thin(self) -> None:
-        """Keep the rows with the lowest hashes of those that are held."""
-        every = np.concatenate(self._hashes)
-        kept = np.sort(_lowest(every, self.most))
-        self._pieces = [pa.concat_tables(self._pieces).take(pa.array(kept))]
-        self._places = [np.concatenate(self._places)[kept]]
-        self._hashes = [every[kept]]
-        self._held = kept.size
-        self._limit = every[kept].max()
-
-    def table(self) -> pa.Table:
-        """The rows of the sample, in their order."""
-        if self._held > self.most:
-            self._thin()
-        return pa.concat_tables(self._pieces)
-
-
-# Bytes of a sample, about; but it has a thousand rows in any case.
-SAMPLE_BYTES = 1 << 28
-LONG_ROWS = 1_000
+        more = row_hashes(first, min(HASHED_ROWS, size - first))
+        hashes, places = np.append(hashes, more), np.append(places, np.arange(first, first + more.size))
+        lowest = np.argpartition(hashes, most - 1)[:most] if hashes.size > most else np.arange(hashes.size)
+        hashes, places = hashes[lowest], places[lowest]
+    return np.sort(places)
 
 
 def rows_that_fit(most: int, row_bytes: float) -> int:
     """How many rows of so many bytes a sample has, if it has `most` of short ones."""
     return min(most, max(LONG_ROWS, int(SAMPLE_BYTES / max(row_bytes, 1.0))))
+
+
+# hashes of contents
+
+
+def content_hashes(columns: Iterable[pa.ChunkedArray | pa.Array], rows: int) -> RowHashes:
+    """A hash of the cells of each row, none of which is 0. Equal numbers are alike whatever their type."""
+    out = np.zeros(rows, dtype=np.uint64)
+    for column in columns:
+        _hash_cells(column, out)
+    return out
+
+
+def matrix_hashes(matrix: npt.NDArray[np.generic]) -> RowHashes:
+    """The hashes of the rows of a matrix: those of the same numbers in columns."""
+    out = np.zeros(matrix.shape[0], dtype=np.uint64)
+    for column in np.asarray(matrix, dtype=np.float64).T:
+        kernels.hash_numbers(np.ascontiguousarray(column).view(np.uint64), out)
+    return out
+
+
+def sparse_hashes(cells: SparseRows) -> RowHashes:
+    """The hashes of sparse rows: of the places and numbers of their stored cells."""
+    place, value = np.zeros((2, cells.stored.size), dtype=np.uint64)
+    stored = cells.with_values(cells.stored)
+    kernels.hash_numbers(stored.data.astype(np.float64).view(np.uint64), value)
+    kernels.hash_numbers(stored.indices.astype(np.float64).view(np.uint64), place)
+    ends = np.append(np.uint64(0), np.cumsum(value * place, dtype=np.uint64))
+    return np.asarray(ends[stored.indptr[1:]] - ends[stored.indptr[:-1]])
+
+
+def with_cells(hashes: RowHashes, cells: pa.ChunkedArray | pa.Array) -> RowHashes:
+    """The hashes of rows that have one more cell."""
+    out = hashes.copy()
+    _hash_cells(cells, out)
+    return out
+
+
+def _hash_cells(column: pa.ChunkedArray | pa.Array, out: RowHashes) -> None:
+    """Take the next cell of each row into its hash."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):  # too long for one
+        array = pa.concat_arrays(array.cast(pa.large_string()).chunks)
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        known = np.append(content_hashes([array.dictionary], len(array.dictionary)), np.uint64(0))
+        place = array.indices.fill_null(len(array.dictionary)).to_numpy(zero_copy_only=False)
+        np.add(out * np.uint64(31), known[place], out=out)
+    elif is_numeric(kind):
+        try:
+            numbers = np.ascontiguousarray(as_numbers(array))
+        except (BadCell, pa.ArrowException):  # of which those speak who read the column
+            numbers = np.full(len(array), np.nan)
+        kernels.hash_numbers(numbers.view(np.uint64), out)
+    elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        there = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.empty(0, dtype=np.bool_)
+        offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)
+        first, last = (int(offsets[0]), int(offsets[-1])) if offsets.size else (0, 0)
+        text = np.zeros(last - first + SPARE, dtype=np.uint8)
+        text[: last - first] = np.frombuffer(array.buffers()[2] or b"", np.uint8)[first:last]
+        kernels.hash_texts(offsets - first, text, there, out)
+    elif pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary(kind):
+        _hash_cells(array.cast(pa.large_binary()), out)
+    else:  # no family reads such a column
+        out *= np.uint64(31)
+
+
+# samples
+
+
+def lowest_priorities(hashes: RowHashes, counts: Integers, most: int) -> tuple[Integers, Floats]:
+    """The contents of the rows with the lowest priorities, one for each row, and these, in their order.
+
+    counts: how many rows have each content.
+    """
+    lots = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    enough = (most + hashes.size) / counts.sum()  # at least so many rows have a priority of at most this
+    copies = np.minimum(np.maximum(np.floor(counts * enough - lots) + 1, 0), counts).astype(np.int64)
+    content = np.repeat(np.arange(hashes.size), copies)
+    copy = np.arange(content.size) - np.repeat(np.cumsum(copies) - copies, copies)
+    priority = (copy + lots[content]) / counts[content]
+    order = np.lexsort((copy, hashes[content], priority))[:most]
+    return content[order], priority[order]
+
+
+def places_by_content(cells: pa.Array, most: int) -> Integers:
+    """At most so many places of cells: of those with the lowest priorities, in their order."""
+    if len(cells) <= most:
+        return np.arange(len(cells))
+    known, first, counts = np.unique(content_hashes([cells], len(cells)), return_index=True, return_counts=True)
+    return np.asarray(first[lowest_priorities(known, counts, most)[0]])
+
+
+class RowSampler:
+    """Samples the rows of a stream of tables; `rows` is how many it has seen."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.rows = 0
+        self._waiting: list[tuple[pa.Table, Callable[[], RowHashes]]] = []  # while they are no more than the sample
+        self._pieces: list[pa.Table] = []
+        self._hashes: list[RowHashes] = []
+        self._held = 0
+        self._known = 0
+        self._limit = 1.0  # no priority of a row in the sample will be above it
+        self._contents = _empty(FIRST_CONTENTS)
+
+    def add(self, table: pa.Table, hashes: Callable[[], RowHashes]) -> None:
+        """The next rows, and what makes the hashes of their contents, if these are needed."""
+        self.rows += table.num_rows
+        self._waiting.append((table, hashes))
+        if self.rows > self.most:
+            self._count_waiting()
+
+    def table(self) -> pa.Table:
+        """The rows of the sample in the order of their priorities; all rows as they came, if there are no more."""
+        if self.rows <= self.most and not self._pieces:
+            return pa.concat_tables([table for table, _ in self._waiting])
+        self._count_waiting()
+        hashes, counts = self._drawn()
+        content, _ = lowest_priorities(hashes, counts, self.most)
+        return pa.concat_tables(self._pieces).take(pa.array(content))
+
+    def _count_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for table, hashes in waiting:
+            self._count(table, np.maximum(hashes(), np.uint64(1)))
+
+    def _count(self, table: pa.Table, hashes: RowHashes) -> None:
+        drawn, row = np.zeros(hashes.size, dtype=np.uint8), 0
+        while True:
+            row, self._known = kernels.count_contents(self._contents, hashes, row, self._known, self._limit, drawn)
+            if row == hashes.size:
+                break
+            self._make_room()
+        kept = np.flatnonzero(drawn)
+        if kept.size or not self._pieces:
+            self._pieces.append(table if kept.size == table.num_rows else table.take(pa.array(kept)))
+            self._hashes.append(hashes[kept])
+            self._held += kept.size
+        if self._held > 2 * self.most:
+            self._thin()
+
+    def _drawn(self) -> tuple[RowHashes, Integers]:
+        """The contents that rows are held of, and how many rows of the stream have each."""
+        hashes = np.concatenate(self._hashes)
+        counts = np.empty(hashes.size, dtype=np.int64)
+        kernels.look_up_contents(self._contents, hashes, counts)
+        return hashes, counts
+
+    def _thin(self) -> None:
+        """Hold only the contents with the lowest priorities of those that are held."""
+        hashes, counts = self._drawn()
+        content, priority = lowest_priorities(hashes, counts, self.most)
+        self._limit = float(priority[-1])
+        kept = np.zeros(hashes.size, dtype=np.bool_)
+        kept[content] = True
+        kernels.release_contents(self._contents, hashes[~kept])
+        self._pieces = [pa.concat_tables(self._pieces).take(pa.array(np.flatnonzero(kept)))]
+        self._hashes = [hashes[kept]]
+        self._held = int(kept.sum())
+
+    def _make_room(self) -> None:
+        """A larger table of contents; at its largest, one with those that are nearest to being drawn."""
+        room, furthest = 4 * self._known, np.inf
+        if room > max(MAX_CONTENTS, 8 * self.most):
+            keys, counts = (part[:LOOKED_AT_SLOTS] for part in self._contents)
+            some = np.flatnonzero(keys)
+            room = max(self._known, 2 * int(np.count_nonzero(self._contents.counts < 0)))
+            distance = (keys[some] >> np.uint64(11)) * 2.0**-53 - np.abs(counts[some]) * self._limit
+            furthest = float(np.quantile(distance, NEAR))
+        before, self._contents = self._contents, _empty(room)
+        self._known = kernels.move_contents(before, self._contents, self._limit, furthest)
+
+
+def _empty(contents: int) -> "kernels.Contents":
+    """A table for so many contents, or a few more."""
+    slots = 1 << (SLOTS_PER_CONTENT * contents - 1).bit_length()
+    return kernels.Contents(np.zeros(slots, dtype=np.uint64), np.zeros(slots, dtype=np.int64))

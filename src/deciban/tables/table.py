@@ -7,13 +7,15 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deciban.arrays import Floats, Integers, Numbers, kernel_view
+from deciban.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
 from deciban.sparse import SparseRows
 from deciban.tables.arrow import with_each
 from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
 from deciban.tables.readable import Readable
+from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes, sparse_hashes
 from deciban.text_tables import class_name
 
 
@@ -37,10 +39,18 @@ class Table(Readable, Protocol):
         """The rows with these numbers."""
         ...
 
+    def hashes(self) -> RowHashes:
+        """A hash of what each row holds."""
+        ...
+
 
 def _is_all(columns: Sequence[int], width: int) -> bool:
     """Whether `columns` (in order, each at most once) are all there are."""
     return len(columns) == width
+
+
+# The name of the one column, all of it missing, that rows without any column have: Arrow and DuckDB need one.
+NO_COLUMN = " "
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,9 @@ class Matrix:
 
     def take(self, rows: Integers) -> "Matrix":
         return Matrix(self.array[rows])
+
+    def hashes(self) -> RowHashes:
+        return matrix_hashes(self.array)
 
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return self._kernel_array(columns, np.float64)
@@ -115,6 +128,9 @@ class SparseMatrix:
     def take(self, rows: Integers) -> "SparseMatrix":
         return SparseMatrix(self.cells.take(rows))
 
+    def hashes(self) -> RowHashes:
+        return sparse_hashes(self.cells)
+
     def numbers(self, columns: Sequence[int]) -> Numbers:
         return np.ascontiguousarray(self.amounts(columns).matrix().toarray())
 
@@ -153,6 +169,11 @@ class Frame:
         return int(self.table.num_rows)
 
     @property
+    def has_no_cells(self) -> bool:
+        """Whether these are rows of which nothing is known, not even a column."""
+        return bool(self.table.column_names == [NO_COLUMN] and self.table[0].null_count == self.rows)
+
+    @property
     def text_bytes(self) -> int:
         """The bytes of its texts, about."""
         return sum(column.nbytes for column in self.table.columns if is_text(column.type))
@@ -166,6 +187,9 @@ class Frame:
             return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
         return Frame(with_each(self.table, takeable).take(pa.array(rows)), self.named)
+
+    def hashes(self) -> RowHashes:
+        return content_hashes(self.table.columns, self.rows)
 
     def select(self, names: Sequence[str]) -> "Frame":
         """The columns of these names in this order; a column that is not there has only missing cells."""
@@ -195,10 +219,32 @@ class Frame:
         return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
+def missing_cells(table: Table) -> Flags | None:
+    """The missing cells of a table, row by column; None where no cell is missing.
+
+    A cell of a sparse matrix is never missing: what is not stored is 0.
+    """
+    if isinstance(table, Matrix):
+        found = np.isnan(table.array) if table.array.dtype.kind == "f" else None
+        return None if found is None or not found.any() else np.asarray(found)
+    if not isinstance(table, Frame):
+        return None
+    missing: Flags | None = None
+    for place, column in enumerate(table.table.columns):
+        if not column.null_count and not pa.types.is_floating(column.type):
+            continue
+        nulls = pc.is_null(column, nan_is_null=True).to_numpy()
+        if nulls.any():
+            missing = np.zeros((table.rows, table.width), dtype=np.bool_) if missing is None else missing
+            missing[:, place] = nulls
+    return missing
+
+
 def with_columns(table: Table, added: dict[str, Any]) -> pa.Table:
     """The columns of a table with more behind, which get other names where theirs are taken."""
     if isinstance(table, Frame):
-        names, columns = table.table.column_names, list(table.table.columns)
+        shown = table.table.drop_columns([NO_COLUMN]) if table.has_no_cells else table.table
+        names, columns = shown.column_names, list(shown.columns)
     else:
         numbers = table.numbers(range(table.width))
         names, columns = [f"x{j}" for j in range(table.width)], [pa.array(column) for column in numbers.T]

@@ -20,6 +20,7 @@ from deciban.families.protocols import LeftOut
 from deciban.folds_by_content import fold_amounts
 from deciban.model import Model, estimate
 from deciban.parallel import map_in_threads, one_blas_thread
+from deciban.schema.schema import Schema
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import SparseMatrix
 from deciban.tune.binning import associations, corrected_columns
@@ -83,12 +84,12 @@ class Series(NamedTuple):
 def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
     few. `learned`: whether the rows are among those counted."""
-    places = _places(tuning)
+    places = correctable(tuning.schema)
     if rows.total < FEWEST_ROWS_CORRECTED or isinstance(rows.table, SparseMatrix):
         return tuning
     if not (columns := corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])):
         return tuning
-    left_out, hashed = rows.rows_to_leave_out(learned), len(columns)
+    left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
     amounts = fold_amounts(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
     place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
     if not np.array_equal(place, np.arange(rows.labels.size)):
@@ -115,6 +116,7 @@ def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) ->
         cap=max(float(scale[0]), 1e-3) * tuning.cap,
         accuracy=accuracy,
         log_loss=log_loss,
+        copies=copies,
     )
 
 
@@ -126,7 +128,7 @@ def with_cap(tuning: Tuning, counts: Counts) -> Tuning:
 
 def may_correct(tuning: Tuning, classes: int) -> bool:
     """Whether there is anything to correct: tuned columns besides texts, and classes that are not too many."""
-    return bool(tuning.rows and 2 <= classes <= MOST_CLASSES_CORRECTED and _places(tuning))
+    return bool(tuning.rows and 2 <= classes <= MOST_CLASSES_CORRECTED and correctable(tuning.schema))
 
 
 def rows_to_correct(columns: int, classes: int) -> int:
@@ -142,9 +144,9 @@ def _work_of_a_row(columns: int, classes: int) -> float:
     return FOLDS * columns * (1.0 + outputs_of(classes)) / 2.0
 
 
-def _places(tuning: Tuning) -> list[int]:
+def correctable(schema: Schema) -> list[int]:
     """The columns that may be corrected: all but texts and counts of words."""
-    groups = (group for group in tuning.schema.groups if not group.family.holds_texts and not group.family.absorbs)
+    groups = (group for group in schema.groups if not group.family.holds_texts and not group.family.absorbs)
     return sorted({column for group in groups for column in group.columns})
 
 

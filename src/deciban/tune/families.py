@@ -1,6 +1,6 @@
 """The choice of a family for each column."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from deciban.arrays import Floats
 from deciban.families import FAMILIES, Family
 from deciban.families.column_numbers import ColumnNumbers
+from deciban.schema.reasons import Reason
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics import Moments
 from deciban.tune.rows import Rows, is_number, left_out_evidence, measure_of
@@ -63,10 +64,16 @@ def choose_families(rows: Rows, base: Schema) -> tuple[list[ScoredGroup], tuple[
         choices.append(Choice(base.column_name(column), family, loss, tuple((f, other) for _, other, f in others)))
     by_column = dict(zip(sorted(ledger), choices, strict=True))
     for family, columns in chosen.items():
-        reasons = tuple(by_column[column].reason for column in columns)
+        reasons = tuple(_with_mark(by_column[column].reason, base, column) for column in columns)
         evidence = np.stack([best[column] for column in columns], axis=1)
         scored.append(ScoredGroup(ColumnGroup(family, tuple(columns), reasons), evidence))
     return scored, tuple(choices)
+
+
+def _with_mark(reason: Reason, base: Schema, column: int) -> Reason:
+    """The reason for a family, with what the column may be meant as."""
+    meant = None if base.looks_like is None else base.looks_like[column]
+    return reason if meant is None else replace(reason, text=f"{reason.text}, {meant}")
 
 
 def candidates(family: Family, rows: Rows, column: int) -> list[Family]:

@@ -80,8 +80,8 @@ def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
 @one_blas_thread()
 def relearn_weights(
     tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
-) -> Tuning:
-    """The same groups with weights learned anew from these rows."""
+) -> tuple[Tuning, Rows]:
+    """The same groups with weights learned again from these rows, and the rows that were used."""
     classes = labels.classes.size
     rows = Rows.of(table, labels.codes, weights, classes, most_rows(tuning.schema, classes))
     rows = rows.among(labels.classes, counts)
@@ -91,8 +91,8 @@ def relearn_weights(
             f"give at least {FEWEST_ROWS}"
         )
     if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
-        return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned)
-    return with_learned_weights(tuning, counts, rows, learned)
+        return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned), rows
+    return with_learned_weights(tuning, counts, rows, learned), rows
 
 
 def with_learned_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
@@ -109,7 +109,8 @@ def with_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Flo
     """With the weights that this evidence supports, and how good they make it."""
     weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
     accuracy, log_loss = left_out_figures(evidence, rows, weights, bias, class_weight, left_out.removed)
-    return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss)
+    copies = rows.copies.extra
+    return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss, copies=copies)
 
 
 def choose(rows: Rows, base: Schema) -> Tuning:

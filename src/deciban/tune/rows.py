@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from deciban.families import Family
 from deciban.families.column_numbers import Measure
 from deciban.families.leave_one_out import cells_of
 from deciban.families.protocols import LeftOut
+from deciban.folds_by_content import Copies, find_copies
 from deciban.parallel import map_in_threads
 from deciban.posterior import log_normalize
 from deciban.progress import Advance
@@ -33,6 +35,7 @@ class Rows:
     """Rows to tune on: their table, class and weight; their prior is their own shares of the classes.
 
     So what is learned from a sample does not make up for a class of which the sample has too few or too many rows.
+    removed: how much is left out with each row of counts of all rows, not only of these: the weight of all its copies.
     """
 
     table: Table
@@ -41,17 +44,22 @@ class Rows:
     log_prior: Floats
     threads: int | None = None
     advance: Advance = field(default=lambda done: None, compare=False)  # called for every candidate that was tried
+    removed: Floats | None = None
 
     @classmethod
     def of(cls, table: Table, labels: Codes, weights: Floats | None, classes: int, most: int) -> "Rows":
         """The rows that have a label and a weight, or a random sample of `most` of them."""
         every = np.ones(labels.size) if weights is None else weights
         usable = np.flatnonzero((labels >= 0) & (every > 0.0))
-        usable = usable[sampled_places(usable.size, most)]
-        whole = usable.size == labels.size
-        share = np.bincount(labels[usable], every[usable], classes)
+        if usable.size < labels.size:
+            table, labels, every = table.take(usable), labels[usable], every[usable]
+        kept, removed = sampled_places(usable.size, most), None
+        if kept.size < usable.size:
+            removed = find_copies(table, labels, every).removed[kept]
+            table, labels, every = table.take(kept), labels[kept], every[kept]
+        share = np.bincount(labels, every, classes)
         log_prior = log(share / max(share.sum(), 1e-300))
-        return cls(table if whole else table.take(usable), labels[usable], every[usable], log_prior)
+        return cls(table, labels, every, log_prior, removed=removed)
 
     @property
     def classes(self) -> int:
@@ -68,19 +76,29 @@ class Rows:
     def total(self) -> float:
         return float(self.weights.sum())
 
+    @cached_property
+    def copies(self) -> Copies:
+        """Which of these rows are copies of others."""
+        return find_copies(self.table, self.labels, self.weights)
+
     @property
     def left_out(self) -> LeftOut:
-        return LeftOut(self.labels, np.minimum(self.weights, 1.0))
+        """Each row to be left out of counts of these rows, with its copies."""
+        return LeftOut(self.labels, self.copies.removed)
 
     def rows_to_leave_out(self, learned: bool) -> LeftOut:
-        """Each row to be left out if it was `learned`, or to be scored as it is."""
-        return self.left_out if learned else replace(self.left_out, removed=np.zeros(self.labels.size))
+        """Each row to be left out of counts of all rows if it was `learned`, or to be scored as it is."""
+        if not learned:
+            return LeftOut(self.labels, np.zeros(self.labels.size))
+        return LeftOut(self.labels, self.copies.removed if self.removed is None else self.removed)
 
     def some(self, most: int) -> "Rows":
         if self.labels.size <= most:
             return self
         kept = sampled_places(self.labels.size, most)
-        return replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
+        removed = None if self.removed is None else self.removed[kept]
+        some = replace(self, table=self.table.take(kept), labels=self.labels[kept], weights=self.weights[kept])
+        return replace(some, removed=removed)
 
     def of_classes_present(self) -> "Rows":
         """The same rows as if there were no other classes than theirs."""

@@ -13,7 +13,9 @@ from deciban.arrays import Floats, Integers
 from deciban.corrections import Corrections
 from deciban.counts import Counts, column_places
 from deciban.families import Family
+from deciban.folds_by_content import copies_in_words
 from deciban.model import Model, estimate
+from deciban.partial_rows import PartialRows
 from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
 from deciban.tables.labels import Labels
@@ -21,6 +23,9 @@ from deciban.text_tables import aligned, counted
 
 # Columns that are listed with the share of the corrections that hangs on them.
 MOST_CORRECTIONS_SHOWN = 12
+
+# What is said of a column whose missing cells were evidence in training.
+MISSING_COUNTS = "missing cells are evidence"
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,10 @@ class Tuning:
     `stale`: the counts have changed since.
     `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
     same rows, so they flatter a little. None where nothing was tuned, or the counts have changed since.
+    `copies`: about how many of these rows are copies of others, and were left out with them.
     `corrections`: what is added to the sum of the evidence; None where nothing is. `cap`: no block but texts is worth
-    more than this, in nats, for or against any class.
+    more than this, in nats, for or against any class. `partial`: how rows with missing cells are scored; None where
+    that was not learned: then the columns have even parts of the bias.
     """
 
     schema: Schema
@@ -75,6 +82,8 @@ class Tuning:
     log_loss: float | None = field(default=None, metadata=ADDED_LATER)
     corrections: Corrections | None = field(default=None, metadata=ADDED_LATER)
     cap: float = field(default=np.inf, metadata=ADDED_LATER)
+    copies: int = field(default=0, metadata=ADDED_LATER)
+    partial: PartialRows | None = field(default=None, metadata=ADDED_LATER)
 
     @property
     def weight_groups(self) -> Integers:
@@ -109,8 +118,28 @@ class Tuning:
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """The model that these counts support."""
         scored = counts.for_schema(self.schema)
-        model = estimate(scored, log_prior, weights=self.weights, bias=self.bias)
-        return replace(model, cap=self.cap, corrections=self.corrections)
+        model = estimate(scored, log_prior, weights=self.weights)
+        return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
+
+    @property
+    def described_schema(self) -> Schema:
+        """The schema with a note on each column whose missing cells are evidence."""
+        informative = set() if self.partial is None else set(self.partial.informative.tolist())
+        notes = {
+            self.schema.column_name(column): f"{reason.note}, {MISSING_COUNTS}" if reason.note else MISSING_COUNTS
+            for group in self.schema.groups
+            for column, reason in zip(group.columns, group.reasons, strict=True)
+            if column in informative
+        }
+        return self.schema.with_notes(notes)
+
+    @property
+    def scored_partial(self) -> PartialRows | None:
+        """How rows with missing cells are scored; None where a missing cell does not matter beyond its block."""
+        if self.partial is not None or (self.corrections is None and not self.bias.any()):
+            return self.partial
+        columns = sorted({column for group in self.schema.groups for column in group.columns})
+        return PartialRows.even(self.bias, columns, self.schema.width)
 
     def after(self, counts: Counts, classes: Any) -> "Tuning":
         """The same, marked stale, for counts that have changed; `classes` are those of the bias.
@@ -148,7 +177,11 @@ class Tuning:
         if corrections is not None:
             places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
             corrections = corrections.for_columns(place).for_classes(places.astype(np.int64), counts.classes.size)
-        kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections)
+        partial = self.partial
+        if partial is not None:
+            places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
+            partial = partial.for_columns(place, schema.width).for_classes(places.astype(np.int64), counts.classes.size)
+        kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
         return replace(kept, stale=True, accuracy=None, log_loss=None)
 
     @property
@@ -160,7 +193,8 @@ class Tuning:
         if self.accuracy is None or self.log_loss is None:
             return text
         given = "given the tuning" if self.corrections is None else "cross-fitted"
-        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given})"
+        copies = f"; {copies_in_words(self.copies)}" if self.copies else ""
+        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given}){copies}"
 
     def __str__(self) -> str:
         stale = "; the counts have changed since: retune" if self.stale else ""
@@ -177,8 +211,10 @@ class Tuning:
         total = max(float(corrections.importance.sum()), 1e-300)
         lines = [("corrected by", "share", "")]
         for place in order[:MOST_CORRECTIONS_SHOWN].tolist():
-            name = self.schema.column_name(corrections.columns[place].column)
-            missing = "missing cells count too" if corrections.tells_missing_apart(place) else ""
+            column = corrections.columns[place].column
+            informative = self.partial is not None and column in self.partial.informative
+            missing = MISSING_COUNTS if informative else ""
+            name = self.schema.column_name(column)
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
         if hidden := max(len(order) - MOST_CORRECTIONS_SHOWN, 0):
             lines.append((counted(hidden, "other"), "", ""))

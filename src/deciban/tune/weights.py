@@ -51,11 +51,18 @@ def left_out_figures(
     class_weight: of all rows that were counted. removed: how much of each row is left out of that.
     """
     joint = np.einsum("nkc,k->nc", centred(evidence), weights) + rows.log_prior + bias
+    return figures_of(with_prior_of_others(joint, rows, class_weight[rows.labels], removed), rows)
+
+
+def with_prior_of_others(joint: Floats, rows: Rows, own: Floats, removed: Floats) -> Floats:
+    """The log joint of each row with the prior of the other rows.
+
+    own: the weight of the class of each row. removed: how much of the row is left out of that.
+    """
     every = np.arange(rows.labels.size)
-    own = class_weight[rows.labels]
     with np.errstate(divide="ignore"):
-        joint[every, rows.labels] += np.log(np.maximum(own - removed, 0.0) / own)  # the prior of the other rows
-    return figures_of(joint, rows)
+        joint[every, rows.labels] += np.log(np.maximum(own - removed, 0.0) / own)
+    return joint
 
 
 def figures_of(joint: Floats, rows: Rows) -> tuple[float, float]:

@@ -23,8 +23,9 @@ export function shortened(text, most) {
   return [...text].length <= most ? text : [...text].slice(0, most - 1).join("") + "…";
 }
 
-// Evidence in decibans with its sign.
+// Evidence in decibans with its sign; evidence of +∞ and of −∞ has no sum.
 export function signed(value) {
+  if (Number.isNaN(value)) return "undefined";
   return `${value >= 0 ? "+" : "−"}${Number.isFinite(value) ? Math.abs(value).toFixed(1) : "∞"}`;
 }
 

@@ -11,9 +11,6 @@ export function scorerAnswer(scorer, row) {
     impossible: scorer.logJoint(row).every((value) => value === -Infinity),
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), isStart: true }];
-      if (scorer.bias.some((value) => value !== 0)) {
-        start.push({ name: "bias", value: difference(scorer.bias, best, other), isStart: true });
-      }
       const said = (values) => difference(values, best, other);
       return [...start, ...found.map(({ name, values, alone, together, correction }) => ({ name, value: said(values),
         isStart: false, alone: said(alone), together: said(together), correction: said(correction) }))];
@@ -21,7 +18,7 @@ export function scorerAnswer(scorer, row) {
   };
 }
 
-// Pairs of label and value: prior and bias, then the columns that say something, the largest first; the rest together.
+// Pairs of label and value: the prior, then the columns that say something, the largest first; the rest together.
 export function rolledUp(terms, most) {
   const start = terms.filter((term) => term.isStart);
   const telling = terms.filter((term) => !term.isStart && term.value !== 0)
@@ -59,8 +56,16 @@ export function waterfall(terms, title, chart) {
   bars.forEach(([name, start, end, value], k) => {
     const middle = step * k + step / 2 + 2;
     svg.append(drawn("text", { class: "end", x: label - 6, y: middle + 4 }, shortened(name, Math.floor(label / 6.8))));
-    svg.append(drawn("rect", { x: Math.min(along(start), along(end)), y: middle - 6, height: 12,
-      width: Math.max(Math.abs(along(end) - along(start)), 0.6), fill: value >= 0 ? chart.for : chart.against }));
+    const fill = value >= 0 ? chart.for : chart.against;
+    if (Number.isFinite(value)) {
+      svg.append(drawn("rect", { x: Math.min(along(start), along(end)), y: middle - 6, height: 12,
+        width: Math.max(Math.abs(along(end) - along(start)), 0.6), fill }));
+    } else if (!Number.isNaN(value)) { // an arrow: it has no end
+      const [from, tip] = [along(start), along(end)];
+      const neck = tip - 9 * Math.sign(value);
+      svg.append(drawn("path", { fill,
+        d: `M${from},${middle - 4}H${neck}V${middle - 8}L${tip},${middle}L${neck},${middle + 8}V${middle + 4}H${from}Z` }));
+    }
     svg.append(drawn("text", { class: "end", x: wide - 4, y: middle + 4 }, signed(value)));
   });
   return svg;

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from deciban import BayesClassifier, Text
+from deciban import BayesClassifier, Multinomial, Text
 from deciban.errors import DataError, UsageError
 from tests.families.text.corpora import MAIL_LABELS, MAILS, vocabulary
 
@@ -54,3 +54,16 @@ def test_what_cannot_be_drawn_or_told() -> None:
     with pytest.raises(UsageError, match="column 'c' is not Text"):
         two.top_words("ham", column="c")
     assert two.top_words("ham", column="b") == clf.top_words("ham")
+
+
+def test_rows_of_counts_have_as_many_words_as_they_are_given() -> None:
+    """Their means are those of the multinomial distribution."""
+    counts = np.array([[8, 1, 1], [7, 2, 1], [1, 8, 1], [0, 9, 1]])
+    clf = BayesClassifier(Multinomial(), tune=None).fit(counts, ["a", "a", "b", "b"])
+    drawn, labels = clf.sample(4000, 1, length=20)
+    assert set(drawn.sum(axis=1)) == {20}
+    share = clf.estimates()["x0+x1+x2"]["probability"]
+    for c, label in enumerate("ab"):
+        np.testing.assert_allclose(drawn[labels == label].mean(axis=0) / 20, share[c], atol=0.01)
+    assert clf.sample(2, 1, label="a", length=0)[0].sum() == 0
+    assert clf.sample(2, 1)[0].shape == (2, 3)

@@ -6,7 +6,8 @@ const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 const INFINITE = /^([-+]?)(inf|infinity)$/i;
 const NOT_A_NUMBER = /^[-+]?nan(\([a-z0-9_]*\))?$/i;
 const LONG_INTEGER = /^-?[1-9]\d{15,17}$/;
-const DATE = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?)?$/;
+const DATE =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[-+]\d\d(?::?\d\d)?)?)?)?$/;
 const TIME = /^(\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$/;
 const HALF_CHARACTER = /[\ud800-\udfff]/gu;
 const TRUE_WORDS = new Set(["true", "t", "yes", "y", "1"]);
@@ -106,9 +107,18 @@ function dateMicros(parts) {
   const [year, month, day] = parts.slice(1, 4).map(Number);
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  const clock = clockMicros(parts.slice(4));
-  if (year < 1 || date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || clock === null) return null;
-  return 1000n * BigInt(date.getTime()) + clock;
+  const clock = clockMicros(parts.slice(4, 8));
+  const ahead = zoneMicros(parts[8]);
+  if (year < 1 || date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  return clock === null || ahead === null ? null : 1000n * BigInt(date.getTime()) + clock - ahead;
+}
+
+// By how much the time in a zone (Z, +02, +0200 or +02:00) is ahead of UTC.
+function zoneMicros(zone) {
+  if (zone === undefined || zone === "Z") return 0n;
+  const digits = zone.slice(1).replace(":", "");
+  const ahead = clockMicros([digits.slice(0, 2), digits.slice(2)]);
+  return ahead !== null && zone[0] === "-" ? -ahead : ahead;
 }
 
 function clockMicros([hours, minutes, seconds, fraction]) {

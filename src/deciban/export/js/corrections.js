@@ -27,17 +27,22 @@ function corrections(encoded, columns, { classes, levels }) {
     });
   }
 
-  // Call action(first test, first cell, depth, cell of the row) for each table.
-  function eachTable(bins, action) {
+  // Call action(first test, first cell, depth, cell of the row, what is unknown of that) for each table. unknown: of each
+  // column of the model, whether it says nothing.
+  function eachTable(cells, unknown, action) {
+    const bins = binsOf(cells);
+    const gone = binned.map(({ column }) => unknown[column.place]);
     let test = 0;
     let first = 0;
     for (let t = 0; t < depth.length; t++) {
       let cell = 0;
+      let free = 0;
       for (let k = 0; k < depth[t]; k++) {
         const at = 2 * (test + k);
-        cell = 2 * cell + (bins[tests[at]] > tests[at + 1] ? 1 : 0);
+        cell = 2 * cell + (!gone[tests[at]] && bins[tests[at]] > tests[at + 1] ? 1 : 0);
+        free = 2 * free + (gone[tests[at]] ? 1 : 0);
       }
-      action(test, first, depth[t], cell);
+      action(test, first, depth[t], cell, free);
       test += depth[t];
       first += 2 ** depth[t];
     }
@@ -51,11 +56,21 @@ function corrections(encoded, columns, { classes, levels }) {
     return found.map((value) => value - mean);
   }
 
-  function totals(cells) {
+  // What is added to the log joint; a table is averaged over what is unknown of it.
+  function totals(cells, unknown) {
     const sums = new Float64Array(classes - 1);
-    eachTable(binsOf(cells), (_, first, __, cell) => {
-      const at = (first + cell) * (classes - 1);
-      for (let c = 0; c < classes - 1; c++) sums[c] += contrasts[at + c];
+    eachTable(cells, unknown, (_, first, size, cell, free) => {
+      if (free === 2 ** size - 1 && free) return;
+      let weight = 0;
+      const mean = new Float64Array(classes - 1);
+      for (let some = free; ; some = (some - 1) & free) {
+        const amount = free ? rows[first + cell + some] + ROWS_OF_NO_CELL : 1;
+        weight += amount;
+        const at = (first + cell + some) * (classes - 1);
+        for (let c = 0; c < classes - 1; c++) mean[c] += amount * contrasts[at + c];
+        if (!some) break;
+      }
+      for (let c = 0; c < classes - 1; c++) sums[c] += mean[c] / weight;
     });
     return centred(sums);
   }
@@ -82,12 +97,13 @@ function corrections(encoded, columns, { classes, levels }) {
     };
   }
 
-  // Add the Shapley value of each column that a table asks of.
-  function addShares(test, first, size, cell, out) {
+  // Add the Shapley value of each known column that a table asks of.
+  function addShares(test, first, size, cell, free, out) {
     const players = new Map();
     for (let k = 0; k < size; k++) {
       const column = tests[2 * (test + k)];
-      players.set(column, (players.get(column) || 0) | (1 << (size - 1 - k)));
+      const bit = 1 << (size - 1 - k);
+      if (!(free & bit)) players.set(column, (players.get(column) || 0) | bit);
     }
     const bits = Array.from(players.values());
     const meanOf = meansAgreeing(first, size, cell);
@@ -98,9 +114,9 @@ function corrections(encoded, columns, { classes, levels }) {
     });
   }
 
-  function shares(cells) {
+  function shares(cells, unknown) {
     const out = binned.map(() => new Float64Array(classes - 1));
-    eachTable(binsOf(cells), (test, first, size, cell) => addShares(test, first, size, cell, out));
+    eachTable(cells, unknown, (test, first, size, cell, free) => addShares(test, first, size, cell, free, out));
     return out.map(centred);
   }
 

@@ -22,6 +22,15 @@ function largest(values) {
   return values.reduce((most, value) => Math.max(most, value), -Infinity);
 }
 
+// The scale at a share of the evidence, between those that are given: [share, scale], rising.
+function interpolated(share, scales) {
+  for (let k = 1; k < scales.length; k++) {
+    const [[low, before], [high, after]] = [scales[k - 1], scales[k]];
+    if (share <= high) return before + ((after - before) * (share - low)) / (high - low);
+  }
+  return scales[scales.length - 1][1];
+}
+
 function decibanScorer(model) {
   if (model.format !== "deciban model" || model.version !== 1) {
     throw new Error(`this is ${model.format} ${model.version}, expected deciban model 1; export the model again`);
@@ -47,8 +56,12 @@ function decibanScorer(model) {
   }));
   const blockWeights = model.blocks.map((block) => decodedNumber(block.weight));
   const logPrior = model.log_prior.map(decodedNumber);
-  const bias = model.bias.map(decodedNumber);
-  const start = logPrior.map((value, c) => value + bias[c]);
+  const partial = model.partial && {
+    ...model.partial,
+    offsets: decodedArray(model.partial.offsets),
+    shares: decodedArray(model.partial.shares),
+    informative: decodedArray(model.partial.informative),
+  };
   const cap = decodedNumber(model.cap);
   const corrected = model.corrections && corrections(model.corrections, columns, context);
 
@@ -67,6 +80,28 @@ function decibanScorer(model) {
     return cells;
   }
 
+  const offsetOf = (place) => partial.offsets.slice(place * classes, (place + 1) * classes);
+
+  // What is known of a row: the columns that say nothing, the bias of the others, and what the sum is scaled by.
+  function knownOf(cells) {
+    const known = { unknown: cells.map(() => false), bias: new Float64Array(classes), scale: 1 };
+    if (!partial) return known;
+    let share = 0;
+    columns.forEach((column, place) => {
+      if (column.kind === "unused") return;
+      known.unknown[place] = learnedCell(column, cells[place]) === null;
+      if (!known.unknown[place]) share += partial.shares[place];
+    });
+    if (known.unknown.some((gone) => gone)) {
+      known.scale = interpolated(share, partial.scales);
+      for (const place of partial.informative) known.unknown[place] = known.unknown[place] && share < partial.least;
+    }
+    known.unknown.forEach((gone, place) => {
+      if (!gone) offsetOf(place).forEach((value, c) => (known.bias[c] += value));
+    });
+    return known;
+  }
+
   const zeros = (count) => Array.from({ length: count }, () => new Float64Array(classes));
 
   // Whether a block is worth more than the cap, or so much for every class that others would be rounded away.
@@ -83,7 +118,8 @@ function decibanScorer(model) {
   }
 
   function jointOf(cells) {
-    const joint = Float64Array.from(start);
+    const { unknown, bias, scale } = knownOf(cells);
+    const joint = Float64Array.from(bias);
     if (cap === Infinity) {
       for (const group of groups) group.score(cells, group.weights, group.shared, [joint]);
     } else {
@@ -94,8 +130,8 @@ function decibanScorer(model) {
         for (let c = 0; c < classes; c++) joint[c] += limited[c];
       });
     }
-    if (corrected) corrected.totals(cells).forEach((value, c) => (joint[c] += value));
-    return joint;
+    if (corrected) corrected.totals(cells, unknown).forEach((value, c) => (joint[c] += value));
+    return joint.map((value, c) => logPrior[c] + scale * value);
   }
 
   // The posterior and its logarithm; where every class has probability 0, those of the prior.
@@ -112,7 +148,8 @@ function decibanScorer(model) {
     return values.indexOf(largest(values));
   }
 
-  // The evidence of each block; where a correction has a share in the log joint, that of each column behind.
+  // The evidence of each block; where a correction has a share in the log joint, that of each column behind; last the
+  // bias, the sum of the offsets of the known columns. All are scaled where cells are missing.
   function evidenceOf(cells) {
     const apart = zeros(model.blocks.length);
     for (const group of groups) group.score(cells, group.blocks.map(() => 1), group.blocks, apart);
@@ -129,18 +166,21 @@ function decibanScorer(model) {
         capped: beyond,
       };
     });
-    if (!corrected) return found;
-    const shares = corrected.shares(cells).map((values, k) => {
+    const { unknown, bias, scale } = knownOf(cells);
+    const shares = corrected ? corrected.shares(cells, unknown) : [];
+    shares.forEach((values, k) => {
       const { name } = corrected.columns[k];
-      return { name: `correction of ${name}`, columns: [name], weight: 1, values: Array.from(values), capped: false };
+      found.push({ name: `correction of ${name}`, columns: [name], weight: 1, values: Array.from(values), capped: false });
     });
-    return [...found, ...shares];
+    if (partial) found.push({ name: "bias", columns: [], weight: 1, values: Array.from(bias), capped: false });
+    return found.map((block) => ({ ...block, values: block.values.map((value) => scale * value) }));
   }
 
   // What the columns of a joint block have of its evidence, before its weight.
-  function sharedOut(group, cells, { values, weight, capped: limited }) {
-    const evidence = limited || !group.evidence ? values : group.evidence(cells);
-    const shares = settled(group.shares(cells), Array.from(evidence), limited);
+  function sharedOut(group, cells, { values, weight, capped: limited }, scale) {
+    const scaled = (some) => Array.from(some, (value) => scale * value);
+    const evidence = limited || !group.evidence ? values : scaled(group.evidence(cells));
+    const shares = settled(group.shares(cells).map(scaled), Array.from(evidence), limited);
     return shares.map((share) => share.map((value) => weight * value));
   }
 
@@ -149,11 +189,17 @@ function decibanScorer(model) {
     const [alone, together, correction] = [zeros(columns.length), zeros(columns.length), zeros(columns.length)];
     const add = (out, place, values) => values.forEach((value, c) => (out[place][c] += value));
     const blocks = evidenceOf(cells);
+    const { unknown, scale } = knownOf(cells);
+    if (partial) {
+      columns.forEach((_, place) => {
+        if (!unknown[place]) add(alone, place, offsetOf(place).map((value) => scale * value));
+      });
+    }
     for (const group of groups) {
       if (group.shares && group.places.length > 1) {
         const block = blocks[group.blocks[0]];
         if (!(block.weight > 0)) continue;
-        sharedOut(group, cells, block).forEach((share, k) => add(together, group.places[k], share));
+        sharedOut(group, cells, block, scale).forEach((share, k) => add(together, group.places[k], share));
         continue;
       }
       group.blocks.forEach((b, k) => {
@@ -161,7 +207,9 @@ function decibanScorer(model) {
         if (weight > 0) add(alone, group.places[k], values.map((value) => weight * value));
       });
     }
-    blocks.slice(model.blocks.length).forEach(({ values }, k) => add(correction, corrected.columns[k].place, values));
+    (corrected ? corrected.columns : []).forEach(({ place }, k) => {
+      add(correction, place, blocks[model.blocks.length + k].values);
+    });
     return columns.map(({ name }, j) => ({
       name,
       values: Array.from(alone[j], (value, c) => value + together[j][c] + correction[j][c]),
@@ -175,7 +223,6 @@ function decibanScorer(model) {
     columns: columns.map(({ name, kind, levels: known }) => (known ? { name, kind, levels: known } : { name, kind })),
     classes: labels,
     logPrior,
-    bias,
     logJoint: (row) => Array.from(jointOf(cellsOf(row))),
     logProba: (row) => normalized(jointOf(cellsOf(row))).logs,
     proba: (row) => normalized(jointOf(cellsOf(row))).shares,

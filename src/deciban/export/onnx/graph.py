@@ -13,6 +13,7 @@ from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.densities import density_terms, linear_terms
 from deciban.export.onnx.joint_normals import joint_normal
 from deciban.export.onnx.lookups import flags, is_flag, looked_up, refused_rows
+from deciban.export.onnx.partial_rows import KnownCells
 from deciban.export.onnx.places import CellPlace, Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.onnx.trees import always, corrections
@@ -33,10 +34,16 @@ def log_joint(model: TermModel, cells: Cells) -> tuple[Tensor, Tensor | None]:
     """The log joint of each row, row by class, but for what is the same for every class; and which rows are refused, a
     matrix of one column, or None where no row is."""
     places = Places(cells, _places(model))
-    parts, start = [*_parts(model, cells, places)], model.start
+    known = None if model.partial is None or not model.presence else KnownCells(model, cells, places, model.partial)
+    parts = [*_parts(model, cells, places, known)]
     if model.corrections is not None:
-        start = start + always(model.corrections)
-    joint = reduce(add, parts) + start if parts else _for_each_row(start, cells)
+        parts.append(_for_each_row(always(model.corrections), cells))
+    if known is not None:
+        parts.append(known.bias())
+    if not parts:
+        return _for_each_row(model.log_prior, cells), refused_rows(cells, places, model.refusals)
+    joint = reduce(add, parts)
+    joint = joint + model.log_prior if known is None else joint * known.scale() + model.log_prior
     return joint, refused_rows(cells, places, model.refusals)
 
 
@@ -52,12 +59,12 @@ def _places(model: TermModel) -> Iterator[CellPlace]:
         if isinstance(term, LookupTerm) and not is_flag(term):
             yield from term.place.members if isinstance(term.place, TuplePlace) else (term.place,)
     asked = () if model.corrections is None else model.corrections.places
-    for place in (*asked, *(refusal.place for refusal in model.refusals)):
+    for place in (*asked, *model.presence.values(), *(refusal.place for refusal in model.refusals)):
         if isinstance(place, LevelPlace):
             yield place
 
 
-def _parts(model: TermModel, cells: Cells, places: Places) -> Iterator[Tensor]:
+def _parts(model: TermModel, cells: Cells, places: Places, known: KnownCells | None) -> Iterator[Tensor]:
     """What is added up, row by class: terms of one kind at a time."""
     alike: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for block in model.blocks:
@@ -74,8 +81,8 @@ def _parts(model: TermModel, cells: Cells, places: Places) -> Iterator[Tensor]:
         else:
             yield density_terms(cells, terms, cap)
     tables = model.corrections
-    if tables is not None and model.classes.size > 1 and (tables.tests[:, 0, 0] >= 0).any():
-        yield corrections(cells, places, tables)
+    if tables is not None and model.classes.size > 1 and any(table.columns for table in tables.tables):
+        yield corrections(cells, places, tables, known)
 
 
 def _kind(term: Term) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Union
 import numpy as np
 import numpy.typing as npt
 
-from deciban.errors import UsageError
+from deciban.errors import missing_package
 
 # From this version of the operators on, all reductions take their axes as an input; sums took them so before.
 AXES_ARE_INPUTS = 18
@@ -27,7 +27,7 @@ def library() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise UsageError("onnx is not installed, which writes ONNX models: pip install 'deciban[onnx]'") from None
+        raise missing_package("export to ONNX", "onnx", "onnx") from None
     return onnx
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -14,9 +14,10 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"([-+]?)(inf|infinity)", re.IGNORECASE | re.ASCII)
 _NOT_A_NUMBER = re.compile(r"[-+]?nan(\([a-z0-9_]*\))?", re.IGNORECASE | re.ASCII)
 _LONG_INTEGER = re.compile(r"-?[1-9][0-9]{15,17}")
-_CLOCK = r"([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?"
-_TIME = re.compile(_CLOCK)
-_DATE = re.compile(f"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[ T]{_CLOCK})?")
+_MINUTES = r":([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?"
+_ZONE = r"(Z|[-+][0-9]{2}(?::?[0-9]{2})?)"
+_TIME = re.compile(f"([0-9]{{2}})(?:{_MINUTES})?")
+_DATE = re.compile(f"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[ T]([0-9]{{2}})(?:{_MINUTES}{_ZONE}?)?)?")
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _FLAGS = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
@@ -82,10 +83,12 @@ def given_cell(column: Column, raw: Any) -> Any:
         if not -(1 << 63) <= raw < 1 << 63:
             raise unexpected(column, raw, "a number below 2**63")
         return raw
+    if isinstance(raw, datetime) and raw.tzinfo is not None:
+        raw = raw.astimezone(timezone.utc).replace(tzinfo=None)
     if isinstance(raw, (date, time)) and getattr(raw, "tzinfo", None) is None:
         return given_moment(raw)
     problem = f"found a value of type {type(raw).__name__}"
-    raise bad_cell(column, problem, "give a number, a text, True, False, None, or a date or time without a time zone")
+    raise bad_cell(column, problem, "give a number, a text, True, False, None, a date, or a time without a time zone")
 
 
 def plain_number(raw: Any) -> float:
@@ -142,12 +145,12 @@ def read_flag(column: Column, text: str, cell: str) -> bool:
 
 
 def read_date(column: Column, text: str, cell: str) -> Moment:
-    """A date in a text, or a date with a time."""
+    """A date in a text, or a date with a time; one with a time zone is taken to UTC."""
     found = _DATE.fullmatch(text)
     try:
         if found:
             year, month, day = (int(part) for part in found.groups()[:3])
-            clock = clock_micros(found.groups()[3:])
+            clock = clock_micros(found.groups()[3:7]) - zone_micros(found.group(8))
             return Moment("date", given_moment(date(year, month, day)).micros + clock)
     except ValueError:
         pass  # a day or a time that there is not
@@ -172,6 +175,15 @@ def clock_micros(parts: tuple[Any, ...]) -> int:
     """Microseconds of hours, minutes, seconds and their fraction, of which any may be None; else a ValueError."""
     hours, minutes, seconds = (int(part or 0) for part in parts[:3])
     return given_moment(time(hours, minutes, seconds, int((parts[3] or "").ljust(6, "0")))).micros
+
+
+def zone_micros(zone: str | None) -> int:
+    """By how much the time in a zone (Z, +02, +0200 or +02:00) is ahead of UTC; a ValueError where there is none."""
+    if zone is None or zone == "Z":
+        return 0
+    digits = zone[1:].replace(":", "")
+    ahead = clock_micros((digits[:2], digits[2:], None, None))
+    return -ahead if zone[0] == "-" else ahead
 
 
 def moment_text(moment: Moment) -> str:

@@ -35,15 +35,21 @@ class TableCorrections:
         x = number_in(column, raw)
         return 0 if math.isnan(x) else 1 + bisect_right(cuts, x)
 
-    def each_table(self, cells: list[Any]) -> Iterator[tuple[int, int, int, int]]:
-        """Of each table its first test, its first cell, its depth, and the cell of the row."""
+    def each_table(self, cells: list[Any], unknown: list[bool]) -> Iterator[tuple[int, int, int, int, int]]:
+        """Of each table its first test, its first cell, its depth, the cell of the row, and what is unknown of that.
+
+        unknown: of each column of the model, whether it says nothing.
+        """
         bins = [self.bin_of(k, cells[column.place]) for k, column in enumerate(self.columns)]
         test = first = 0
         for depth in self.depth:
-            cell = 0
+            cell = free = 0
             for at in range(2 * test, 2 * (test + depth), 2):
-                cell = 2 * cell + (bins[self.tests[at]] > self.tests[at + 1])
-            yield test, first, depth, cell
+                place = self.tests[at]
+                gone = unknown[self.columns[place].place]
+                cell = 2 * cell + (not gone and bins[place] > self.tests[at + 1])
+                free = 2 * free + gone
+            yield test, first, depth, cell, free
             test += depth
             first += 1 << depth
 
@@ -57,12 +63,26 @@ class TableCorrections:
         size = self.classes - 1
         return self.contrasts[cell * size : (cell + 1) * size]
 
-    def totals(self, cells: list[Any]) -> list[float]:
-        """What is added to the log joint of each class."""
+    def totals(self, cells: list[Any], unknown: list[bool]) -> list[float]:
+        """What is added to the log joint of each class; a table is averaged over what is unknown of it."""
         sums = zeros(self.classes - 1)
-        for _, first, _, cell in self.each_table(cells):
-            add_to(sums, 1.0, self.contrast(first + cell))
+        for _, first, depth, cell, free in self.each_table(cells, unknown):
+            if free == 0:
+                add_to(sums, 1.0, self.contrast(first + cell))
+            elif free < (1 << depth) - 1:
+                add_to(sums, 1.0, self.mean(first + cell, free))
         return self.centred(sums)
+
+    def mean(self, cell: int, free: int) -> list[float]:
+        """The mean of the cells that differ from one in no other than the free digits."""
+        sums, total, some = zeros(self.classes - 1), 0.0, free
+        while True:
+            amount = self.rows[cell + some] + _ROWS_OF_NO_CELL
+            total += amount
+            add_to(sums, amount, self.contrast(cell + some))
+            if not some:
+                return [value / total for value in sums]
+            some = (some - 1) & free
 
     def means_agreeing(self, first: int, depth: int, cell: int) -> Callable[[int], list[float]]:
         """For a set of tests (bits), the mean of a table over the rows that agree with a cell in these; of none 0."""
@@ -83,12 +103,13 @@ class TableCorrections:
 
         return mean_of
 
-    def add_shares(self, test: int, first: int, depth: int, cell: int, out: list[list[float]]) -> None:
-        """Add the Shapley value of each column that a table asks of."""
+    def add_shares(self, test: int, first: int, depth: int, cell: int, free: int, out: list[list[float]]) -> None:
+        """Add the Shapley value of each known column that a table asks of."""
         players: dict[int, int] = {}
         for k in range(depth):
-            column = self.tests[2 * (test + k)]
-            players[column] = players.get(column, 0) | 1 << (depth - 1 - k)
+            column, bit = self.tests[2 * (test + k)], 1 << (depth - 1 - k)
+            if not free & bit:
+                players[column] = players.get(column, 0) | bit
         mean_of = self.means_agreeing(first, depth, cell)
         bits = list(players.values())
 
@@ -98,9 +119,9 @@ class TableCorrections:
         for column, share in zip(players, shapley_shares(value_of, len(bits), self.classes - 1)):
             add_to(out[column], 1.0, share)
 
-    def shares(self, cells: list[Any]) -> list[list[float]]:
+    def shares(self, cells: list[Any], unknown: list[bool]) -> list[list[float]]:
         """What each corrected column has of the correction."""
         out = [zeros(self.classes - 1) for _ in self.columns]
-        for test, first, depth, cell in self.each_table(cells):
-            self.add_shares(test, first, depth, cell, out)
+        for test, first, depth, cell, free in self.each_table(cells, unknown):
+            self.add_shares(test, first, depth, cell, free, out)
         return [self.centred(sums) for sums in out]

@@ -8,8 +8,8 @@ import os
 import sys
 from typing import Any, Mapping, NamedTuple
 
-from deciban.export.py.arrays import decoded_number, largest, log, zeros
-from deciban.export.py.cells import Column, LevelSet
+from deciban.export.py.arrays import decoded_array, decoded_number, largest, log, zeros
+from deciban.export.py.cells import Column, LevelSet, learned_cell
 from deciban.export.py.corrections import TableCorrections
 from deciban.export.py.families import (
     Context,
@@ -59,6 +59,14 @@ class Group(NamedTuple):
     weights: list[float]
 
 
+class Known(NamedTuple):
+    """What is known of a row: the columns that say nothing, the bias of the others, and what the sum is scaled by."""
+
+    unknown: list[bool]
+    bias: list[float]
+    scale: float
+
+
 class DecibanScorer:
     """What scores rows, each a dict from names of columns to cells; a column that is not there is a missing cell."""
 
@@ -76,7 +84,12 @@ class DecibanScorer:
         self._block_weights = [decoded_number(block["weight"]) for block in self._blocks]
         self._groups = [self._group(group, context) for group in model["groups"]]
         self._log_prior = [decoded_number(value) for value in model["log_prior"]]
-        self._start = [value + decoded_number(bias) for value, bias in zip(self._log_prior, model["bias"])]
+        self._partial = model["partial"]
+        if self._partial is not None:
+            self._shares, offsets = (decoded_array(self._partial[name]) for name in ("shares", "offsets"))
+            size = len(self.classes)
+            self._offsets = [offsets[k * size : (k + 1) * size] for k in range(len(self._columns))]
+            self._informative = decoded_array(self._partial["informative"])
         self._cap = decoded_number(model["cap"])
         encoded = model["corrections"]
         self._corrections = None if encoded is None else TableCorrections(encoded, self._columns, context)
@@ -115,7 +128,8 @@ class DecibanScorer:
     def evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Of each block: name, columns, weight, values (in nats, one for each class), capped.
 
-        Where a correction has a share in the log joint, that of each column is behind them.
+        Where a correction has a share in the log joint, that of each column is behind them; last the bias, the sum of
+        the offsets of the known columns. All are scaled where cells are missing.
         """
         return self._evidence(self._cells(row))
 
@@ -152,11 +166,31 @@ class DecibanScorer:
         top = largest(weighted)
         return [0.0 if top == -math.inf else max(value - top, -self._cap) for value in weighted]
 
+    def _known(self, cells: list[Any]) -> Known:
+        """What is known of a row."""
+        unknown, bias, scale = [False] * len(cells), zeros(len(self.classes)), 1.0
+        if self._partial is None:
+            return Known(unknown, bias, scale)
+        share = 0.0
+        for column, raw, part in zip(self._columns, cells, self._shares):
+            if column.kind != "unused":
+                unknown[column.place] = learned_cell(column, raw) is None
+                share += 0.0 if unknown[column.place] else part
+        if any(unknown):
+            scale = _interpolated(share, self._partial["scales"])
+            for place in self._informative:
+                unknown[place] = unknown[place] and share < self._partial["least"]
+        for gone, offset in zip(unknown, self._offsets):
+            if not gone:
+                add_to(bias, 1.0, offset)
+        return Known(unknown, bias, scale)
+
     def _zeros(self, count: int) -> list[list[float]]:
         return [zeros(len(self.classes)) for _ in range(count)]
 
     def _joint(self, cells: list[Any]) -> list[float]:
-        joint = list(self._start)
+        known = self._known(cells)
+        joint = list(known.bias)
         if self._cap == math.inf:
             for group in self._groups:
                 group.scorer.score(cells, group.weights, [0] * len(group.blocks), [joint])
@@ -167,8 +201,8 @@ class DecibanScorer:
             for b, weighted in enumerate(apart):
                 add_to(joint, 1.0, self._capped(weighted) if self._is_beyond(weighted, b) else weighted)
         if self._corrections is not None:
-            add_to(joint, 1.0, self._corrections.totals(cells))
-        return joint
+            add_to(joint, 1.0, self._corrections.totals(cells, known.unknown))
+        return [prior + known.scale * value for prior, value in zip(self._log_prior, joint)]
 
     def _normalized(self, joint: list[float]) -> tuple[list[float], list[float]]:
         """The log posterior and the posterior; where every class has probability 0, those of the prior."""
@@ -184,12 +218,13 @@ class DecibanScorer:
         for group in self._groups:
             group.scorer.score(cells, [1.0] * len(group.blocks), group.blocks, apart)
         found = [self._block_evidence(b, values) for b, values in enumerate(apart)]
-        if self._corrections is None:
-            return found
-        corrected = zip(self._corrections.columns, self._corrections.shares(cells))
-        return found + [
-            _named(f"correction of {column.name}", [column.name], 1.0, values, False) for column, values in corrected
-        ]
+        known = self._known(cells)
+        if self._corrections is not None:
+            corrected = zip(self._corrections.columns, self._corrections.shares(cells, known.unknown))
+            found += [_named(f"correction of {one.name}", [one.name], 1.0, values, False) for one, values in corrected]
+        if self._partial is not None:
+            found.append(_named("bias", [], 1.0, known.bias, False))
+        return [{**block, "values": [known.scale * value for value in block["values"]]} for block in found]
 
     def _block_evidence(self, b: int, values: list[float]) -> dict[str, Any]:
         block, weight = self._blocks[b], self._block_weights[b]
@@ -202,10 +237,16 @@ class DecibanScorer:
 
     def _column_evidence(self, cells: list[Any]) -> list[dict[str, Any]]:
         alone, together, correction = (self._zeros(len(self._columns)) for _ in range(3))
-        blocks = self._evidence(cells)
+        blocks, known = self._evidence(cells), self._known(cells)
+        if self._partial is not None:
+            for values, gone, offset in zip(alone, known.unknown, self._offsets):
+                if not gone:
+                    add_to(values, known.scale, offset)
         for group in self._groups:
             if group.scorer.shares is not None and len(group.places) > 1:
-                for place, share in zip(group.places, self._shared_out(group, cells, blocks[group.blocks[0]])):
+                for place, share in zip(
+                    group.places, self._shared_out(group, cells, blocks[group.blocks[0]], known.scale)
+                ):
                     add_to(together[place], 1.0, share)
                 continue
             for b, place in zip(group.blocks, group.places):
@@ -220,13 +261,15 @@ class DecibanScorer:
             found.append({"name": column.name, "values": [sum(each) for each in zip(*parts)], **named})
         return found
 
-    def _shared_out(self, group: Group, cells: list[Any], block: dict[str, Any]) -> list[list[float]]:
+    def _shared_out(self, group: Group, cells: list[Any], block: dict[str, Any], scale: float) -> list[list[float]]:
         """What the columns of a joint block have of its evidence; nothing where it has no weight."""
         scorer, weight, limited = group.scorer, block["weight"], block["capped"]
         if scorer.shares is None or not weight > 0:
             return []
-        evidence = block["values"] if limited or scorer.evidence is None else scorer.evidence(cells)
-        shares = settled(scorer.shares(cells), evidence, limited)
+        evidence = block["values"]
+        if not limited and scorer.evidence is not None:
+            evidence = [scale * value for value in scorer.evidence(cells)]
+        shares = settled([[scale * value for value in share] for share in scorer.shares(cells)], evidence, limited)
         return [[weight * value for value in share] for share in shares]
 
     def main(self) -> int:
@@ -246,6 +289,14 @@ class DecibanScorer:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 0
         return 0
+
+
+def _interpolated(share: float, scales: list[list[float]]) -> float:
+    """The scale at a share of the evidence, between those that are given: (share, scale), rising."""
+    for (low, before), (high, after) in zip(scales, scales[1:]):
+        if share <= high:
+            return before + (after - before) * (share - low) / (high - low)
+    return scales[-1][1]
 
 
 def _column(encoded: dict[str, Any], place: int, levels: list[LevelSet]) -> Column:

@@ -22,7 +22,7 @@ class Names:
 
     def new(self, wanted: str) -> str:
         """A name like the one that is wanted, as SQL writes it."""
-        name = wanted.replace("\0", "\ufffd")
+        name = self.dialect.possible_name(wanted)
         shown, more = self._cut(name, 0), 0
         while shown.casefold() in self._taken:
             more += 1
@@ -106,9 +106,9 @@ class Answers:
 
     def explanation(self, columns: Mapping[str, Sequence[Sequence[str]]]) -> list[tuple[str, str]]:
         """(name, expression): the class that speaks against the best one, and in decibans the sum of what speaks for
-        the best one, the prior (with the bias) and what each of the columns says."""
+        the best one, the prior and what each of the columns says."""
         other = self.against()
-        start = [[self.number(value)] for value in self.model.start.tolist()]
+        start = [[self.number(value)] for value in self.model.log_prior.tolist()]
         found = [("against", self._label(other)), ("decibans", self._decibans([[one] for one in self.joint], other))]
         found.append((evidence_name("prior"), self._decibans(start, other)))
         found += [(evidence_name(name), self._decibans(sums, other)) for name, sums in columns.items()]

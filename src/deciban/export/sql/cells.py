@@ -15,6 +15,9 @@ MOST_CASES = 64
 # The name of the table within the statement, which no column has: it stands for a whole row too.
 SCORED_TABLE = "_deciban_rows"
 
+# Texts that mean true and false; engines that read files take some of them for that.
+FLAG_LEVELS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"), ("1", "0"))
+
 READINGS: dict[str, Reading] = {
     "number": "number",
     "integer": "integer",
@@ -36,7 +39,21 @@ class Cells:
         """A cell of the table, NULL where it is missing."""
         known = self.model.columns[column]
         written = f"{SCORED_TABLE}.{self.dialect.identifier(known.name)}"
-        return self.stages.read("x", self.engine.cell(written, known, reading))
+        flags = self._flags(column) if reading == "text" else None
+        return self.stages.read("x", self.engine.cell(written, known, reading, flags))
+
+    def _flags(self, column: int) -> tuple[str, str] | None:
+        """The levels of a column of texts that mean true and false; None where there are none, or more than one."""
+        levels = {level for place in self.model.places if place.column == column for level in _texts_of(place)}
+        found = []
+        for words in FLAG_LEVELS:
+            meant = [sorted(level for level in levels if level.casefold() == word) for word in words]
+            if any(meant):
+                found.append([some or [word] for some, word in zip(meant, words, strict=True)])
+        if len(found) != 1 or any(len(some) > 1 for some in found[0]):
+            return None
+        (yes,), (no,) = found[0]
+        return yes, no
 
     def number(self, column: int) -> str:
         """A cell as a double."""
@@ -114,3 +131,8 @@ class Cells:
         if wanted <= len(place.cuts):
             bounds.append(f"{number} < {self.dialect.number(place.cuts[wanted - 1])}")
         return f"({' AND '.join(bounds)})"
+
+
+def _texts_of(place: LevelPlace | CutPlace) -> tuple[str, ...]:
+    """The levels of a place that are texts."""
+    return tuple(level for level in place.levels if isinstance(level, str)) if isinstance(place, LevelPlace) else ()

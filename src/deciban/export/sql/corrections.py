@@ -1,94 +1,110 @@
-"""Tables of corrections: each is looked up by the answers to its questions, which are the binary digits of a cell."""
+"""Tables of corrections: each is looked up by the answers of its columns, which are the digits of a number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from math import prod
 
 import numpy as np
 
 from deciban.arrays import Floats, Integers
+from deciban.corrections import AveragedTable
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
 from deciban.export.terms import CorrectionTables
 
-# Binary digits of a whole number that holds answers.
+# Binary digits of a whole number that holds the numbers of several tables.
 WORD_DIGITS = 62
 
-# Questions of one table at most: with each its cells are twice as many.
-ASKED_TOGETHER = 6
+# Tables are put together as long as the one that holds both has no more values than this for a class.
+VALUES_TOGETHER = 128
 
-# A question: the number of a place, and the last one beyond which a row may be.
-Question = tuple[int, int]
+# Cuts of each column that is asked of, by its number: the last places below them.
+Cuts = dict[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Questions, and what each combination of answers is worth: by part, then cell by class.
+    """Columns with their cuts, and what each combination of their answers is worth: by part, then the answer of each
+    column, as `AveragedTable` has it, by class. A part is the whole correction, or what a column has of it."""
 
-    The first question is the highest digit. A part is the whole correction, or what a column has of it.
-    """
-
-    questions: tuple[Question, ...]
+    cuts: Cuts
     parts: dict[int, Floats]
 
-    @cached_property
-    def columns(self) -> frozenset[int]:
-        """The numbers of the places that are asked for."""
-        return frozenset(place for place, _ in self.questions)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many answers each column has."""
+        return _shape(self.cuts)
 
-    def add(self, questions: Sequence[Question], parts: dict[int, Floats]) -> None:
-        """Add a table that asks some of these questions."""
-        cells = self._cells_of(questions)
+    @property
+    def digits(self) -> int:
+        """The binary digits of the number of a combination."""
+        return max(prod(self.shape) - 1, 1).bit_length()
+
+    def add(self, table: AveragedTable, parts: dict[int, Floats]) -> None:
+        """Add the parts of a table that asks some of the questions."""
+        own = dict(zip(table.columns, table.cuts, strict=True))
+        answers = [_answers_among(cuts, own[column]) for column, cuts in self.cuts.items() if column in own]
+        order = [table.columns.index(column) for column in self.cuts if column in own]
+        shape = tuple(len(cuts) + 2 if column in own else 1 for column, cuts in self.cuts.items())
         for part, values in parts.items():
-            before = self.parts.get(part)
-            self.parts[part] = values[cells] if before is None else before + values[cells]
-
-    def _cells_of(self, questions: Sequence[Question]) -> Integers:
-        """For each cell here, that of a table with these questions."""
-        size = len(self.questions)
-        cells, found = np.arange(1 << size), np.zeros(1 << size, dtype=np.int64)
-        for question in questions:
-            digit = size - 1 - self.questions.index(question)
-            found = 2 * found + ((cells >> digit) & 1)
-        return found
+            found = np.transpose(values, (*order, len(order)))
+            found = found[np.ix_(*answers, np.arange(values.shape[-1]))].reshape(*shape, -1)
+            before = self.parts.get(part, np.zeros((*self.shape, values.shape[-1])))
+            self.parts[part] = before + found
 
 
-def answered_tables(tests: Integers, parts: Sequence[dict[int, Floats]]) -> list[Answered]:
+def _shape(cuts: Cuts) -> tuple[int, ...]:
+    return tuple(len(some) + 2 for some in cuts.values())
+
+
+def _answers_among(cuts: Sequence[int], own: Sequence[int]) -> Integers:
+    """For each answer to some cuts, the answer to those of them that are a table's own; the first is unknown."""
+    beyond = np.cumsum([0, *(int(cut in own) for cut in cuts)])
+    return np.concatenate([[0], 1 + beyond])
+
+
+def answered_tables(tables: Sequence[AveragedTable], parts: Sequence[dict[int, Floats]]) -> list[Answered]:
     """All tables, of which those that ask almost the same are one: it takes fewer lookups."""
-    asked = [[(int(place), int(last)) for place, last in table if place >= 0] for table in tests]
-    found = []
-    for questions, tables in _asking_alike([set(questions) for questions in asked]):
-        together = Answered(tuple(sorted(questions)), {})
-        for t in tables:
-            together.add(asked[t], parts[t])
-        found.append(together)
-    return found
-
-
-def _asking_alike(asked: Sequence[set[Question]]) -> list[tuple[set[Question], list[int]]]:
-    """(questions, numbers of tables): tables that ask no more than so many questions together."""
-    found: list[tuple[set[Question], list[int]]] = []
-    for t in sorted(range(len(asked)), key=lambda t: -len(asked[t])):
-        fitting = [one for one in found if len(one[0] | asked[t]) <= ASKED_TOGETHER]
+    found: list[tuple[Cuts, list[int]]] = []
+    for t in sorted(range(len(tables)), key=lambda t: -tables[t].values.size):
+        own = dict(zip(tables[t].columns, tables[t].cuts, strict=True))
+        joined = ((one, _union(one[0], own)) for one in found)
+        fitting = [
+            (one, both) for one, both in joined if prod(_shape(both)) <= max(VALUES_TOGETHER, prod(_shape(one[0])))
+        ]
         if fitting:
-            questions, tables = min(fitting, key=lambda one: len(asked[t] - one[0]))
-            questions |= asked[t]
-            tables.append(t)
+            (cuts, numbers), both = min(fitting, key=lambda pair: prod(_shape(pair[1])) / prod(_shape(pair[0][0])))
+            cuts.update(both)
+            numbers.append(t)
         else:
-            found.append((set(asked[t]), [t]))
-    return found
+            found.append((own, [t]))
+    answered = []
+    for cuts, numbers in found:
+        together = Answered(dict(sorted(cuts.items())), {})
+        for t in numbers:
+            together.add(tables[t], parts[t])
+        answered.append(together)
+    return answered
+
+
+def _union(one: Cuts, other: Cuts) -> Cuts:
+    return {c: tuple(sorted({*one.get(c, ()), *other.get(c, ())})) for c in (*one, *(c for c in other if c not in one))}
 
 
 def add_corrections(
-    cells: Cells, tables: CorrectionTables, parts: Sequence[dict[int, Floats]]
+    cells: Cells, tables: CorrectionTables, parts: Sequence[dict[int, Floats]], enough: str | None
 ) -> dict[int, list[list[str]]]:
-    """For each part and class the lookups that add up to its correction; `parts` has the values of each table."""
-    classes = tables.values.shape[2]
+    """For each part and class the lookups that add up to its correction; `parts` has the values of each table.
+
+    enough: where missing cells of some columns are evidence; None where they are nowhere.
+    """
+    classes = tables.tables[0].values.shape[-1]
     lookups: dict[int, list[list[str]]] = {}
-    for some in words_of(answered_tables(tables.tests, parts)):
-        for table, index in zip(some, _indexes(cells, tables, some), strict=True):
+    for some in words_of(answered_tables(tables.tables, parts)):
+        for table, index in zip(some, _indexes(cells, tables, some, enough), strict=True):
             for part, values in table.parts.items():
-                relative = (values - values[:, :1]).round(15)  # what is less does not matter in the sum of a thousand
+                flat = values.reshape(-1, classes)
+                relative = (flat - flat[:, :1]).round(15)  # what is less does not matter in the sum of a thousand
                 for c, column in enumerate(relative.T):
                     if column.any():
                         element = f"({cells.dialect.doubles(column.tolist())})[{index}]"
@@ -97,7 +113,7 @@ def add_corrections(
 
 
 def words_of(answered: Sequence[Answered]) -> list[list[Answered]]:
-    """Tables whose cells are the digits of one whole number: such as ask about the same columns."""
+    """Tables whose combinations are the digits of one whole number: such as ask about the same columns."""
     left, words = list(answered), []
     while left:
         word: list[Answered] = []
@@ -111,28 +127,46 @@ def words_of(answered: Sequence[Answered]) -> list[list[Answered]]:
 def _fitting(left: Sequence[Answered], word: Sequence[Answered]) -> Answered | None:
     """Of the tables that are left the one that asks about the fewest columns beyond those of a word; None where no
     digits are left for it."""
-    room = WORD_DIGITS - sum(len(table.questions) for table in word)
-    columns = frozenset[int]().union(*(table.columns for table in word))
-    fits = [table for table in left if len(table.questions) <= room]
-    return min(fits, key=lambda table: len(table.columns - columns), default=None)
+    room = WORD_DIGITS - sum(table.digits for table in word)
+    columns = frozenset[int]().union(*(table.cuts for table in word))
+    fits = [table for table in left if table.digits <= room]
+    return min(fits, key=lambda table: len(table.cuts.keys() - columns), default=None)
 
 
-def _indexes(cells: Cells, tables: CorrectionTables, word: Sequence[Answered]) -> list[str]:
-    """Where the cells of a row stand in the arrays of some tables.
+def _indexes(cells: Cells, tables: CorrectionTables, word: Sequence[Answered], enough: str | None) -> list[str]:
+    """Where the values of a row stand in the arrays of some tables.
 
-    Each place of a column answers all their questions about it at once: the answers are added up to one number.
+    Each place of a column gives its answers to all of them at once: they are added up to one number. Behind the places
+    of a column stands that of a missing cell which is evidence.
     """
-    sizes = [len(table.questions) for table in word]
+    sizes = [table.digits for table in word]
     shifts = [sum(sizes[:k]) for k in range(len(word))]
-    columns = sorted(frozenset[int]().union(*(table.columns for table in word)))
-    answers = {place: np.zeros(tables.places[place].size, dtype=np.int64) for place in columns}
+    columns = sorted(frozenset[int]().union(*(table.cuts for table in word)))
+    answers = {column: np.zeros(tables.places[column].size + 1, dtype=np.int64) for column in columns}
     for table, shift in zip(word, shifts, strict=True):
-        for digit, (place, last) in enumerate(reversed(table.questions), shift):
-            answers[place][last + 1 :] += 1 << digit
+        factor = prod(table.shape)
+        for column, cuts in table.cuts.items():
+            factor //= len(cuts) + 2
+            places = np.append(np.arange(tables.places[column].size), 0)
+            answer = 1 + np.searchsorted(cuts, places, side="left")
+            answer[0] = 0 if cells.model.partial is not None else answer[0]
+            answers[column] += (factor * answer) << shift
     parts = [
-        f"({cells.dialect.integers(numbers.tolist())})[{cells.place(tables.places[place])}]"
-        for place, numbers in answers.items()
+        f"({cells.dialect.integers(numbers.tolist())})[{_place(cells, tables, column, enough)}]"
+        for column, numbers in answers.items()
     ]
     name = cells.stages.name("a", total(parts))
     digits = (cells.engine.digits(name, shift, (1 << size) - 1) for shift, size in zip(shifts, sizes, strict=True))
     return [f"{cells.first} + {one}" for one in digits]
+
+
+def _place(cells: Cells, tables: CorrectionTables, column: int, enough: str | None) -> str:
+    """The place of a cell of a corrected column; behind all others that of a missing one which is evidence."""
+    place = cells.place(tables.places[column])
+    partial = cells.model.partial
+    if enough is None or partial is None or tables.places[column].column not in partial.informative:
+        return place
+    evident = f"{place} = {cells.first} AND {enough}"
+    return cells.stages.name(
+        "p", f"CASE WHEN {evident} THEN {cells.first + tables.places[column].size} ELSE {place} END"
+    )

@@ -2,14 +2,26 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
-from deciban.export.terms import Column
+from deciban.export.terms import Column, ReadAs
 from deciban.sql import DUCKDB, POSTGRES, SPARK, Dialect
 from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS
 
 # What a cell is needed as: a double, a whole number, microseconds since 1970 or since midnight, or a text.
 Reading = Literal["number", "integer", "micros", "text"]
+
+# Kinds of types that a column of a table may have.
+Kind = Literal["flag", "number", "date", "time", "text"]
+
+# What a table is expected to hold in a column that is read as this.
+EXPECTED: dict[ReadAs, str] = {
+    "number": "numbers",
+    "flag": "true and false, or 1 and 0",
+    "date": "dates or timestamps",
+    "time": "times of day",
+    "text": "text",
+}
 
 
 class Engine:
@@ -18,18 +30,59 @@ class Engine:
     fence: what stands before each SELECT of a chain so that its expressions are not copied into the next one. packs:
     whether several numbers of a row are kept as one array, because a table can have few columns. least_exponent: the
     least number whose exponential is taken; of lower ones it is 0. advice: what stands at the head of a statement.
+    max_factored: the most columns of a joint Gaussian of which rows may miss some; such a row eliminates the covariance
+    of its block, about columns**3 / 6 products for each class.
     """
 
     fence = ""
     packs = False
     least_exponent = -746.0
     advice = ""
+    max_factored = 32
+    types: ClassVar[dict[Kind, str]] = {
+        "flag": "BOOLEAN",
+        "number": "U?(TINY|SMALL|BIG|HUGE)?INT|DECIMAL|FLOAT|DOUBLE",
+        "date": "DATE|TIMESTAMP",
+        "time": "TIME$|TIME_|TIME |INTERVAL",
+        "text": "VARCHAR",
+    }
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
-    def cell(self, cell: str, column: Column, reading: Reading) -> str:
-        """A cell of the table as it is needed; NULL where it is missing or NaN."""
+    def cell(self, cell: str, column: Column, reading: Reading, flags: tuple[str, str] | None = None) -> str:
+        """A cell of the table as it is needed; NULL where it is missing or NaN.
+
+        A column of another type than was learned ends the query, with its name. flags: the texts that true and false
+        stand for in a column of texts, if the table has it as true and false.
+        """
+        cases, wrong = [], self.wrong(cell, column)
+        if reading == "text" and flags is not None:
+            yes, no = map(self.dialect.literal, flags)
+            words = f"CASE CAST({cell} AS {self.dialect.text}) WHEN 'true' THEN {yes} WHEN 'false' THEN {no} END"
+            cases.append(f"WHEN {self.is_of(cell, 'flag')} THEN {words}")
+        if wrong:
+            name = column.name.replace("\0", "\ufffd")
+            message = f"deciban: column {name!r}: expected {EXPECTED[column.read_as]}, found another type or cell"
+            kind = {"number": self.dialect.double, "text": self.dialect.text}.get(reading, self.dialect.integer)
+            cases.append(f"WHEN {cell} IS NOT NULL AND {wrong} THEN {self.fail(message, cell, kind)}")
+        plain = self._cell(cell, column, reading)
+        return f"CASE {' '.join(cases)} ELSE\n{plain} END" if cases else plain
+
+    def wrong(self, cell: str, column: Column) -> str:
+        """A condition under which a cell is not what is expected, though it could be cast; empty where there is none:
+        other casts fail, with the name of the column."""
+        if column.read_as == "text":
+            return self.is_of(cell, "flag", "number", "date", "time")
+        if column.read_as in ("date", "time"):
+            return self.is_of(cell, "time" if column.read_as == "date" else "date")
+        return ""
+
+    def is_of(self, cell: str, *kinds: Kind) -> str:
+        """A condition: the type of a column is of one of these kinds; engines know it before they read a row."""
+        return f"regexp_matches(typeof({cell}), '^({'|'.join(self.types[kind] for kind in kinds)})')"
+
+    def _cell(self, cell: str, column: Column, reading: Reading) -> str:
         if reading == "text":
             return f"CAST({cell} AS {self.dialect.text})"
         if reading == "integer":
@@ -87,6 +140,13 @@ class Engine:
         """A table with the elements of an array (level) and whole numbers from the first on (place)."""
         return f"(SELECT unnest({array}) AS level, unnest(range({first}, {first + size})) AS place) AS {table}"
 
+    def fail(self, message: str, seen: str, kind: str) -> str:
+        """An expression of a type (kind) that ends the query with a message as soon as a row needs its value.
+
+        seen: an expression of the row, without which engines may evaluate this before there is a row.
+        """
+        return f"CAST(error({self.dialect.literal(message)}) AS {kind})"
+
     def amount(self, number: str, most: float, factor: float) -> str:
         """A number above 0, cut off at the most, that is to be multiplied by a factor of at most this size."""
         return f"LEAST({number}, {self.dialect.number(most)})" if most < math.inf else number
@@ -103,6 +163,29 @@ class PostgresEngine(Engine):
     packs = True
     least_exponent = -700.0
     advice = "; SET jit = off before, as compiling it would take longer than running it"
+    types: ClassVar[dict[Kind, str]] = {
+        "flag": "bool",
+        "number": "int2,int4,int8,numeric,float4,float8",
+        "date": "date,timestamp,timestamptz",
+        "time": "time,timetz,interval",
+        "text": "text,varchar,bpchar",
+    }
+
+    def wrong(self, cell: str, column: Column) -> str:
+        """The error of a cast from text does not name the column."""
+        if column.read_as not in ("number", "flag"):
+            return super().wrong(cell, column)
+        words = "|true|false" if column.read_as == "flag" else ""
+        readable = rf"^\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf|[-+]?infinity|nan{words})\s*$"
+        return f"{self.is_of(cell, 'text')} AND CAST({cell} AS text) !~* {self.dialect.literal(readable)}"
+
+    def is_of(self, cell: str, *kinds: Kind) -> str:
+        return f"pg_typeof({cell}) = ANY('{{{','.join(self.types[kind] for kind in kinds)}}}'::regtype[])"
+
+    def fail(self, message: str, seen: str, kind: str) -> str:
+        """By a cast that cannot succeed: its message has the text."""
+        text = f"concat({self.dialect.literal(message)}, left(CAST({seen} AS text), 0))"
+        return f"CAST(CAST(CAST({text} AS integer) AS text) AS {kind})"
 
     def flag(self, cell: str) -> str:
         """By the text, which both kinds of columns have: no cast leads from true and false to a double."""
@@ -144,7 +227,28 @@ class PostgresEngine(Engine):
 class SparkEngine(Engine):
     """Spark SQL; an instant is read in universal time, a date or a local time as it stands."""
 
+    max_factored = 16  # thirty columns take more than the gigabyte that a driver has by default
     advice = "; SET spark.sql.subexpressionElimination.enabled = false before: it takes long to look for any"
+
+    types: ClassVar[dict[Kind, str]] = {
+        "flag": "boolean",
+        "number": "tinyint|smallint|int|bigint|decimal|float|double",
+        "date": "date|timestamp",
+        "time": "time($|[^s])|interval",
+        "text": "string|char|varchar",
+    }
+
+    def wrong(self, cell: str, column: Column) -> str:
+        """A number of a timestamp is its seconds, and casts may make unreadable texts missing."""
+        if column.read_as not in ("number", "flag"):
+            return super().wrong(cell, column)
+        return f"({self.is_of(cell, 'date', 'time')} OR {self._unreadable(cell)})"
+
+    def _unreadable(self, cell: str) -> str:
+        return f"{self.is_of(cell, 'text')} AND try_cast(CAST({cell} AS STRING) AS DOUBLE) IS NULL"
+
+    def is_of(self, cell: str, *kinds: Kind) -> str:
+        return f"typeof({cell}) RLIKE '^({'|'.join(self.types[kind] for kind in kinds)})'"
 
     def micros(self, cell: str, column: Column) -> str:
         if column.read_as == "time":
@@ -152,6 +256,9 @@ class SparkEngine(Engine):
         local = _micros_of_local(f"CAST({cell} AS TIMESTAMP_NTZ)")
         instant = f"unix_micros(CAST({cell} AS TIMESTAMP))"
         return f"CASE WHEN typeof({cell}) = 'timestamp' THEN {instant} ELSE {local} END"
+
+    def fail(self, message: str, seen: str, kind: str) -> str:
+        return f"CAST(raise_error({self.dialect.literal(message)}) AS {kind})"
 
     def whole_row(self, table: str) -> str:
         return f"struct({table}.*)"

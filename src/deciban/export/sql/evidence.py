@@ -87,10 +87,15 @@ def _lookup(cells: Cells, term: LookupTerm) -> Evidence:
 
 
 def _normal(cells: Cells, term: NormalTerm) -> Evidence:
+    if not term.root.any() and not term.offset.any() and not term.impossible:  # a column that never had a value
+        return [None] * term.root.size
     most = 1e152 / max(float(term.root.max()), 1e-150)
     x = cells.log(term.column) if term.of_log else cells.bounded(term.column, most)
     number, found = cells.dialect.number, []
     for mean, root, offset in zip(term.mean.tolist(), term.root.tolist(), term.offset.tolist(), strict=True):
+        if not root:  # a class without values: infinity times 0 would be NaN
+            found.append(f"CASE WHEN {x} IS NOT NULL THEN {number(offset)} END")
+            continue
         distance = cells.engine.nudged(f"({x} - {number(term.centre)} - {number(mean)})", root)
         z = f"({distance} * {number(root)})"
         found.append(f"{number(offset)} - {z} * {z}")

@@ -11,10 +11,6 @@ from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
 from deciban.export.terms import Block, JointNormalTerm, WhitenedForm
 
-# Columns of a block of which rows may miss some: of each such row the matrix of the others is eliminated, which takes
-# about a sixth of the third power of this many products. Of more than a few, only where rows that were learned did.
-MOST_FACTORED, FEW = 32, 8
-
 
 def joint_normal_evidence(cells: Cells, term: JointNormalTerm) -> list[str]:
     """The log density of each class, 0 where all cells are missing."""
@@ -22,8 +18,8 @@ def joint_normal_evidence(cells: Cells, term: JointNormalTerm) -> list[str]:
     whole = _whole(cells, term.form, away)
     if len(away) == 1:
         return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
-    if not may_miss(term):
-        return whole
+    if not may_miss(cells, term):  # rows that miss some cells end the query
+        return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
     complete = is_complete(cells, away)
     parts = zip(whole, _holed(cells, term, away, complete), strict=True)
     return [f"CASE WHEN {complete} THEN {one} ELSE {other} END" for one, other in parts]
@@ -44,25 +40,33 @@ def is_complete(cells: Cells, away: Sequence[str]) -> str:
     return cells.stages.name("h", " AND ".join(f"{one} IS NOT NULL" for one in away))
 
 
-def may_miss(term: JointNormalTerm) -> bool:
-    """Whether rows may miss some of the cells."""
-    return len(term.columns) <= (MOST_FACTORED if term.holed else FEW)
+def may_miss(cells: Cells, term: JointNormalTerm) -> bool:
+    """Return True if rows may miss some of the cells."""
+    return len(term.columns) <= cells.engine.max_factored
 
 
-def holes(cells: Cells, term: JointNormalTerm) -> str | None:
-    """Whether a row misses cells where none may, and has no answer; None where every row has one."""
-    if may_miss(term):
-        return None
-    return f"NOT {is_complete(cells, distances(cells, term))}"
+def fail_at_holes(cells: Cells, block: Block, term: JointNormalTerm) -> str:
+    """A condition that fails, with the name of the block, at a row that misses some but not all of too many columns.
 
-
-def refuse_holes(block: Block, term: JointNormalTerm) -> None:
-    """A UsageError where rows are known to miss cells of too many columns."""
-    if term.holed and not may_miss(term):
+    A UsageError if rows are known to miss some.
+    """
+    size = len(term.columns)
+    if term.holed:
         raise UsageError(
-            f"block {block.name!r}: {len(term.columns)} columns of which cells were missing are more than the "
-            f"{MOST_FACTORED} that SQL takes; {REMEDY}"
+            f"block {block.name!r}: {size} columns with missing cells in the training rows are more than the "
+            f"{cells.engine.max_factored} that {cells.dialect.name} supports; {REMEDY}"
         )
+    first, last = (cells.model.columns[term.columns[k]].name.replace("\0", "\ufffd") for k in (0, -1))
+    message = (
+        f"deciban: a cell of the joint block of {size} columns from {first!r} to {last!r} is missing; "
+        f"{cells.dialect.name} supports missing cells of blocks of up to {cells.engine.max_factored} columns; "
+        f"fill in the cell, or score the row with deciban"
+    )
+    away = distances(cells, term)
+    nothing = cells.stages.name("h", " AND ".join(f"{one} IS NULL" for one in away))
+    complete = is_complete(cells, away)
+    fails = cells.engine.fail(message, complete, cells.dialect.integer)
+    return f"CASE WHEN {complete} OR {nothing} THEN 0 ELSE {fails} END = 1"
 
 
 def _whole(cells: Cells, form: WhitenedForm, away: Sequence[str]) -> list[str]:
@@ -88,40 +92,43 @@ def _distance(cells: Cells, squares: Sequence[str]) -> str:
 
 
 def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: str) -> list[str]:
-    """The log densities of the cells that are there, by elimination in the covariance of all.
+    """The log densities of the cells that are there; NULL for rows that miss nothing.
 
-    What is missing has the variance 1 and no covariance, so that it changes nothing.
+    They follow from eliminating the covariance. A missing cell has variance 1, no covariance and distance 0 from the
+    mean, so that it changes nothing. Column by column, what is left of the covariance, of the distances of each class
+    and of the sums is worked out from what was left before: only that is carried from subquery to subquery.
     """
-    number, normals = cells.dialect.number, term.normals
-    varies, half = normals.whitened.columns, number(-0.5 * term.weight)
-    factors = [_eliminated(cells, matrix[np.ix_(varies, varies)], away, complete) for matrix in normals.covariance]
-    found = []
-    for g, mean in zip(normals.group.tolist(), normals.mean[:, varies].tolist(), strict=True):
-        pivots, matrix = [row[k] for k, row in enumerate(factors[g])], factors[g]
-        left: list[str] = []
-        for b, (one, unit, value) in enumerate(zip(away, normals.unit[varies].tolist(), mean, strict=True)):
-            away_from_mean = f"{one} / {number(unit)} - {number(value)}"
-            rest = [f"{matrix[b][k]} * {left[k]} / {pivots[k]}" for k in range(b)]
-            known = f"{away_from_mean} - {total(rest)}" if rest else away_from_mean
-            skipped = f"WHEN {complete} THEN NULL WHEN {one} IS NULL THEN {number(0.0)}"
-            left.append(cells.stages.name("v", f"CASE {skipped} ELSE {known} END"))
-        distance = _distance(cells, [f"{one} * {one} / {pivot}" for one, pivot in zip(left, pivots, strict=True)])
-        found.append(f"({half} * ({total([f'ln({pivot})' for pivot in pivots])} + {distance}))")
+    number, normals, names = cells.dialect.number, term.normals, cells.stages.names
+    varies, half, size = normals.whitened.columns, number(-0.5 * term.weight), len(away)
+    one, zero = number(1.0), number(0.0)
+    there = names("h", [f"CASE WHEN {complete} THEN NULL WHEN {z} IS NULL THEN {zero} ELSE {one} END" for z in away])
+    found = [""] * normals.group.size
+    for g in np.unique(normals.group).tolist():
+        matrix, members = normals.covariance[g][np.ix_(varies, varies)], np.flatnonzero(normals.group == g).tolist()
+        left = {
+            (a, b): f"{there[a]} * {there[b]} * {number(matrix[a, b])}"
+            if a != b
+            else f"({there[a]} * {number(matrix[a, a])} + ({one} - {there[a]}))"
+            for b in range(size)
+            for a in range(b, size)
+        }
+        units, means = normals.unit[varies].tolist(), normals.mean[:, varies].tolist()
+        apart = {
+            (c, a): f"CASE WHEN {complete} THEN NULL WHEN {away[a]} IS NULL THEN {zero} "
+            f"ELSE {away[a]} / {number(units[a])} - {number(means[c][a])} END"
+            for c in members
+            for a in range(size)
+        }
+        sums = dict.fromkeys([*members, -1], zero)  # squares of each class, and at -1 the logarithms of the pivots
+        for b in range(size):
+            left = dict(zip(left, names("y", list(left.values())), strict=True))
+            apart = dict(zip(apart, names("v", list(apart.values())), strict=True))
+            sums = dict(zip(sums, names("t", list(sums.values())), strict=True))
+            pivot = left[b, b]
+            squares = {c: f"{sums[c]} + {apart[c, b]} * {apart[c, b]} / {pivot}" for c in members}
+            sums = {**squares, -1: f"{sums[-1]} + ln({pivot})"}
+            apart = {(c, a): f"{apart[c, a]} - {left[a, b]} * {apart[c, b]} / {pivot}" for c, a in apart if a > b}
+            left = {(a, k): f"{left[a, k]} - {left[a, b]} * {left[k, b]} / {pivot}" for a, k in left if k > b}
+        for c in members:
+            found[c] = f"({half} * ({sums[-1]} + {_distance(cells, [sums[c]])}))"
     return found
-
-
-def _eliminated(cells: Cells, matrix: Floats, away: Sequence[str], complete: str) -> list[list[str]]:
-    """The lower half of a matrix of which each column is freed of those before it; the diagonal has the pivots."""
-    number, size = cells.dialect.number, len(away)
-    rows: list[list[str]] = [[] for _ in away]
-    for b in range(size):
-        expressions = []
-        for a in range(b, size):
-            rest = [f"{rows[a][k]} * {rows[b][k]} / {rows[k][k]}" for k in range(b)]
-            known = f"{number(matrix[a, b])} - {total(rest)}" if rest else number(matrix[a, b])
-            either = f"{away[a]} IS NULL" if a == b else f"{away[a]} IS NULL OR {away[b]} IS NULL"
-            skipped = f"WHEN {complete} THEN NULL WHEN {either} THEN {number(float(a == b))}"
-            expressions.append(f"CASE {skipped} ELSE {known} END")
-        for row, name in zip(rows[b:], cells.stages.names("y", expressions), strict=True):
-            row.append(name)
-    return rows

@@ -1,19 +1,20 @@
 """A model as one SELECT statement, which scores a table where it is."""
 
+import json
 from collections.abc import Sequence
 
-from deciban.corrections import Corrections, cell_shares
 from deciban.errors import UsageError
 from deciban.export.model_terms import model_as_terms
 from deciban.export.sql.answers import Answers, Names
 from deciban.export.sql.cells import SCORED_TABLE, Cells
 from deciban.export.sql.corrections import add_corrections
-from deciban.export.sql.engines import SCORING_ENGINES
+from deciban.export.sql.engines import EXPECTED, SCORING_ENGINES
 from deciban.export.sql.evidence import block_evidence
-from deciban.export.sql.joint_normals import holes, refuse_holes
+from deciban.export.sql.joint_normals import fail_at_holes, may_miss
 from deciban.export.sql.joint_shares import block_shares
+from deciban.export.sql.partial_rows import KnownCells
 from deciban.export.sql.stages import Stages
-from deciban.export.terms import JointNormalTerm, TermModel
+from deciban.export.terms import CorrectionTables, JointNormalTerm, TermModel
 from deciban.fitted import Fitted
 from deciban.model import Model
 from deciban.sql import dialect_of
@@ -89,7 +90,19 @@ def to_sql(
     names = Names(engine.dialect, [*(keep or ()), *model.schema.column_names])
     shown = [f"{expression} AS {names.new(name)}" for name, expression in named]
     statement = cells.stages.statement(f"{engine.dialect.qualified(table)} AS {SCORED_TABLE}", [*kept, *shown])
-    return f"-- a model of deciban {__version__}{engine.advice}\n{statement}"
+    return f"{_head(cells, terms)}{statement}"
+
+
+def _head(cells: Cells, terms: TermModel) -> str:
+    """The comment before the statement: the types that the columns of the table must have, and what ends the query."""
+    lines = [f"a model of deciban {__version__}{cells.engine.advice}", "it reads these columns of the table:"]
+    lines += [f"  {json.dumps(one.name)}: {EXPECTED[one.read_as]}" for one in terms.columns.values()]
+    lines.append("a column of another type ends the query with an error that names it")
+    for block in terms.blocks:
+        if any(isinstance(term, JointNormalTerm) and not may_miss(cells, term) for term in block.terms):
+            names = json.dumps([terms.columns[column].name for column in block.columns if column in terms.columns])
+            lines.append(f"a missing cell in some, but not all, of these columns ends the query: {names}")
+    return "".join(f"-- {line}\n" for line in lines)
 
 
 def _kept(cells: Cells, keep: Sequence[str] | None) -> list[str]:
@@ -105,10 +118,8 @@ def _refused(cells: Cells, terms: TermModel) -> str | None:
     causes = cells.refused(terms.refusals)
     for block in terms.blocks:
         for term in block.terms:
-            if isinstance(term, JointNormalTerm):
-                refuse_holes(block, term)
-                hole = holes(cells, term)
-                causes += [hole] if hole is not None else []
+            if isinstance(term, JointNormalTerm) and not may_miss(cells, term):
+                causes.append(fail_at_holes(cells, block, term))
     return " OR ".join(causes) if causes else None
 
 
@@ -119,7 +130,8 @@ class Sums:
     def __init__(self, cells: Cells, model: Model, terms: TermModel, explain: bool) -> None:
         self.cells, self.model, self.terms = cells, model, terms
         self.classes = model.classes.size
-        self.rest = [[cells.dialect.number(value)] for value in terms.start.tolist()]
+        self.rest: list[list[str]] = [[] for _ in range(self.classes)]
+        self.known = KnownCells(cells, terms)
         self.alone: dict[int, list[list[str]]] = {}
         self.shares: dict[int, list[list[str]]] = {}
         for block in terms.blocks:
@@ -128,8 +140,10 @@ class Sums:
             if explain and not single:
                 for column, share in block_shares(cells, model, block).items():
                     self._add(self._of(self.shares, column), share)
-        if model.corrections is not None:
-            self._add_corrections(model.corrections, explain)
+        for column, offsets in self.known.offsets():
+            self._add(self._of(self.alone, column) if explain else self.rest, offsets)
+        if terms.corrections is not None:
+            self._add_corrections(terms.corrections, explain)
 
     def _of(self, sums: dict[int, list[list[str]]], column: int) -> list[list[str]]:
         return sums.setdefault(column, [[] for _ in range(self.classes)])
@@ -138,28 +152,21 @@ class Sums:
         for some, one in zip(sums, evidence, strict=True):
             some += [one] if one is not None else []
 
-    def _add_corrections(self, corrections: Corrections, explain: bool) -> None:
-        tables = self.terms.corrections
-        assert tables is not None, "there are corrections"
-        if not explain:
-            parts = [{WHOLE: values} for values in corrections.values]
-            for by_class in add_corrections(self.cells, tables, parts).values():
-                for c, some in enumerate(by_class):
-                    self.rest[c] += some
-            return
-        shares = cell_shares(corrections.tests, corrections.values, corrections.rows)
-        parts = []
-        for t, tests in enumerate(corrections.tests):
-            asked = [int(place) for place in tests[:, 0] if place >= 0]
-            parts.append({place: shares[t, :, asked.index(place)] for place in dict.fromkeys(asked)})
-        for place, by_class in add_corrections(self.cells, tables, parts).items():
+    def _add_corrections(self, tables: CorrectionTables, explain: bool) -> None:
+        parts = [table.shares() if explain else {WHOLE: table.values} for table in tables.tables]
+        for place, by_class in add_corrections(self.cells, tables, parts, self.known.enough).items():
+            sums = self._of(self.alone, tables.places[place].column) if explain else self.rest
             for c, some in enumerate(by_class):
-                self._of(self.alone, corrections.columns[place].column)[c] += some
+                sums[c] += some
 
     def joint(self) -> list[list[str]]:
         """What the log joint of each class is the sum of."""
         alone = [self._named(sums) for _, sums in sorted(self.alone.items())]
-        return [[*self.rest[c], *(name for sums in alone for name in sums[c])] for c in range(self.classes)]
+        found = []
+        for c, prior in enumerate(self.terms.log_prior.tolist()):
+            sums = [*self.rest[c], *(name for sums in alone for name in sums[c])]
+            found.append([self.cells.dialect.number(prior), *self.known.scaled(sums)])
+        return found
 
     def _named(self, sums: list[list[str]]) -> list[list[str]]:
         """Each sum by its name, as it is needed twice."""
@@ -172,5 +179,5 @@ class Sums:
         for column, known in self.terms.columns.items():
             alone = self._named(self._of(self.alone, column))
             shares = self._of(self.shares, column)
-            found[known.name] = [[*a, *b] for a, b in zip(alone, shares, strict=True)]
+            found[known.name] = [self.known.scaled([*a, *b]) for a, b in zip(alone, shares, strict=True)]
         return found

@@ -27,6 +27,17 @@ class WordScores(NamedTuple):
     absent_scores: Floats
 
 
+class WordFactor(NamedTuple):
+    """One factor of the likelihood of a text: the number of the word, whether it is there, how often it counts, and of
+    each class how its probability was found and the logarithm of the whole factor."""
+
+    word: int
+    present: bool
+    amount: float
+    formulas: list[str]
+    logs: Floats
+
+
 class Kind(Protocol):
     """The evidence that the words of a column are for each class."""
 
@@ -64,6 +75,21 @@ class Kind(Protocol):
 
     def parameters(self) -> Parameters:
         """How many numbers had to be learned."""
+        ...
+
+    @property
+    def counts_orders(self) -> bool:
+        """Whether the likelihood of a text is that of its counts of words, in whatever order they come: whether the
+        multinomial coefficient belongs to it."""
+        ...
+
+    def linear(self) -> tuple[Floats, Floats]:
+        """What an amount of 1 of each word adds, word by class, and what a text without any word has."""
+        ...
+
+    def factors(self, words: Integers, amounts: Floats) -> list[WordFactor] | None:
+        """The factors of the likelihood of a text of these words, those that tell the classes apart most first; None
+        where it is a score, and no product of probabilities."""
         ...
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:

@@ -15,7 +15,7 @@ from deciban.families.estimates import Parameters
 from deciban.families.multinomial import add_amounts_variance, add_complement_covariance, score_amounts
 from deciban.families.protocols import Covariance
 from deciban.families.smoothing import fraction
-from deciban.families.text.kind import Kind, WordScores
+from deciban.families.text.kind import Kind, WordFactor, WordScores
 from deciban.families.text.options import KindName, TextOptions
 from deciban.families.text.sampling import Drawn, draw_present_words, draw_words
 from deciban.families.text.term_weights import TermWeights
@@ -29,6 +29,7 @@ from deciban.kernels.text_arrays import (
     ShareTable,
 )
 from deciban.sparse import SparseRows
+from deciban.text_tables import counted
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,19 @@ class _Amounts(ABC):
         return {"score": self.slope[:, : self.counts.classes]}
 
     def parameters(self) -> Parameters:
-        """Shares of words sum to 1."""
+        """Shares of words sum to 1; there is no bound to the length of a text."""
         learned = self.counts.classes * max(self.counts.size - 1, 0)
-        return Parameters((learned,), learned, numbers=self.counts.size)
+        return Parameters((learned,), learned, unbounded=True)
+
+    @property
+    def counts_orders(self) -> bool:
+        return False
+
+    def linear(self) -> tuple[Floats, Floats]:
+        return self.slope[:, : self.counts.classes], np.zeros(self.counts.classes)
+
+    def factors(self, words: Integers, amounts: Floats) -> list[WordFactor] | None:
+        return None
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
         classes = self.counts.classes
@@ -146,19 +157,29 @@ class MultinomialWords(_Shares):
     def estimates(self) -> dict[str, Floats]:
         return {"probability": np.exp(self.slope[:, : self.counts.classes])}
 
+    @property
+    def counts_orders(self) -> bool:
+        return self.term_weights(self.options).plain and not self.options.tempering
+
+    def factors(self, words: Integers, amounts: Floats) -> list[WordFactor]:
+        alpha, size, sums = self.options.alpha, self.counts.size, self._basis.sum(axis=0)
+        logs = self.slope[words, : self.counts.classes] * amounts[:, None]
+        return [
+            WordFactor(
+                int(words[k]),
+                True,
+                float(amounts[k]),
+                [fraction(self._basis[words[k], c], sums[c], alpha, size) for c in range(self.counts.classes)],
+                logs[k],
+            )
+            for k in _most_telling(logs)
+        ]
+
     def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
-        """The two words of most evidence as fractions, and how many more there are."""
+        """How many words there are; their factors are told apart."""
         if not words.size:
             return None
-        counts, alpha, size = self._basis[:, label], self.options.alpha, self.counts.size
-        bottom = counts.sum()
-        order = np.argsort(-np.abs(self.slope[words, label] * amounts), kind="stable")
-        parts = [
-            f"[{fraction(counts[words[k]], bottom, alpha, size)}]" + (f"^{amounts[k]:.3g}" if amounts[k] != 1.0 else "")
-            for k in order[:2]
-        ]
-        product = " · ".join(parts) + (f" · ({words.size - 2} more)" if words.size > 2 else "")
-        return f"({product}){power}" if power else product
+        return f"(product of {counted(words.size, 'word')}){power}"
 
     def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
         return draw_words(np.exp(self.slope), self.counts, labels, rng, length)
@@ -218,7 +239,14 @@ class LiftWords(_Amounts):
     def parameters(self) -> Parameters:
         """What each word makes of the classes."""
         learned = self.counts.size * (self.counts.classes - 1)
-        return Parameters((learned,), learned, numbers=self.counts.size)
+        return Parameters((learned,), learned, shared=learned, unbounded=True)
+
+
+def _most_telling(logs: Floats) -> list[int]:
+    """The numbers of the rows of logs (factor by class) by how far they differ between classes, the farthest first."""
+    finite = np.where(np.isfinite(logs), logs, -1e300)
+    found: list[int] = np.argsort(-(finite.max(axis=1) - finite.min(axis=1)), kind="stable").tolist()
+    return found
 
 
 def lift_score(lift: Floats, linear: float) -> Floats:
@@ -283,14 +311,41 @@ class BernoulliWords:
     def parameters(self) -> Parameters:
         """The presence of each word is free."""
         learned = self.counts.classes * self.counts.size
-        return Parameters((learned,), learned, 2**self.counts.size)
+        return Parameters((learned,), learned, sizes=(2**self.counts.size,))
+
+    @property
+    def counts_orders(self) -> bool:
+        return False
+
+    def linear(self) -> tuple[Floats, Floats]:
+        one, zero = self._exchange.one, self._exchange.zero
+        return one - zero, zero.sum(axis=0)
+
+    def factors(self, words: Integers, amounts: Floats) -> list[WordFactor]:
+        counts, texts, alpha = self.counts.counts, self.counts.texts, self.options.alpha
+        present = np.zeros(self.counts.size, dtype=np.bool_)
+        present[words] = True
+        logs = np.where(present[:, None], self._exchange.one, self._exchange.zero)
+        return [
+            WordFactor(
+                int(k),
+                bool(present[k]),
+                1.0,
+                [
+                    fraction(counts[k, c] if present[k] else texts[c] - counts[k, c], texts[c], alpha, 2)
+                    for c in range(self.counts.classes)
+                ],
+                logs[k],
+            )
+            for k in _most_telling(logs)
+        ]
 
     def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
         absent = np.delete(np.arange(self.counts.size), words)
         return WordScores(self._exchange.one[words], absent, self._exchange.zero[absent])
 
     def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
-        return f"({words.size} words there, {self.counts.size - words.size} not){power}"
+        return f"({words.size} words present, {self.counts.size - words.size} absent){power}"
 
     def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
         shares = np.exp(self._exchange.one)

@@ -1,20 +1,23 @@
 """The likelihood of Text: the evidence of the words of texts."""
 
-import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.special import gammaln
 
 from deciban.arrays import CORES, Floats, Integers
 from deciban.families.bases import BaseLikelihood
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
+from deciban.families.terms import Terms
 from deciban.families.text.cells import present_texts
-from deciban.families.text.kind import Kind, WordScores
+from deciban.families.text.kind import Kind, WordFactor, WordScores
 from deciban.families.text.kinds import KINDS
 from deciban.families.text.options import TextOptions
 from deciban.families.text.term_weights import TermWeights, row_sums
@@ -99,6 +102,11 @@ class TextColumn:
             part[~present_texts(texts)] = 0.0
         out[:, slot] += weight * self._power(row_sums(rows))[:, None] * part[:, 0]
 
+    def log_orders(self, texts: pa.Array) -> Floats | None:
+        """The logarithm of the multinomial coefficient of each text: of the number of orders of its known words. None
+        where the evidence is not that of counts of words."""
+        return log_orders_of(self.rows(texts)) if self.kind.counts_orders else None
+
     def _power(self, length: Floats) -> Floats:
         """What the evidence of texts is multiplied by whose known words have these sums of amounts."""
         return np.asarray(np.maximum(length, 1.0) ** -self.options.tempering)
@@ -107,6 +115,16 @@ class TextColumn:
         """Add to part[row, 0, class] the evidence of each text by all others; without smoothing it may be wrong."""
         length = self.kind.score_left_out(rows, LeftOutTexts(left.labels, left.removed), part)
         part[:, 0] *= self._power(length)[:, None]
+        if self.kind.counts_orders:
+            part[:, 0] += log_orders_of(self._left_of(rows, left))[:, None]
+
+    def _left_of(self, rows: SparseRows, left: LeftOut) -> SparseRows:
+        """The counts of words of each text that are known without it: a word that is in no other text is not."""
+        removed = np.repeat(left.removed, np.diff(rows.indptr)) * rows.stored
+        total = self.counts.total[rows.indices[rows.indptr[0] : rows.indptr[-1]]]
+        rest = total - removed
+        gone = (removed > 0.0) & ((rest <= 1e-10 * total) | (rest < self.options.min_count))
+        return rows.with_values(np.where(gone, 0.0, rows.stored))
 
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
         """See `Family.add_covariance`; each text has a weight of its own."""
@@ -146,12 +164,48 @@ class TextColumn:
         power = "" if text.power == 1.0 else f"^{text.power:.3g}"
         return self.kind.formula(text.words, text.amounts, power, label)
 
+    def factors(self, text: KnownWords | None) -> list[WordFactor] | None:
+        """The factors of the likelihood of a text, word by word; None where there are none."""
+        return None if text is None else self.kind.factors(text.words, text.amounts)
+
+    def log_orders_of_words(self, text: KnownWords) -> float | None:
+        """The same as `log_orders` of one text."""
+        if not self.kind.counts_orders:
+            return None
+        return float(gammaln(text.amounts.sum() + 1.0) - gammaln(text.amounts + 1.0).sum())
+
+    def terms(self, name: str) -> Terms | None:
+        """The evidence as weights of words times their amounts; None where long texts count less."""
+        if self.options.tempering:
+            return None
+        weights, offset = self.kind.linear()
+
+        def amounts(texts: pa.Array) -> Floats:
+            dense = self.rows(texts).matrix().toarray().astype(np.float64)
+            dense[~present_texts(texts)] = np.nan
+            return dense
+
+        words = tuple(f"{name}: {shown_word(word or '')}" for word in decoded_cells(self.words.array))
+        return Terms(words, amounts, np.ascontiguousarray(weights), offset)
+
+
+def log_orders_of(rows: SparseRows) -> Floats:
+    """log m! - sum of log x! of the counts x of each row, m their sum."""
+    ways = row_sums(rows.with_values(gammaln(rows.stored + 1.0)))
+    return np.asarray(gammaln(row_sums(rows) + 1.0) - ways)
+
+
+def _features_of_column(features: Callable[[pa.Array], Floats], column: int, cells: list[pa.Array]) -> Floats:
+    return features(cells[column])
+
 
 @dataclass(frozen=True)
 class TextLikelihood(BaseLikelihood):
     """The evidence of the words of each column."""
 
     columns: tuple[TextColumn, ...]
+
+    takes_length: ClassVar[bool] = True
 
     @property
     def texts(self) -> tuple[TextColumn, ...]:
@@ -161,6 +215,23 @@ class TextLikelihood(BaseLikelihood):
         for j, texts in enumerate(cells):
             self.columns[j].score(texts, float(weight[j]), int(slot[j]), out)
 
+    def base(self, cells: list[pa.Array]) -> Floats | None:
+        """The logarithm of the number of orders of the words, as of `Multinomial`."""
+        found = [column.log_orders(texts) for column, texts in zip(self.columns, cells, strict=True)]
+        if all(each is None for each in found):
+            return None
+        rows = len(cells[0])
+        return np.stack([np.zeros(rows) if each is None else each for each in found], axis=1)
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms] | None:
+        found = [column.terms(name) for column, name in zip(self.columns, names, strict=True)]
+        terms = [each for each in found if each is not None]
+        if len(terms) < len(found):
+            return None
+        for j, term in enumerate(terms):
+            terms[j] = replace(term, features=partial(_features_of_column, term.features, j))
+        return terms
+
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         return [column.sample(labels, rng, length) for column in self.columns]
 
@@ -169,8 +240,12 @@ class TextLikelihood(BaseLikelihood):
 
     def parameters(self) -> Parameters:
         each = [column.kind.parameters() for column in self.columns]
-        values, numbers = math.prod(one.values for one in each), sum(one.numbers for one in each)
-        return Parameters.of_columns([one.apart for one in each], values, numbers)
+        return Parameters.of_columns(
+            [one.apart for one in each],
+            shared=sum(one.shared for one in each),
+            sizes=[size for one in each for size in one.sizes],
+            unbounded=any(one.unbounded for one in each),
+        )
 
     def formula(self, cells: list[pa.Array], row: int, column: int, label: int) -> str | None:
         mine = self.columns[column]

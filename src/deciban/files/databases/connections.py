@@ -44,6 +44,9 @@ class AdbcSource(ArrowSource):
             _refuse_other_columns(self.name, self.types, reader.schema.names)
             yield Answer(reader.schema, self._batches(reader))
 
+    def _relation(self) -> Any:
+        return self.connection.sql(self.query) if driver_of(self.connection) in DUCKDB_DRIVERS else None
+
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         while True:
             with translated(self.connection, self.name):

@@ -29,6 +29,9 @@ class IbisSource(ArrowSource):
             finally:
                 reader.close()
 
+    def _relation(self) -> Any:
+        return _relation_of(self.expression.select(*self.names))
+
 
 def open_ibis(table: Any) -> IbisSource:
     """The source of a table."""
@@ -41,8 +44,16 @@ def open_ibis(table: Any) -> IbisSource:
 
 def _reader(table: Any) -> pa.RecordBatchReader:
     """The rows of a table, batch by batch. DuckDB is asked itself: Ibis asks it for what version 2 has no more."""
+    relation = _relation_of(table)
+    if relation is None:
+        return table.to_pyarrow_batches(chunk_size=BATCH_OF_ROWS)
+    return relation.to_arrow_reader(BATCH_OF_ROWS)
+
+
+def _relation_of(table: Any) -> Any:
+    """The relation that a table is in DuckDB; None where another engine has it."""
     backend = table.get_backend()
     if backend.name != "duckdb":
-        return table.to_pyarrow_batches(chunk_size=BATCH_OF_ROWS)
+        return None
     table.limit(0).to_pyarrow()  # by which tables in memory become known to DuckDB
-    return backend.con.sql(backend.compile(table)).to_arrow_reader(BATCH_OF_ROWS)
+    return backend.con.sql(backend.compile(table))

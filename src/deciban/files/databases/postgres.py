@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from deciban.errors import UsageError
+from deciban.errors import missing_package
 from deciban.files.databases.addresses import Address
 from deciban.files.databases.postgres_errors import cannot_connect, translated_errors
 from deciban.files.databases.waiting import result_of, started
@@ -27,9 +27,7 @@ def driver() -> Any:
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
-        raise UsageError(
-            "PostgreSQL is read by ADBC's driver, which is not installed: pip install 'deciban[postgres]'"
-        ) from None
+        raise missing_package("reading PostgreSQL", "adbc-driver-postgresql", "postgres") from None
     return dbapi
 
 

@@ -1,20 +1,22 @@
 """A query, or a table, of PostgreSQL as a source of rows."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from deciban.arrays import CONTENT_SEED
 from deciban.errors import DataError, UsageError, naming_source
 from deciban.files.databases.postgres import Statement
 from deciban.files.databases.postgres_types import PostgresType, described
 from deciban.files.databases.source import DatabaseSource, distinct_names
 from deciban.files.pieces import in_measured_pieces
-from deciban.files.sql_rows import SqlRows, sample_by_number
+from deciban.files.sql_rows import SqlColumn, SqlRows, sample_by_content
 from deciban.progress import Advance
 from deciban.sql import POSTGRES
+from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
 
 
 class Connections(Protocol):
@@ -78,10 +80,11 @@ class PostgresSource(DatabaseSource):
                 statement.run("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
             yield rows
 
-    def sample_in_engine(self, most: int, advance: Advance) -> tuple[pa.Table, int]:
-        """The rows that `sample` draws: one process has them in their order."""
-        with self._asking() as (_, rows):
-            drawn, size = sample_by_number(rows, most)
+    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """The rows that `sample` draws: the server has the same hashes."""
+        with self.sql() as rows:
+            cells = [name for name in self.names if name not in labels]
+            drawn, size = sample_by_content(rows, most, _content([rows.columns[name] for name in (*cells, *labels)]))
         advance(size)
         return drawn, size
 
@@ -118,6 +121,32 @@ class PostgresSource(DatabaseSource):
 
     def _changed(self, what: str) -> DataError:
         return naming_source(DataError(f"{self.name}: {what} when it was looked at; scan it anew"))
+
+
+def _content(columns: Sequence[SqlColumn]) -> str:
+    """The hash of what a row holds, as `content_hashes` has it (`hash_record_extended`: since PostgreSQL 14)."""
+    cells = ", ".join(map(_hashed_as, columns))
+    return f"hash_record_extended(ROW({cells}), {(CONTENT_SEED ^ 1 << 63) - (1 << 63)})"
+
+
+def _hashed_as(column: SqlColumn) -> str:
+    """A cell as a text or as the double that it is read as; NULL where it is missing."""
+    kind, sql = plain_type(column.type), column.sql
+    if is_text(kind):
+        return f'CAST({sql} AS text) COLLATE "C"'
+    if pa.types.is_boolean(kind):
+        sql = f"CAST({sql} AS int)"
+    elif pa.types.is_date(kind):
+        sql = f"CASE WHEN isfinite({sql}) THEN {sql} - DATE '1970-01-01' END"
+    elif pa.types.is_timestamp(kind):
+        sql = f"CASE WHEN isfinite({sql}) THEN {_microseconds(sql)} / {POSTGRES.number(DAY_MICROSECONDS)} END"
+    elif pa.types.is_time(kind):
+        sql = f"{_microseconds(sql)} / {POSTGRES.number(SECOND_MICROSECONDS)}"
+    return f"NULLIF(CAST({sql} AS float8), 'NaN')"
+
+
+def _microseconds(moment: str) -> str:
+    return f"round(date_part('epoch', {moment}) * {POSTGRES.number(1e6)})"
 
 
 def open_postgres(connections: Connections, where: str, query: str | None, table: str | None) -> PostgresSource:

@@ -2,14 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
 from deciban.errors import BadCell, DataError, UsageError, naming_source
 from deciban.files.pieces import in_measured_pieces
+from deciban.files.relations import rows_of_relation
+from deciban.files.sql_rows import SqlRows
 from deciban.files.typed_source import ColumnType, TypedSource
 from deciban.tables.arrow import repeated
 from deciban.tables.cell_formats import ARROW, CellFormat
@@ -72,6 +74,19 @@ class ArrowSource(DatabaseSource):
                 columns = [self._as_wanted(name, piece[name], first_row) for name in self.names]
                 yield pa.Table.from_arrays(columns, names=list(self.names))
                 first_row += piece.num_rows
+
+    def sql(self) -> AbstractContextManager[SqlRows]:
+        """The rows as DuckDB has them, if it is DuckDB that has them."""
+        self._refuse_unreadable()
+        if (relation := self._relation()) is None:
+            return super().sql()
+        return nullcontext(
+            rows_of_relation(relation, self.name, {name: self.types[name].wanted for name in self.names})
+        )
+
+    def _relation(self) -> Any:
+        """The relation of DuckDB that these rows are; None where another engine has them."""
+        return None
 
     def _as_wanted(self, name: str, cells: pa.ChunkedArray, first_row: int) -> pa.ChunkedArray:
         kind = self.types[name].wanted

@@ -222,7 +222,11 @@ def _rows_and_options(value: Any, allowed: Sequence[str]) -> tuple[list[Any] | N
         )
     options = dict(value)
     rows = options.pop("rows", None)
-    if unknown := [name for name in options if name not in allowed]:
+    unknown = [name for name in options if name not in allowed]
+    if unknown and rows is None and "ids" not in options:
+        remedy = "send a list, [{column: value, ...}], also for one row"
+        raise Problem(422, "found an object, expected a list of rows", remedy, "the body")
+    if unknown:
         raise refuse_unknown(unknown[0], unknown[0][:80], ("rows", *allowed))
     by_ids = "ids" in options and "labels" in allowed  # rows that are known already
     if type(rows) is not list and ("rows" in value or not by_ids):

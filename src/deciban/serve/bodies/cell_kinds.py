@@ -1,6 +1,5 @@
 """What JSON has for the cells of a column: numbers for numbers, text for text, true and false for flags."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import pyarrow.compute as pc
 
 from deciban.serve.json_values import JSON_KINDS
 from deciban.serve.problems import Problem
-from deciban.tables.text_types import PATTERNS, kind_of
+from deciban.tables.text_types import kind_of
 
 # The types of cells that a column takes, by what it was learned as, and what messages call these. A column of which
 # nothing was learned, or durations, take whatever is of one kind.
@@ -32,9 +31,6 @@ CELL_REMEDIES = {
 }
 
 JSON_NULL = type(None)
-
-# A date and time with its distance from universal time.
-ZONED = PATTERNS["TIMESTAMPTZ"]
 
 
 def place_of(row: int | str, name: str, named: bool = True) -> str:
@@ -74,20 +70,3 @@ def refuse_other_columns(table: pa.Table, types: dict[str, str], first_row: int 
         what = {"DOUBLE": "a number", "BOOLEAN": "true or false", "TIMESTAMP": "a date", "TIME": "a time"}
         cause = f"found {what.get(kind_of(found), found)}, expected text"
         raise Problem(422, cause, "send this column as text", place_of(row, name))
-
-
-def without_zones(cells: Sequence[Any]) -> Sequence[Any]:
-    """Texts with dates and times, those with a distance from universal time as this time without one.
-
-    So are columns of files read that have such times.
-    """
-    found = None
-    for row, cell in enumerate(cells):
-        if type(cell) is str and re.match(ZONED, cell.strip()):
-            try:
-                moment = pa.scalar(cell.strip()).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
-            except pa.ArrowInvalid:
-                continue  # whoever reads it says why it is none
-            found = list(cells) if found is None else found
-            found[row] = moment.cast(pa.string()).as_py()
-    return cells if found is None else tuple(found)

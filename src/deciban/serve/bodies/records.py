@@ -12,7 +12,7 @@ import pyarrow as pa
 from deciban.arrays import Floats
 from deciban.errors import BadCell, DecibanError
 from deciban.schema.schema import NO_TYPE, Schema
-from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds, without_zones
+from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds
 from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.problems import Problem
 from deciban.tables.cell_numbers import as_numbers, is_text
@@ -204,8 +204,6 @@ def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool, strict:
         if int in kinds and any(type(cell) is int and not -(1 << 63) <= cell < 1 << 63 for cell in cells):
             return _doubles(name, cells, named)
         return cells
-    if str in kinds and learned.startswith("timestamp"):
-        cells = tuple(without_zones(cells))
     array = _array(name, cells, named)
     kind = str(array.type)
     if fits(kind, learned):

@@ -19,6 +19,9 @@ ROUTES = {
     "": "/",
 }
 
+# What is answered however busy the service is.
+HEALTH_ROUTES = frozenset({"/health/live", "/health/ready", "/metrics"})
+
 # The page of a model of a folder: it asks for data apart, and with a token.
 PAGE_OF_MODEL = re.compile(r"/models/[^/]+/?")
 
@@ -79,7 +82,12 @@ class Request:
     @property
     def is_about_health(self) -> bool:
         """Whether it is answered however busy the service is: that is when one wants to know."""
-        return self.route in ("/health/live", "/health/ready", "/metrics")
+        return self.route in HEALTH_ROUTES
+
+
+def is_about_health(path: str) -> bool:
+    """The same of a path."""
+    return ROUTES.get(_last_part(path)) in HEALTH_ROUTES
 
 
 def _last_part(path: str) -> str:

@@ -7,9 +7,11 @@ of a request and its answer is the matter of `deciban.serve.guard.guard`.
 """
 
 import asyncio
+import ipaddress
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,11 +20,18 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from deciban.serve.guard.access import is_about_health
 from deciban.serve.guard.answers import problem_answer
 from deciban.serve.problems import Problem
 
 # Seconds in which what has come in already is read.
 READING_TIME = 0.02
+
+# Connections beyond the bounds that are taken for a moment, in case they ask whether the service is well.
+HEALTH_RESERVE = 16
+
+# Bits of an IPv6 address that name a network: whoever has one, has all of its addresses.
+NETWORK_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class ConnectionSettings:
     head_limit: seconds within which the head of a request has come in, from its first byte or, for the first request,
     from when the client connected. send_limit: seconds within which a client has read its answer, once that is ready.
     most_head_bytes, most_headers, most_url_bytes: of one request. most_pipelined: requests that wait behind one that is
-    not answered yet. most_connections: that are open at a time; another one is closed at once.
+    not answered yet. most_connections: that are open at a time. max_per_address: of them, those of one address (of one
+    network of IPv6). A connection beyond these may only ask for /health/… and /metrics.
     """
 
     head_limit: float = 10.0
@@ -42,6 +52,51 @@ class ConnectionSettings:
     most_url_bytes: int = 8 << 10
     most_pipelined: int = 8
     most_connections: int = 1_000
+    max_per_address: int = 250
+
+
+@dataclass
+class OpenConnections:
+    """The connections of one process: how many of each address, and those beyond the bounds, oldest first."""
+
+    settings: ConnectionSettings
+    of_address: Counter[str] = field(default_factory=Counter)
+    reserve: "dict[GuardedProtocol, None]" = field(default_factory=dict)
+
+    def enter(self, one: "GuardedProtocol", address: str) -> None:
+        """Count a new connection. One beyond the bounds takes a place of the reserve, where the oldest makes room."""
+        settings, others = self.settings, self.of_address.total()
+        if others >= settings.most_connections or self.of_address[address] >= settings.max_per_address:
+            if len(self.reserve) >= HEALTH_RESERVE:
+                (next((old for old in self.reserve if old.is_silent), one)).cut("connections")
+            self.reserve[one] = None
+        else:
+            self.of_address[address] += 1
+
+    def leave(self, one: "GuardedProtocol", address: str) -> None:
+        """A connection has ended."""
+        if one in self.reserve:
+            del self.reserve[one]
+        else:
+            self.of_address[address] -= 1
+            if not self.of_address[address]:
+                del self.of_address[address]
+
+
+def network_of(client: tuple[str, int] | None) -> str:
+    """What a client is counted by: its IPv4 address, or the network of its IPv6 address.
+
+    >>> network_of(("192.0.2.7", 80)), network_of(("2001:db8::1", 80)) == network_of(("2001:db8::2:1", 80))
+    ('192.0.2.7', True)
+    """
+    try:
+        address = ipaddress.ip_address(client[0].partition("%")[0] if client else "")
+    except ValueError:
+        return ""  # a socket of this machine
+    if isinstance(address, ipaddress.IPv6Address):
+        mapped = address.ipv4_mapped
+        return address.packed[:NETWORK_BYTES].hex() if mapped is None else str(mapped)
+    return str(address)
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -59,11 +114,13 @@ class GuardedProtocol(HttpToolsProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        settings: ConnectionSettings,
+        open_connections: OpenConnections,
         observe: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._settings = settings
+        self._open = open_connections
+        self._settings = open_connections.settings
+        self._address = ""
         self._observe = observe or getattr(self.app, "observe_cut", None)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = math.inf
@@ -102,7 +159,7 @@ class GuardedProtocol(HttpToolsProtocol):
             )  # it is we who do not read: an earlier request is worked on
         if self._send_due is not None and now >= self._send_due:
             if self.transport.get_write_buffer_size() > 0:
-                self._cut("answer")
+                self.cut("answer")
                 return
             self._send_due = None
         dues = [due for due in (self._head_due, self._send_due) if due is not None]
@@ -113,12 +170,18 @@ class GuardedProtocol(HttpToolsProtocol):
         """Cut the connection whose head is late, unless the head is there and it was we who were busy: timers come
         before what is to be read, so that is read first."""
         if self._is_read:
-            self._cut("head")
+            self.cut("head")
         else:
             self._is_read = True
             self._due(READING_TIME)
 
-    def _cut(self, reason: str) -> None:
+    @property
+    def is_silent(self) -> bool:
+        """Whether no request has come yet."""
+        return self.cycle is None and not self._is_over
+
+    def cut(self, reason: str) -> None:
+        """Close the connection at once."""
         self._is_over = True
         if self._observe is not None:
             self._observe(reason)
@@ -126,13 +189,14 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        if len(self.connections) > self._settings.most_connections:
-            self._cut("connections")
-        else:
+        self._address = network_of(self.client)
+        self._open.enter(self, self._address)
+        if not self._is_over:
             self._head_due = self._due(self._settings.head_limit)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._open.leave(self, self._address)
         self._unset_keepalive_if_required()
         if self._timer is not None:
             self._timer.cancel()
@@ -190,7 +254,12 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(400, "the address is neither a path nor one of the host", "send a path, such as /predict")
         if len(self.pipeline) >= self._settings.most_pipelined:
             self._refuse(503, "too many requests wait for an answer on this connection", "wait for answers")
+        is_reserve = self in self._open.reserve
+        if is_reserve and not is_about_health(self.url.partition(b"?")[0].decode("latin-1")):
+            self._refuse(503, "too many connections are open", "close some of them, or try again later")
         super().on_headers_complete()
+        if is_reserve:
+            self.cycle.keep_alive = False
         self._head_due = None
         self._in_body = True
 
@@ -236,7 +305,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_over = True
         self._head_due = None
         if self._observe is not None:
-            self._observe("malformed")
+            self._observe("connections" if self in self._open.reserve else "malformed")
         if self._refusal is None:
             too_long = self._silent_bytes > self._settings.most_head_bytes
             status, cause = (431, "a header has no end") if too_long else (400, "this is no HTTP request")
@@ -288,4 +357,4 @@ def guarded_protocol(
     settings: ConnectionSettings = ConnectionSettings(), observe: Callable[[str], None] | None = None
 ) -> Any:
     """What uvicorn's `Config(http=...)` takes; it can be pickled if `observe` can, as worker processes need."""
-    return partial(GuardedProtocol, settings=settings, observe=observe)
+    return partial(GuardedProtocol, open_connections=OpenConnections(settings), observe=observe)

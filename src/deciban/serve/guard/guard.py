@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from deciban.serve.guard.access import Access, Request
 from deciban.serve.guard.answering import FAULT, Answer, Message, Send
@@ -24,6 +25,7 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 ObserveRequest = Callable[[str, int, float], None]
 
 log = logging.getLogger("deciban.serve")
+access_log = logging.getLogger("deciban.serve.access")
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,14 @@ class _Guard:
             try:
                 await self._answer(request, scope, receive, answer)
             finally:
-                if self._observe is not None and answer.status:
-                    self._observe(request.route, answer.status, time.perf_counter() - start)
+                if answer.status:
+                    seconds = time.perf_counter() - start
+                    if self._observe is not None:
+                        self._observe(request.route, answer.status, seconds)
+                    if access_log.isEnabledFor(logging.INFO):
+                        client, method = ":".join(map(str, scope.get("client") or ("-",))), scope["method"]
+                        path = quote(scope["path"])  # without the query, in which ids and secrets may be
+                        access_log.info('%s "%s %s" %d %.1f ms', client, method, path, answer.status, 1e3 * seconds)
         else:
             raise RuntimeError(f"the service does not speak {scope['type']}; run uvicorn with ws='none'")
 

@@ -1,5 +1,6 @@
 """The database of a journal: made, opened for this process alone, and refused where it is something else."""
 
+import errno
 import os
 import sqlite3
 from secrets import token_hex
@@ -19,6 +20,10 @@ LONGEST_LOG = 8 << 20
 # Seconds to wait for a process that is just ending.
 LOCK_PATIENCE = 1.0
 
+# What SQLite and the system say where there is no room, or no answer, on the disk.
+NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
+NO_ROOM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
 JOURNAL_TABLES = """
 CREATE TABLE state (name TEXT NOT NULL, numbers TEXT NOT NULL, classes TEXT NOT NULL);
 CREATE TABLE snapshots (hash TEXT PRIMARY KEY, sequence INTEGER NOT NULL, numbers TEXT NOT NULL) WITHOUT ROWID;
@@ -33,6 +38,10 @@ CREATE INDEX rows_forgotten ON rows (forgotten) WHERE forgotten IS NOT NULL;
 CREATE TABLE pending (id TEXT PRIMARY KEY, kept REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX pending_by_age ON pending (kept);
 """
+
+
+class JournalSpaceError(ModelFileError):
+    """A journal that cannot be opened because the disk is full or fails: in contrast to all else, this may pass."""
 
 
 def opened(path: str, model: str, numbers: Numbers, model_hash: str, classes: str) -> sqlite3.Connection:
@@ -72,6 +81,10 @@ def _unusable(path: str, model: str, problem: sqlite3.Error | OSError) -> ModelF
         cause = "another process learns on line with this model; stop that one, or serve a copy"
         return naming_source(ModelFileError(f"{model}: {cause}"))
     reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
+    name, number = getattr(problem, "sqlite_errorname", ""), getattr(problem, "errno", None)
+    if name.startswith(NO_ROOM) or number in NO_ROOM_ERRORS:
+        remedy = "nothing is learned until the disk has room; predictions go on"
+        return naming_source(JournalSpaceError(f"{path}: the journal cannot be written ({reason}); {remedy}"))
     remedy = "give the service a folder it may write to"
     return naming_source(ModelFileError(f"{path}: the journal cannot be opened ({reason}); {remedy}"))
 
@@ -84,6 +97,8 @@ def _look(path: str) -> None:
         head = file.read(HEAD)
     if head[: len(SQLITE_START)] != SQLITE_START or len(head) < HEAD:
         raise sqlite3.DatabaseError("it is no database")
+    if not any(head[60:64] + head[68:72]) and _size(path) == int.from_bytes(head[16:18], "big"):
+        return  # a database of one page, without tables: its creation was interrupted, as by a full disk
     _check_form(int.from_bytes(head[68:72], "big"), int.from_bytes(head[60:64], "big"))
 
 
@@ -99,11 +114,15 @@ def _size(path: str) -> int:
 
 
 def _lock(connection: sqlite3.Connection) -> None:
-    """Open the database for this process alone, every commit on the disk when it returns."""
+    """Open the database for this process alone, every commit on the disk when it returns.
+
+    Exclusive mode comes first: without it SQLite makes a file for the index of its log, for which a full disk has no
+    room.
+    """
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
     new = not connection.execute("PRAGMA page_count").fetchone()[0]
-    settings = ["locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"]
-    settings = [*(["auto_vacuum = INCREMENTAL"] if new else []), *settings, f"journal_size_limit = {LONGEST_LOG}"]
-    for setting in settings:
+    settings = ["journal_mode = WAL", "synchronous = FULL", f"journal_size_limit = {LONGEST_LOG}"]
+    for setting in [*(["auto_vacuum = INCREMENTAL"] if new else []), *settings]:
         connection.execute(f"PRAGMA {setting}").fetchall()
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("COMMIT")

@@ -25,7 +25,7 @@ from deciban.serve.learning.compaction import (
 )
 from deciban.serve.learning.draft import Draft
 from deciban.serve.learning.journal import Journal
-from deciban.serve.learning.model_on_disk import ModelOnDisk, digest, journal_of
+from deciban.serve.learning.model_on_disk import ModelOnDisk, digest
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.learning.replay import replayed
 from deciban.serve.learning.requests import Request, known_columns
@@ -33,6 +33,7 @@ from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.problems import Problem
 from deciban.serve.state import State
 from deciban.store import model_file
+from deciban.store.lock import journal_of
 from deciban.tune.tuning import Tuning
 
 # Shares of the bound of the journal: from which on it is shortened, to which, and from which on nothing is learned any

@@ -4,23 +4,17 @@ import hashlib
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from deciban.errors import ModelFileError, naming_source
 from deciban.files.write import replacing
 from deciban.fitted import Fitted
-from deciban.store import model_file
+from deciban.store import layout, model_file
 from deciban.store.lock import owned
 
 
 def digest(data: bytes) -> str:
     """The hash by which the journal knows a model file."""
     return hashlib.sha256(data).hexdigest()
-
-
-def journal_of(path: str) -> str:
-    """Where the journal of a model is: beside the file, not beside a link to it."""
-    return f"{os.path.realpath(path)}.journal"
 
 
 @dataclass
@@ -49,8 +43,8 @@ class ModelOnDisk:
             cause, remedy = f"the service may not write to it ({problem.strerror})", "let it, or serve without --learn"
             raise naming_source(ModelFileError(f"{path}: {cause}; {remedy}")) from None
         try:
-            seen, data = _status(path), Path(path).read_bytes()
-            return cls(path, digest(data), len(data), seen, lock), model_file.from_content(data, path)
+            seen, found = _status(path), model_file.read(path)
+            return cls(path, found.sha256, found.size, seen, lock), found.fitted
         except BaseException:
             if lock is not None:
                 os.close(lock)
@@ -67,8 +61,8 @@ class ModelOnDisk:
         """Whether somebody else has replaced the file, or taken it away."""
         try:
             now = _status(self.path)
-            return now != self.seen and digest(Path(self.path).read_bytes()) != self.hash
-        except FileNotFoundError:
+            return now != self.seen and (now[2] != self.size or layout.sha256_of(self.path) != self.hash)
+        except (FileNotFoundError, ModelFileError):  # gone, or not a file any more
             return True
 
     def replace(self, data: bytes) -> None:

@@ -8,6 +8,7 @@ stranger nor hides one: what is known of the row is judged by itself.
 
 from collections import OrderedDict
 from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -78,9 +79,10 @@ class Strangers:
     """
 
     def __init__(self, fitted: Fitted) -> None:
-        self._model = fitted.plain
+        plain = replace(fitted, tuning=None)
+        self._model = plain.model
         self._limits: OrderedDict[bytes, float] = OrderedDict()
-        self._drawn = _drawn_rows(fitted)
+        self._drawn = _drawn_rows(plain)
         self.can_judge = self._drawn is not None
 
     def judge(self, table: Table, kinds: Kinds) -> tuple[int, int]:
@@ -142,15 +144,15 @@ def _without(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Array:
     return blank if gone.all() else pc.if_else(pa.array(gone), blank, cells.combine_chunks())
 
 
-def _drawn_rows(fitted: Fitted) -> Table | None:
+def _drawn_rows(plain: Fitted) -> Table | None:
     """Rows drawn from plain Bayes, as many as are drawn and scored in about a second; None where none can be drawn."""
 
     def drawn(rows: int) -> Table:
-        return fitted.plain.schema.table_as_learned(as_table(sample_rows(fitted, rows, 0)[0]))
+        return plain.model.schema.table_as_learned(as_table(sample_rows(plain, rows, 0)[0]))
 
     try:
         start = perf_counter()
-        log_density(fitted.plain, drawn(TRIAL_ROWS))
+        log_density(plain.model, drawn(TRIAL_ROWS))
         possible = TRIAL_ROWS * SECONDS_OF_DRAWING / max(perf_counter() - start, 1e-9)
         return drawn(int(min(max(possible, FEWEST_DRAWN_ROWS), DRAWN_ROWS)))
     except DecibanError:

@@ -27,7 +27,7 @@ def described_model(served: ServedModel, reader: Reader) -> dict[str, Any]:
         "version": state.version,
         "name": served.name,
         "target": fitted.origin.target,
-        "rows": float(fitted.counts.class_weight.sum()),
+        "rows": _whole(float(fitted.counts.class_weight.sum())),
         "classes": described_classes(reader),
         "columns": described_columns(fitted),
         "tuning": described_tuning(fitted),
@@ -42,7 +42,12 @@ def described_classes(reader: Reader) -> list[dict[str, Any]]:
     fitted = reader.state.fitted
     weights, priors = fitted.counts.class_weight.tolist(), np.exp(fitted.model.log_prior).tolist()
     triples = zip(reader.labels, weights, priors, strict=True)
-    return [{"class": label, "rows": weight, "prior": prior} for label, weight, prior in triples]
+    return [{"class": label, "rows": _whole(weight), "prior": prior} for label, weight, prior in triples]
+
+
+def _whole(weight: float) -> float:
+    """A weight of rows, as a whole number if it is one."""
+    return int(weight) if weight.is_integer() else weight
 
 
 def described_columns(fitted: Fitted) -> list[dict[str, Any]]:

@@ -74,6 +74,8 @@ async def _changed(
 
 def _with_learner(service: Service, request: Request) -> tuple[Learner, Reader]:
     served, reader = service.model(request.path_params.get("name"))
+    if served.learner is None and service.settings.learn:
+        raise Problem(503, "nothing can be learned now", "send it again later; /health/ready says what is wrong")
     if served.learner is None:
         remedy = "ask whoever runs it to start it with --learn"
         raise Problem(403, "this service does not learn", remedy)

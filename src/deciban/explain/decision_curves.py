@@ -11,11 +11,13 @@ from deciban.decisions.bayes_error import bayes_error
 from deciban.decisions.bayes_error_exact import log_joint
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
+from deciban.decisions.policy import risks
+from deciban.decisions.regions import Interval, areas_of, best_intervals, given_intervals, intervals, value_intervals
 from deciban.errors import UsageError
-from deciban.explain.alone import table_of_columns
-from deciban.explain.column_values import ColumnValues, allowed, column_place, values_of
+from deciban.explain.alone import log_joint_of, table_of_columns
+from deciban.explain.column_values import ColumnValues, allowed, column_place, home_of, values_of
 from deciban.fitted import Fitted
-from deciban.plot.decision_line import Interval, best_intervals, given_intervals, intervals, value_intervals
+from deciban.model import Model
 from deciban.posterior import log_normalize
 
 # Points of the curves; the share of a class that is beyond them; how much wider than the cells of a column they are.
@@ -23,15 +25,26 @@ CURVE_POINTS = 2001
 BEYOND_CURVES = 1e-9
 WIDER = 0.3
 
+# Where boundaries beyond the curves are looked for, in widths of these, as far as densities are above this share of the
+# highest one; and how far from 1 the areas under all curves may be if they are exact.
+FAR = np.logspace(-3.0, 3.0, 300)
+LEAST_DENSITY = 1e-13
+MAX_AREA_ERROR = 1e-9
+
 
 class Curves(NamedTuple):
-    """Prior times density of each class at rising points, the intervals of a rule, and those of the best one."""
+    """Prior times density of each class at rising points, the intervals of a rule, and those of the best one.
+
+    areas: the exact area under the curve of each class in each decision, of the rule and of the best one; None where
+    only the points are known.
+    """
 
     x: Floats
     joint: Floats
     rule: list[Interval]
     best: list[Interval]
     discrete: bool
+    areas: tuple[Floats, Floats] | None = None
 
 
 def curves_of_result(result: BayesError) -> Curves:
@@ -54,43 +67,103 @@ def curves_of_result(result: BayesError) -> Curves:
 
 
 def curves_of_column(
-    fitted: Fitted, column: int, loss: Loss, boundaries: Sequence[float] | None, decisions: Sequence[Any] | None
+    fitted: Fitted,
+    column: int,
+    loss: Loss,
+    boundaries: Sequence[float] | None = None,
+    decisions: Sequence[Any] | None = None,
+    tuned: bool = True,
 ) -> Curves:
-    """Those of a column of a model."""
+    """Those of a column of a model; without `tuned`, of its generative model even if it has no other column."""
     values = values_of(fitted, column, CURVE_POINTS)
     if values.numbers is None or values.dates:
         raise UsageError(f"the column {values.name!r} holds no numbers; choose one that does")
     if values.kind != "continuous":
-        joint = joint_of(fitted, [values], values.numbers[:, None])
+        joint = joint_of(fitted, [values], values.numbers[:, None], tuned)
         joint = joint / max(float(joint.sum()), 1e-300)
         best = value_intervals(values.numbers, joint, loss)
         rule = best if boundaries is None else given_intervals(joint, values.numbers, loss, boundaries, decisions)
         return Curves(*_bars(values.numbers, joint), rule, best, True)
     room = WIDER * float(values.numbers[-1] - values.numbers[0])
-    x = np.linspace(values.numbers[0] - room, values.numbers[-1] + room, CURVE_POINTS)
+    home = home_of(fitted.generative, column)
+    assert home is not None, "it has values"
+    marks = home[1].landmarks(home[2])  # those of bins are all that has a density
+    ends = (min(values.numbers[0] - room, *marks), max(values.numbers[-1] + room, *marks))
+    x = np.unique(np.concatenate([np.linspace(*ends, CURVE_POINTS), values.numbers, marks]))
     x = x[allowed(fitted.model, column, x)]
 
     def joint_at(points: Floats) -> Floats:
-        return joint_of(fitted, [values], points[:, None])
+        return joint_of(fitted, [values], points[:, None], tuned)
 
-    best = best_intervals(joint_at, x, loss)
+    beyond = FAR * (x[-1] - x[0])
+    far = np.concatenate([x[0] - beyond, x[-1] + beyond])
+    far = far[allowed(fitted.model, column, far)]
+    far = far[joint_at(far).max(axis=1) > LEAST_DENSITY * joint_at(x).max()]
+    best = best_intervals(joint_at, np.unique(np.concatenate([x, far])), loss)
     rule = best if boundaries is None else given_intervals(joint_at(x), x, loss, boundaries, decisions)
     x = _with_edges(x, rule, best)
-    return Curves(x, joint_at(x), rule, best, False)
+    areas = None
+    if _drawn_model(fitted, 1, tuned) is fitted.generative:
+        exact = [exact_areas(one, fitted.generative, column, len(loss.matrix)) for one in (rule, best)]
+        areas = None if exact[0] is None or exact[1] is None else (exact[0], exact[1])
+    return Curves(x, joint_at(x), rule, best, False, areas)
 
 
-def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats) -> Floats:
+def exact_areas(rule: Sequence[Interval], model: Model, column: int, decisions: int) -> Floats | None:
+    """The probability of each decision with each class, by the cumulative distribution of a column; None where its
+    family has none."""
+    home = home_of(model, column)
+    assert home is not None, "the column has a family"
+    _, likelihood, place = home
+    edges = np.array([one.low for one in rule[1:]])
+    found = np.zeros((decisions, model.classes.size))
+    for c, prior in enumerate(np.exp(model.log_prior)):
+        below = likelihood.cumulative(edges, place, c)
+        if below is None:
+            return None
+        mass = np.diff(np.concatenate([[0.0], below, [1.0]]))
+        np.add.at(found[:, c], [one.decision for one in rule], prior * mass)
+    return found
+
+
+def exact_risk(fitted: Fitted, loss: Loss) -> float | None:
+    """The least risk if the generative model were true, for one column whose distribution is known exactly: listed
+    values, bins, or a family with a cumulative distribution; None for others."""
+    if fitted.generative.schema.width != 1:
+        return None
+    try:
+        values = values_of(fitted, 0)
+        if values.kind != "continuous":
+            joint = np.exp(log_joint_of(fitted.generative, [values]))
+            return float(risks(joint, loss).min(axis=1).sum()) if abs(joint.sum() - 1.0) < MAX_AREA_ERROR else None
+        curves = curves_of_column(fitted, 0, loss, tuned=False)
+    except UsageError:  # texts, dates, and columns without cells
+        return None
+    areas = areas_of(curves.best, curves.joint, curves.x, len(loss.matrix)) if curves.areas is None else curves.areas[1]
+    return float((loss.matrix * areas).sum()) if abs(areas.sum() - 1.0) < MAX_AREA_ERROR else None
+
+
+def _drawn_model(fitted: Fitted, columns: int, tuned: bool = True) -> Model:
+    """The model whose posteriors are drawn over so many columns: of a model that has others, the generative one."""
+    if tuned and fitted.is_tuned and fitted.model.schema.width == columns:
+        return fitted.model
+    return fitted.generative
+
+
+def joint_of(fitted: Fitted, columns: Sequence[ColumnValues], points: Floats, tuned: bool = True) -> Floats:
     """Prior times density of each class, at points (point by column).
 
-    Of a tuned model that has just these columns, it is its posterior times the density of plain Bayes. Where it has
-    others, plain Bayes is drawn: weights and biases are tuned for rows in which all columns are there.
+    Each column has the family that the model uses for it. Of a tuned model that has just these columns, it is its
+    posterior times that density. Where it has others, weights and biases are left out: they are tuned for rows in which
+    all columns are there.
     """
     cells = {one.column: pa.array(points[:, k]) for k, one in enumerate(columns)}
-    model = fitted.model if fitted.model.schema.width == len(columns) else fitted.plain
+    model, generative = _drawn_model(fitted, len(columns), tuned), fitted.generative
     table = table_of_columns(model.schema, cells, len(points))
     posterior, _ = log_normalize(model.log_joint(table), model.log_prior)
-    _, log_density = log_normalize(fitted.plain.log_joint(table), fitted.plain.log_prior)
-    unseen = np.zeros(len(points), dtype=np.bool_) if len(columns) > 1 else log_density == 0.0
+    log_joint = generative.log_joint(table)
+    _, log_density = log_normalize(log_joint, generative.log_prior)
+    unseen = (log_joint == generative.log_prior).all(axis=1) & (len(columns) == 1)  # in no bin that has cells
     return posterior * np.where(unseen, 0.0, np.exp(log_density))[:, None]
 
 

@@ -34,10 +34,17 @@ def intervals(edges: Sequence[float], decisions: Sequence[int]) -> list[Interval
 
 
 def best_intervals(joint_at: Callable[[Floats], Floats], x: Floats, loss: Loss) -> list[Interval]:
-    """Where each decision has the least risk, from joint densities as a function of points, and a grid of these."""
-    chosen = least_risk(joint_at(x), loss)
+    """Where each decision has the least risk, from joint densities as a function of points, and a grid of these.
+
+    Where no class has a density, the decision of the points before goes on: nothing ever lies there.
+    """
+    joint = joint_at(x)
+    known = np.flatnonzero(joint.max(axis=1) > 0.0)
+    if not known.size:
+        known = np.arange(x.size)
+    chosen = least_risk(joint[known], loss)
     changes = np.flatnonzero(np.diff(chosen))
-    edges = [_edge(joint_at, loss, float(x[k]), float(x[k + 1]), int(chosen[k])) for k in changes]
+    edges = [_edge(joint_at, loss, float(x[known[k]]), float(x[known[k + 1]]), int(chosen[k])) for k in changes]
     return intervals(edges, [chosen[0], *chosen[changes + 1]])
 
 
@@ -72,7 +79,8 @@ def _edge(joint_at: Callable[[Floats], Floats], loss: Loss, low: float, high: fl
     """Where between two points the first decision ends."""
     for _ in range(ZOOM_ROUNDS):
         some = np.linspace(low, high, ZOOM)
-        other = np.flatnonzero(least_risk(joint_at(some[1:-1]), loss) != first)
+        joint = joint_at(some[1:-1])
+        other = np.flatnonzero((least_risk(joint, loss) != first) & (joint.max(axis=1) > 0.0))
         place = int(other[0]) + 1 if other.size else ZOOM - 1
         low, high = float(some[place - 1]), float(some[place])
     return 0.5 * (low + high)
