@@ -22,6 +22,9 @@ LARGEST = np.float64(1e290)
 # Cells that differ by a few units of their last digit are equal: the variance of that, in units of their mean square.
 ROUNDING_VARIANCE = (4.0 * 2.0**-52) ** 2
 
+# Doubles of this size have no digits behind the point.
+MIN_WHOLE = 2.0**52
+
 # The seed of the hashes of cells. The hash of 0.0 is the seed itself; that of a missing cell is 0.
 CONTENT_SEED = 0x9E3779B97F4A7C15
 

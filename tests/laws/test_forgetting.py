@@ -137,7 +137,7 @@ def test_rows_that_were_never_learned_are_refused(case: Case, seed: int) -> None
     schema = schema_of(case, X)
     counts = counted(schema, X, y)
     row = X[:1].copy()
-    row[0, 1] = np.abs(X[:, 1]).max() * 100.0
+    row[0, 1] = 1e300 if isinstance(case.family, LogNormal) else np.abs(X[:, 1]).max() * 100.0
     with pytest.raises(ForgetError, match="cannot be forgotten"):
         counts - counted(schema, row, y[:1])
     constant = np.repeat(X[:1], 3, axis=0)

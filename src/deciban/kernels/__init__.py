@@ -25,6 +25,7 @@ _HOMES = {
     "Slices": "moments",
     "MomentDigits": "moments",
     "SLICE_LANES": "moments",
+    "SLICED_WEIGHT": "moments",
     "ALL_SLICES": "moments",
     "FITTING_BITS": "moments",
     "count_totals": "totals",

@@ -5,18 +5,16 @@
 
 import numpy as np
 
+from deciban.arrays import MIN_WHOLE
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.exact_sums import bits_of
-
-# Numbers of this size have no digits behind the point.
-WHOLE = 2.0**52
 
 
 @inner
 def _edge_of(value: float, width: float) -> float:
     """The edge of the bin of a value: a number that is beyond 2**52 widths is an edge itself."""
     number = value / width
-    return np.floor(number) * width + 0.0 if abs(number) < WHOLE else value
+    return np.floor(number) * width + 0.0 if abs(number) < MIN_WHOLE else value
 
 
 @inner

@@ -25,9 +25,6 @@ LAST_BIT = -1075
 
 RADIX = 2.0**32
 
-# The smallest number above 0.
-SMALLEST = 5e-324
-
 # Digits of a sum that are looked at for its double-double: 5 have more than 128 bits.
 LEADING_DIGITS = 5
 
@@ -268,4 +265,4 @@ def limb_scatters(
         exponent = place + least - n_place - lows[0]
         high[i], rest[i] = _scaled(a, exponent), _scaled(a_low, exponent)
         if high[i] == 0.0 and a != 0.0:
-            high[i] = SMALLEST if a > 0.0 else -SMALLEST
+            high[i] = 5e-324 if a > 0.0 else -5e-324  # the smallest there is

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, scatter_to, summed
+from deciban.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, summed
 from deciban.statistics.base import remaining
 
 # The most bins kept for a column: this alone sets the resolution.
@@ -18,15 +18,12 @@ FIRST_VALUES = 1 << 12
 # The exponents of the narrowest bins, below which doubles lose digits, and of the widest: those of the largest cells.
 MIN_EXPONENT, MAX_EXPONENT = -1022, 1000
 
-# Numbers of this size have no digits behind the point.
-WHOLE = 2.0**52
-
 
 def edges_of(values: Floats, exponent: int) -> Floats:
     """The edge of the dyadic bin of each value: the largest multiple of 2**exponent that is not above it."""
     with np.errstate(over="ignore"):
         numbers = np.ldexp(values, -exponent)
-    return np.where(np.abs(numbers) < WHOLE, np.ldexp(np.floor(numbers), exponent), values) + 0.0
+    return np.where(np.abs(numbers) < MIN_WHOLE, np.ldexp(np.floor(numbers), exponent), values) + 0.0
 
 
 @dataclass(frozen=True)

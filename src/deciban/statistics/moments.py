@@ -13,11 +13,14 @@ from deciban.errors import BadCell
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
 from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters, two_sum
 
+# A scatter of this size is too small for a double.
+SMALLEST = 5e-324
+
 # A mean below this share of the standard deviation is rounding.
 ROUNDED_MEAN = 1e-6
 
 # Columns whose largest cell has an exponent below this are added cell by cell: their scale would overflow.
-MIN_EXPONENT = -1000
+MIN_SCALED_EXPONENT = -1000
 
 # The share of a sum of squares that is lost where it is scaled by a fraction, and where rows are taken away then: their
 # weights are worked out once more.
@@ -119,7 +122,7 @@ class Moments(Counted):
     def values(self) -> MomentValues:
         """Weight, mean and scatter."""
         scatter, low = self._scatter
-        none = scatter <= (0.0 if self.rounding_error is None else self.rounding_error)
+        none = scatter <= (SMALLEST if self.rounding_error is None else np.maximum(self.rounding_error, SMALLEST))
         scatter, low = np.where(none, 0.0, scatter), np.where(none, 0.0, low)
         return MomentValues(self.present.doubles()[0], *self.first.over(self.present), scatter, low)
 
@@ -224,7 +227,7 @@ def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, larg
     columns, lanes = largest.size, kernels.SLICE_LANES
     exponent = np.zeros(-(-columns // lanes) * lanes, dtype=np.int64)
     exponent[:columns] = np.where(largest > 0.0, np.frexp(largest)[1], 0)
-    fits = exponent >= MIN_EXPONENT
+    fits = exponent >= MIN_SCALED_EXPONENT
     exponent[~fits] = 0
     slices = kernels.Slices(
         scale=np.where(np.arange(exponent.size) < columns, np.where(fits, np.ldexp(1.0, -exponent), np.nan), 0.0),

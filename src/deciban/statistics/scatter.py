@@ -12,7 +12,9 @@ from deciban.arrays import TOO_LARGE, Codes, Flags, Floats, Integers, Numbers, s
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
 from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters
 from deciban.statistics.moments import (
+    MIN_SCALED_EXPONENT,
     SCALED_ERROR,
+    SMALLEST,
     added_errors,
     comparable_moments,
     of_sums,
@@ -20,9 +22,8 @@ from deciban.statistics.moments import (
     weight_errors,
 )
 
-# Bits of a slice of a cell, the weight of rows whose products of two slices add up to 53 bits, and the most slices.
-SLICE = 21
-SLICED_WEIGHT = 2048.0
+# Bits of a slice of a cell: products of two, of rows of SLICED_WEIGHT, add up to 53 bits. And the most slices.
+FACTOR_BITS = 21
 MAX_SLICES = 4
 
 # Blocks of such rows whose sums are added up in 64-bit integers.
@@ -30,9 +31,6 @@ SUMMED_BLOCKS = 128
 
 # Rows that are too few to be sliced.
 UNSLICED_ROWS = 16
-
-# Columns whose largest cell has an exponent below this are not sliced: their scale would overflow.
-MIN_EXPONENT = -1000
 
 # What the product of two deviations may exceed the geometric mean of their squares by: these are rounded.
 CORRELATION_ERROR = 1e-12
@@ -132,7 +130,7 @@ class Scatter(Counted):
     def _known(self) -> tuple[Floats, Floats]:
         """The same without the rows and columns of which nothing is known to vary."""
         own = self.raw_scatter
-        none = own <= (0.0 if self.rounding_error is None else self.rounding_error)
+        none = own <= (SMALLEST if self.rounding_error is None else np.maximum(self.rounding_error, SMALLEST))
         none = none[:, :, None] | none[:, None, :]
         high, low = self._matrices
         return np.where(none, 0.0, high), np.where(none, 0.0, low)
@@ -237,11 +235,11 @@ def _sums_of_slices(
 ) -> tuple[ExactSums, ...]:
     """The exact sums of rows, by products of matrices of few bits (Ozaki's scheme); `left` keeps the rows left out."""
     size = largest.size
-    exponent = np.maximum(np.where(largest > 0.0, np.frexp(largest)[1], 0).astype(np.int64), MIN_EXPONENT)
-    np.not_equal(weights, np.minimum(np.floor(weights), SLICED_WEIGHT), out=left)
+    exponent = np.maximum(np.where(largest > 0.0, np.frexp(largest)[1], 0).astype(np.int64), MIN_SCALED_EXPONENT)
+    np.not_equal(weights, np.minimum(np.floor(weights), kernels.SLICED_WEIGHT), out=left)
     least, most, total = int(exponent.min()), int(exponent.max()), float(weights.sum())
     shapes = (classes, size), (classes, size * (size + 1) // 2)
-    depth = SLICE * MAX_SLICES
+    depth = FACTOR_BITS * MAX_SLICES
     rooms = [room_for(shapes[k], [((k + 1) * (least - depth), (k + 1) * most)], total) for k in range(2)]
     order = np.flatnonzero(~left)
     order = order[np.argsort(labels[order], kind="stable")]
@@ -268,7 +266,7 @@ def _groups(rows: Integers, weights: Floats) -> Iterator[list[Integers]]:
     reached = np.cumsum(weights[rows])
     while begin < rows.size:
         before = reached[begin - 1] if begin else 0.0
-        end = int(np.searchsorted(reached, before + SLICED_WEIGHT, side="right"))
+        end = int(np.searchsorted(reached, before + kernels.SLICED_WEIGHT, side="right"))
         blocks.append(rows[begin:end])
         begin = end
     for k in range(0, len(blocks), SUMMED_BLOCKS):
@@ -291,7 +289,7 @@ def _add_blocks(
     sums, products = np.zeros(width, dtype=np.int64), np.zeros((width, width), dtype=np.int64)
     for block in blocks:
         parts = np.empty((block.size, width))
-        kernels.slice_rows(cells, block, scale, SLICE, parts, left)
+        kernels.slice_rows(cells, block, scale, FACTOR_BITS, parts, left)
         w = weights[block]
         weighted = parts if (w == 1.0).all() else w[:, None] * parts
         sums += (np.ones(block.size) @ weighted).astype(np.int64)
@@ -299,9 +297,9 @@ def _add_blocks(
     of_slices, of_pairs = sums.reshape(slices, size), products.reshape(slices, size, slices, size)
     (first, first_low), (second, second_low) = digits
     for s in range(slices):
-        kernels.add_integers(of_slices[s], exponent - SLICE * (s + 1), first, first_low)
+        kernels.add_integers(of_slices[s], exponent - FACTOR_BITS * (s + 1), first, first_low)
         for t in range(slices):
-            pairs = exponent[rows] + exponent[columns] - SLICE * (s + t + 2)
+            pairs = exponent[rows] + exponent[columns] - FACTOR_BITS * (s + t + 2)
             kernels.add_integers(of_pairs[s, rows, t, columns], pairs, second, second_low)
 
 
