@@ -45,7 +45,7 @@ def test_tuning_with_weights_is_tuning_on_repeated_rows(seed: int, rows: int) ->
     complete = ~np.any([column.is_null().to_numpy() for column in table.columns], axis=0)
     found, wanted = heavy.predict_proba(table), long.predict_proba(table)
     np.testing.assert_allclose(found[complete], wanted[complete], rtol=0, atol=1e-9)
-    # tables may ask either of two questions that part the rows alike: the last digits choose; their means differ a little
+    # of two questions that part the rows alike the last digits choose one, and means over unknown answers differ
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
 
 
