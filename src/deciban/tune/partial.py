@@ -23,7 +23,14 @@ from deciban.tune.correct import FOLDS, MOST_COLUMNS_CORRECTED, correctable
 from deciban.tune.propose import most_rows
 from deciban.tune.rows import Rows
 from deciban.tune.tuning import Tuning
-from deciban.tune.weights import MOST_BLOCKS_WEIGHED, MOST_EXTREME, centred, figures_of, with_prior_of_others
+from deciban.tune.weights import (
+    MOST_BLOCKS_WEIGHED,
+    MOST_EXTREME,
+    POLISHING_STEPS,
+    centred,
+    figures_of,
+    with_prior_of_others,
+)
 
 # Rows that are copied at most; each is masked in several ways, and of each column about these shares are masked. A row
 # has the same masks wherever it stands, so that a row of weight 2 is two rows.
@@ -268,4 +275,13 @@ def learned_scales(sums: Floats, known: Floats, labels: Integers, weights: Float
     start = np.ones(len(SCALED_SHARES))
     bounds = [(MIN_SCALE, None)] * start.size
     solved = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(solved.x, dtype=np.float64)
+    found = np.asarray(solved.x, dtype=np.float64)
+    for _ in range(POLISHING_STEPS):  # to the optimum itself, which does not depend on the way there
+        value, slope = loss(found)
+        joint = (hats @ np.append(found, 1.0))[:, None] * sums + log_prior
+        posterior, _ = log_normalize(joint, log_prior)
+        spread = (posterior * sums**2).sum(axis=1) - (posterior * sums).sum(axis=1) ** 2
+        curvature = hats[:, :-1].T @ ((share * spread)[:, None] * hats[:, :-1]) + penalty * np.eye(found.size)
+        moved = np.maximum(found - np.linalg.solve(curvature, slope), MIN_SCALE)
+        found = moved if loss(moved)[0] <= value + 1e-14 else found
+    return found
