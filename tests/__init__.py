@@ -15,6 +15,6 @@ def textbook(columns: Any = None, **given: Any) -> BayesClassifier:
     return BayesClassifier(columns, tune=None, **given)
 
 
-def examples(usual: int) -> int:
+def example_count(usual: int) -> int:
     """The number of examples of a property test: ten times the usual one in the profile `thorough` of conftest.py."""
     return max(1, usual * settings.default.max_examples // 100)

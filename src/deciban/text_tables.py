@@ -139,7 +139,7 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 
 
 def printable(text: str) -> str:
-    """The text on one line, without what would move the cursor or begin another line: such characters are escaped.
+    r"""The text on one line, without what would move the cursor or begin another line: such characters are escaped.
 
     >>> printable("caf\u00e9\nINFO: \x1b[2J")
     'café\\nINFO: \\x1b[2J'

@@ -6,14 +6,14 @@ from hypothesis import assume, given, settings, strategies as st
 from sklearn.datasets import load_iris
 
 from deciban import Threshold, UsageError
-from tests import examples, textbook
+from tests import example_count, textbook
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 CLF = textbook().fit(X, NAMES[Y])
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=example_count(60))
 @given(
     prior=st.floats(0.01, 0.99),
     costs=st.tuples(*[st.floats(0.1, 50.0) for _ in range(2)]),

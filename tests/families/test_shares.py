@@ -13,7 +13,7 @@ from scipy import stats
 from deciban import BayesClassifier, Complement, JointGaussian, JointTable, Multinomial, PerClass, Pooled, Shrunk
 from deciban.families import shares
 from deciban.families.shares import Rule, gradual_normal_shares, settled
-from tests import examples, textbook
+from tests import example_count, textbook
 
 RNG = np.random.default_rng(3)
 Y = np.arange(200) % 3
@@ -104,7 +104,7 @@ def test_two_identical_columns_have_equal_shares() -> None:
 
 
 @given(st.integers(2, 5), st.integers(0, 10_000))
-@settings(max_examples=examples(40))
+@settings(max_examples=example_count(40))
 def test_the_formula_adds_up_and_leaves_independent_columns_their_own(columns: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(columns, columns))

@@ -24,9 +24,9 @@ from deciban.files.arrow_readers import UNSUITABLE, JsonText, ParquetReader
 from deciban.files.csv_files import CsvScan
 from deciban.files.duckdb import column_types, translated_errors
 from deciban.files.scan import Scan
-from tests import examples
+from tests import example_count
 
-OFTEN = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+OFTEN = settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 CELLS = st.sampled_from(

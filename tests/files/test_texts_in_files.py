@@ -14,7 +14,7 @@ from hypothesis import event, given, settings, strategies as st
 
 from deciban import BayesClassifier, Text, scan
 from deciban.files.quotes import quotes_in, quotes_of
-from tests import examples
+from tests import example_count
 from tests.laws.cases import assert_same_counts
 
 ROWS = 3_000
@@ -71,7 +71,7 @@ def test_lines_in_quotes_that_look_like_rows(tmp_path: Path, late: bool) -> None
         assert sum(piece.num_rows for piece in scan(path).tables()) == (440 if late else 441)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=example_count(300))
 @given(
     st.lists(st.sampled_from(['"', ',"', '"', ',"x"', "\n", "\r\n", "x", "y" * 40, "z" * 100, '"",']), max_size=30),
     st.integers(1, 200),

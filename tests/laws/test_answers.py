@@ -20,7 +20,7 @@ from deciban.files.open import open_table
 from deciban.forms import form_of
 from deciban.intervals import LogOdds
 from deciban.model import Model, estimate
-from deciban.store.layout import ArrayReader
+from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from tests.laws.cases import CASES, Case, counted, schema_of
 
@@ -164,7 +164,7 @@ def test_there_are_estimates_and_parameters_of_each_block(case: Case) -> None:
 @every_family
 def test_a_family_is_written_and_read_back(case: Case) -> None:
     arrays: list[Any] = []
-    assert unpack(pack(case.family, arrays), ArrayReader(b"")) == case.family
+    assert unpack(pack(case.family, arrays), ArrayReader(Content(None, memoryview(b""), "", 0))) == case.family
     assert not arrays
     assert families_of([f"x={case.family!r}"]) == {"x": case.family}
     assert eval(repr(case.family), {kind.__name__: kind for kind in (*FAMILIES, *SPREADS)}) == case.family

@@ -16,12 +16,12 @@ from deciban.decisions.priors import log_prior
 from deciban.files.open import open_table
 from deciban.model import Model, estimate
 from deciban.schema.schema import Schema
-from tests import examples
+from tests import example_count
 from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
 
 every_family = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=examples(15))
+few = settings(max_examples=example_count(15))
 
 
 def table(case: Case, seed: int, n: int = 60, classes: int = 3) -> tuple[Any, np.ndarray, np.random.Generator]:

@@ -8,7 +8,7 @@ import pytest
 from deciban import BayesClassifier, load
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.looks_like import MeantAs, read_looks, written_looks
-from deciban.store.layout import ArrayReader
+from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from deciban.tables.convert import as_table
 
@@ -61,7 +61,7 @@ def test_it_is_said_in_words(meant: MeantAs) -> None:
 
 @pytest.mark.parametrize("looks", [None, (None, None), (MeantAs("identifier"), None, *WORDS)], ids=str)
 def test_it_is_written_and_read_back(looks: tuple[MeantAs | None, ...] | None) -> None:
-    arrays = ArrayReader(memoryview(b""))
+    arrays = ArrayReader(Content(None, memoryview(b""), "", 0))
     assert read_looks(unpack(pack(written_looks(looks), []), arrays)) == looks
 
 

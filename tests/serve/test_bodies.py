@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
 from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
 from deciban.serve.problems import Problem
-from tests import examples
+from tests import example_count
 from tests.serve.conftest import Opened
 from tests.serve.test_predicting import as_stream
 
@@ -112,7 +112,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
+@settings(max_examples=example_count(150), suppress_health_check=list(HealthCheck))
 @given(st.lists(st.dictionaries(st.sampled_from(["age", "city", "since", "member", "at", "note", ":"]), JSON_VALUES)))
 def test_any_json_is_answered_or_refused(opened: Opened, rows: list[dict[str, object]]) -> None:
     import json
@@ -127,7 +127,7 @@ def test_any_json_is_answered_or_refused(opened: Opened, rows: list[dict[str, ob
             assert len(told["rows"]) == len(rows)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=example_count(300))
 @given(
     st.lists(
         st.tuples(st.sampled_from(["a", "b", "a:", "\\u003a"]), st.sampled_from(["1", '":"', '"\\u003a"', "{}"])),
@@ -258,7 +258,7 @@ def test_wrong_arrow_is_refused(opened: Opened, what: str) -> None:
     assert found.status_code in (413, 422), found.text
 
 
-@settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
+@settings(max_examples=example_count(200), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_arrow_with_changed_bytes_is_never_a_fault(opened: Opened, data: st.DataObject) -> None:
     body = bytearray(
@@ -270,7 +270,7 @@ def test_arrow_with_changed_bytes_is_never_a_fault(opened: Opened, data: st.Data
     assert found.status_code in (200, 413, 422), found.text
 
 
-@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
+@settings(max_examples=example_count(60), suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=60), st.sampled_from(["", "outlook,wind\n", "outlook;wind\n"]))
 def test_any_bytes_as_csv_are_never_a_fault(opened: Opened, noise: bytes, head: str) -> None:
     found = opened("weather.dcb").post("/predict", content=head.encode() + noise, headers={"content-type": CSV})

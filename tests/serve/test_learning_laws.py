@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from deciban import learn
-from tests import examples
+from tests import example_count
 from tests.serve.learned import ROWS, Open, base, copied, counts_of, same, saved
 
 FACTOR = 0.7
@@ -115,5 +115,5 @@ class Learning(RuleBasedStateMachine):
 
 TestLearning = Learning.TestCase
 TestLearning.settings = settings(
-    max_examples=examples(20), stateful_step_count=25, suppress_health_check=list(HealthCheck)
+    max_examples=example_count(20), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )

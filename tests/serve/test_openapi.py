@@ -20,7 +20,7 @@ from deciban.serve.app import create_app
 from deciban.serve.bodies.body import ARROW_STREAM, CSV
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
-from tests import examples
+from tests import example_count
 from tests.serve.conftest import Opened
 
 CHECKS = [
@@ -68,7 +68,7 @@ def ask_everything(app: Any, mode: GenerationMode, path: dict[str, str]) -> set[
         names = {"path_parameters": path} if path and takes_rows else {}
 
         @settings(
-            max_examples=examples(20 if takes_rows else 2),
+            max_examples=example_count(20 if takes_rows else 2),
             phases=(Phase.explicit, Phase.generate),
             suppress_health_check=list(HealthCheck),
         )

@@ -12,6 +12,9 @@ from deciban.counts import Counts
 from deciban.schema.schema import ColumnGroup
 from deciban.statistics import Bins, Combined, Levels, Tuples
 
+# Bins are shown no narrower than this many halvings of the range of a column.
+DRAWN_BITS = 12
+
 
 @dataclass(frozen=True)
 class ColumnCounts:
@@ -57,8 +60,9 @@ def _(statistic: Tuples, place: int) -> ColumnCounts | None:
 @_counted.register
 def _(statistic: Bins, place: int) -> ColumnCounts | None:
     column = statistic.columns[place]
-    low, high = (np.ldexp(column.cells + side, column.exponent) for side in (0.0, 1.0))
-    return ColumnCounts(column.table, low=low, high=high)
+    reach = np.ptp(column.edges) or np.abs(column.edges).max() if column.edges.size else 1.0
+    column = column.coarser(max(column.exponent, int(np.frexp(reach)[1]) - DRAWN_BITS))
+    return ColumnCounts(column.table, low=column.edges, high=column.edges + np.ldexp(1.0, column.exponent))
 
 
 @_counted.register

@@ -20,7 +20,7 @@ from deciban.families.text.tokens import Tokens
 from deciban.kernels.text_arrays import CharacterRules, LabelledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import counts_by_class
-from tests import examples
+from tests import example_count
 
 TEXTS = (
     "Die Straße ist heiß; DIE STRASSE, DIE STRAẞE! Über Größe_und_Maß, Donaudampfschifffahrts\u00adgesellschaft",
@@ -125,7 +125,7 @@ UNICODE = st.one_of(
 )
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=example_count(400))
 @given(
     UNICODE,
     st.sampled_from(["word", "char", "char_wb"]),
@@ -152,7 +152,7 @@ def learned(tokens: Tokens, texts: pa.Array) -> tuple[Vocabulary, np.ndarray, np
 LABELLED = st.lists(st.tuples(st.one_of(st.none(), UNICODE, st.text("aΣσ é", max_size=9)), st.integers(0, 3)))
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=example_count(200))
 @given(LABELLED, st.sampled_from([{}, {"lowercase": False}, {"shortest": 1}, {"ngram_range": (1, 2)}]))
 def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], options: dict[str, Any]) -> None:
     """Of texts in any order of their classes, some of them in Greek, and of no texts."""
@@ -171,7 +171,7 @@ def test_words_are_counted_class_by_class(rows: list[tuple[str | None, int]], op
     assert sorted(words.array.to_pylist()) == sorted({word for word, _ in expected})
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=example_count(100))
 @given(st.lists(st.one_of(st.none(), UNICODE), min_size=1, max_size=12), st.sampled_from(OPTIONS), st.integers(0, 3))
 def test_texts_do_not_flow_into_each_other(texts: list[str | None], options: dict[str, Any], cut: int) -> None:
     """Also in a slice of an array, in which texts have others before and behind them."""
@@ -296,7 +296,7 @@ def test_bytes_that_are_no_text_are_no_harm(options: dict[str, Any], kind: pa.Da
         bytes(vocabulary.text).decode()
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=example_count(100))
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=5), st.sampled_from(OPTIONS))
 def test_any_bytes(texts: list[bytes], options: dict[str, Any]) -> None:
     tokens = Text(**options).tokens
