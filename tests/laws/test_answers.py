@@ -156,7 +156,7 @@ def test_there_are_estimates_and_parameters_of_each_block(case: Case) -> None:
     assert len(parameters.blocks) == len(likelihood.estimates()) == blocks_of(model)
     assert min(parameters.blocks) > 0
     assert parameters.apart > 0
-    assert parameters.values > 1 or parameters.numbers > 0
+    assert parameters.sizes or parameters.numbers > 0 or parameters.unbounded
     for one in likelihood.estimates():
         assert all(len(array) == CLASSES for array in one.parameters.values())
 

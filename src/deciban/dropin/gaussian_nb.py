@@ -113,8 +113,9 @@ class GaussianNB(DropIn):
     def _update_mean_variance(n_past: float, mu: Any, var: Any, X: Any, sample_weight: Any = None) -> Any:
         """Mean and variance of n_past rows and those of X together."""
         rows = np.asarray(X, dtype=np.float64)
-        past = Moments.empty(1, rows.shape[1])
-        past.weight[:], past.mean[:], past.scatter[:] = n_past, mu, np.multiply(n_past, var)
+        weight, mean, variance = (np.full((1, rows.shape[1]), each, dtype=np.float64) for each in (n_past, mu, var))
+        none = np.zeros_like(mean)
+        past = Moments.of_values(weight, (mean, none), weight * variance, none)
         weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         both = past.merge(Moments.count(rows, np.zeros(len(rows), dtype=np.int32), weights, 1))
         if np.ndim(mu) == 0 and (both.mean == both.mean[0, 0]).all():

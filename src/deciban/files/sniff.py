@@ -50,7 +50,7 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file is: "json", "csv", "orc" or one of TYPED_KINDS, how it is compressed, and of a CSV how it is written."""
+    """The kind of a file: "json", "csv", "orc" or one of TYPED_KINDS, its compression, and the form of a CSV file."""
 
     kind: str
     compression: str | None = None

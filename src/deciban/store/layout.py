@@ -37,7 +37,7 @@ MAX_HEADER_BYTES = 1 << 28
 MAX_LISTS = 1 << 20  # lists and objects; each column of a model has a few
 MAX_VALUES = 1 << 24
 MAX_DEPTH = 64  # of lists inside each other; models have about a dozen
-MAX_DIGITS = 20  # of a whole number: those of 64 bits
+MAX_NUMBER_DIGITS = 20  # of a whole number: those of 64 bits
 MAX_DIMENSIONS = 8  # of an array
 
 # How every header begins.
@@ -231,7 +231,7 @@ def _parsed(text: bytes) -> Any:
 
 
 def _whole_number(text: str) -> int:
-    if len(text) > MAX_DIGITS + 1:  # and a sign
+    if len(text) > MAX_NUMBER_DIGITS + 1:  # and a sign
         raise ValueError(f"it holds a number of {len(text):,} digits")
     return int(text)
 

@@ -38,7 +38,7 @@ MAX_COPIED = 1_000
 MASKED_SHARES = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9) * 2
 
 # How strongly each scale is drawn to 1: as so many rows would.
-SCALE_ROWS = 2.0
+PARTIAL_SCALE_ROWS = 2.0
 
 # No sum is scaled by less than this: an impossible class stays impossible.
 MIN_SCALE = 1e-3
@@ -224,7 +224,8 @@ class _LeftOutRows:
                 known = (~(masked | self.missing[here]) * partial.shares).sum(axis=1)
                 found.append((sums, known, rows.labels[here], self.amounts[here, fold]))
         sums, known, labels, weights = (np.concatenate([part[k] for part in found]) for k in range(4))
-        sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MOST_EXTREME)
+        with np.errstate(invalid="ignore"):  # a row that no class allows has no scale
+            sums = np.nan_to_num(sums - sums.max(axis=1, keepdims=True), nan=0.0, neginf=-MOST_EXTREME)
         sums, known = np.maximum(sums, -MOST_EXTREME), known / partial.least
         return learned_scales(sums, known, labels, weights, self.model.log_prior)
 
@@ -263,7 +264,7 @@ def learned_scales(sums: Floats, known: Floats, labels: Integers, weights: Float
     """
     points = np.eye(len(SCALED_SHARES) + 1)
     hats = np.stack([np.interp(known, (*SCALED_SHARES, 1.0), point) for point in points], axis=1)
-    every, share, penalty = np.arange(labels.size), weights / weights.sum(), SCALE_ROWS / weights.sum()
+    every, share, penalty = np.arange(labels.size), weights / weights.sum(), PARTIAL_SCALE_ROWS / weights.sum()
 
     def loss(scales: Floats) -> tuple[float, Floats]:
         joint = (hats @ np.append(scales, 1.0))[:, None] * sums + log_prior
