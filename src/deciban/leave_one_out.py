@@ -67,8 +67,8 @@ class LeaveOneOut:
     >>> from sklearn.datasets import load_iris
     >>> from deciban import BayesClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> print(BayesClassifier(tune=None).fit(X, y).leave_one_out())
-    leave-one-out of 150 rows: accuracy 0.9533, log-loss 0.1330, calibration error 0.0260
+    >>> print(BayesClassifier(tune=None).fit(X[50:140], y[50:140]).leave_one_out())
+    leave-one-out of 90 rows: accuracy 0.9222, log-loss 0.2124, calibration error 0.0640
     """
 
     classes: LabelArray

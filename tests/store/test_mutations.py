@@ -65,7 +65,7 @@ MODELS: dict[str, Callable[[], tuple[BayesClassifier, pa.Table]]] = {
 @pytest.mark.parametrize("name", MODELS)
 def test_rewritten_content_is_refused_or_works(name: str, tmp_path: Path) -> None:
     clf, rows = MODELS[name]()
-    found, faults = swept(content(clf), rows, 60, 1, tmp_path)
+    found, faults = swept(content(clf), rows, 80, 1, tmp_path)
     assert not faults, "\n".join(faults)
     assert found["refused"] > 10
     assert found["works"] + found["complains"] > 10  # of what only scores no rows can be drawn

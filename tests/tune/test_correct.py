@@ -102,19 +102,25 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_a_missing_cell_may_be_evidence() -> None:
-    """Bought or blank, as in a table of receipts: plain Bayes knows nothing of what was not bought."""
+    """Bought or blank, as in a table of receipts: plain Bayes knows nothing of what was not bought.
+
+    Of a row of blanks alone nothing is known, whatever was tuned."""
     y = RNG.integers(0, 2, 1_500)
     bought = RNG.random((1_500, 4)) < np.where(y[:, None] == 1, 0.6, 0.3)
     table = pd.DataFrame(np.where(bought, "t", None), columns=list("abcd"))
-    new, judged = table[1_000:], y[1_000:]
+    filled = np.flatnonzero(bought.any(axis=1) & (np.arange(1_500) >= 1_000))
+    new, judged = table.iloc[filled], y[filled]
     plain = BayesClassifier(tune=None).fit(table[:1_000], y[:1_000])
     tuned = BayesClassifier().fit(table[:1_000], y[:1_000])
-    known = (bought * np.log(0.6 / 0.3) + ~bought * np.log(0.4 / 0.7)).sum(axis=1)[1_000:]
+    known = (bought * np.log(0.6 / 0.3) + ~bought * np.log(0.4 / 0.7)).sum(axis=1)[filled]
     best = log_loss(judged, 1 / (1 + np.exp(-known)))
     assert log_loss(judged, plain.predict_proba(new)) > best + 0.1
     assert log_loss(judged, tuned.predict_proba(new)) < best + 0.05
-    assert "missing cells count too" in str(tuned.tuning_)
-    assert "correction of a = missing" in tuned.explain(table[~bought[:, 0]][:1], by="block").summary(0)
+    empty = tuned.predict_proba(table[~bought.any(axis=1)][:1])[0]
+    np.testing.assert_allclose(empty, np.exp(tuned.model_.log_prior), atol=1e-9)
+    assert "missing cells are evidence" in str(tuned.tuning_)
+    partly = table[~bought[:, 0] & bought.any(axis=1)]
+    assert "correction of a = missing" in tuned.explain(partly[:1], by="block").summary(0)
 
 
 @pytest.mark.parametrize("where", ["alone", "with others"])
