@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from deciban.arrays import CORES
+from deciban.cli.warmup import WARM, warm
 from deciban.kernels.compiled import cache_folder
-from deciban.warmup import WARM, warm
+from deciban.util.arrays import CORES
 
 pytest_plugins = ["tests.engines.servers"]
 

@@ -325,8 +325,8 @@ def shard_figures(folder: Path) -> Found:
     from pyarrow import parquet
 
     from deciban import BayesClassifier, count_batches
-    from deciban.counting import add_up
-    from deciban.counts import Counts
+    from deciban.model.counting import add_up
+    from deciban.model.counts import Counts
     from deciban.store.model_file import from_content
 
     plan = BayesClassifier(tune=None).plan(f"{folder}/{SMALL}/*.parquet", "label")

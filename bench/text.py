@@ -387,7 +387,7 @@ def judged(posterior: Any, labels: Any, classes: Any) -> dict[str, float]:
     """Accuracy, log-loss (no probability counts as less than the smallest step of a double) and calibration error."""
     import numpy as np
 
-    from deciban.evaluation import Calibration
+    from deciban.evaluation.metrics import Calibration
 
     posterior = np.asarray(posterior, dtype=np.float64)
     place = np.searchsorted(classes, labels)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deciban.corrections import CorrectedColumn, Corrections, cell_shares
+from deciban.model.corrections import CorrectedColumn, Corrections, cell_shares
 from deciban.tables.table import Frame
 
 RNG = np.random.default_rng(3)

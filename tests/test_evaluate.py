@@ -7,9 +7,9 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, precision_recall_fscore_support, roc_auc_score
 
-from deciban import ranking
 from deciban.decisions.loss import Loss
-from deciban.evaluation import Evaluation
+from deciban.evaluation import ranking
+from deciban.evaluation.metrics import Evaluation
 
 
 def test_millions_of_rows_are_shown_to_the_last_one() -> None:

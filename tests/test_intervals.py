@@ -12,11 +12,11 @@ from scipy import stats
 from scipy.special import expit, logit, logsumexp
 
 import deciban as dc
-from deciban.decisions.priors import log_prior, prior_variance
 from deciban.families.protocols import Covariance
 from deciban.families.spreads import spread_errors
-from deciban.intervals import LogOdds
-from deciban.parallel import one_blas_thread
+from deciban.model.intervals import LogOdds
+from deciban.model.priors import log_prior, prior_variance
+from deciban.util.parallel import one_blas_thread
 from tests import textbook
 
 Rng = np.random.Generator
@@ -299,7 +299,7 @@ def test_rows_in_pieces_have_the_same_intervals(monkeypatch: pytest.MonkeyPatch)
     x = np.random.default_rng(0).normal(size=(50, 2))
     clf = textbook(dc.Gaussian()).fit(x, np.arange(50) % 3)
     whole = clf.predict_interval(x)
-    monkeypatch.setattr("deciban.intervals.INTERVAL_NUMBERS", 70)
+    monkeypatch.setattr("deciban.model.intervals.INTERVAL_NUMBERS", 70)
     np.testing.assert_array_equal(clf.predict_interval(x), whole)
 
 

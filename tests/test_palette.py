@@ -2,7 +2,7 @@
 
 import pytest
 
-from deciban.palette import AGAINST_COLOUR, CLASS_COLOURS, FOR_COLOUR
+from deciban.web.palette import AGAINST_COLOUR, CLASS_COLOURS, FOR_COLOUR
 
 
 def luminance(colour: str) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deciban.parallel import map_in_threads
+from deciban.util.parallel import map_in_threads
 
 
 def test_batches_are_pulled_one_by_one() -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from deciban import BayesClassifier, progress as module, scan
-from deciban.evaluate import evaluate_folds, evaluate_left_out
-from deciban.files.labelled_stream import LabelledStream
-from deciban.fitted import Settings
-from deciban.progress import described, progress, stages
+from deciban import BayesClassifier, scan
+from deciban.evaluation.evaluate import evaluate_folds, evaluate_left_out
+from deciban.model.fitted import Settings
+from deciban.sources.labelled_stream import LabelledStream
+from deciban.util import progress as module
+from deciban.util.progress import described, progress, stages
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deciban.errors import UsageError
-from deciban.sql import DUCKDB, POSTGRES, SPARK, Dialect, dialect_of
+from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect, dialect_of
 
 TEXTS = [
     "",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deciban.text_tables import aligned, amount, counted, digits, shortened, width_of
+from deciban.util.text_tables import aligned, amount, counted, digits, shortened, width_of
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,14 @@
 """deciban: Bayes decision theory as one working system."""
 
-from deciban.version import __version__ as __version__
+from deciban.util.version import __version__ as __version__
 
 TYPE_CHECKING = False  # what type checkers take for true: typing takes its time, in which a signal is not yet caught
 if TYPE_CHECKING:
     from typing import Any
 
-    from deciban.classifier import (
-        BayesClassifier as BayesClassifier,
-        count_batches as count_batches,
-        load as load,
-        merge as merge,
-    )
-    from deciban.counts import Counts as Counts
     from deciban.decisions.bayes_error import bayes_error as bayes_error
     from deciban.decisions.decide import decide as decide
     from deciban.decisions.loss import Loss as Loss
-    from deciban.decisions.priors import Empirical as Empirical, Uniform as Uniform
     from deciban.decisions.ratio import Threshold as Threshold
     from deciban.decisions.theorem import bayes as bayes
     from deciban.errors import (
@@ -27,7 +19,21 @@ if TYPE_CHECKING:
         SchemaError as SchemaError,
         UsageError as UsageError,
     )
-    from deciban.evaluation import Evaluation as Evaluation
+    from deciban.estimators.classifier import (
+        BayesClassifier as BayesClassifier,
+        count_batches as count_batches,
+        load as load,
+        merge as merge,
+    )
+    from deciban.estimators.minimum_risk import (
+        MinimumRisk as MinimumRisk,
+        cost_scorer as cost_scorer,
+        mean_cost as mean_cost,
+    )
+    from deciban.estimators.selection import EvidenceSelector as EvidenceSelector
+    from deciban.evaluation.importance import Importance as Importance
+    from deciban.evaluation.leave_one_out import LeaveOneOut as LeaveOneOut
+    from deciban.evaluation.metrics import Evaluation as Evaluation
     from deciban.explain.columns import ColumnEvidence as ColumnEvidence
     from deciban.explain.explanation import Explanation as Explanation
     from deciban.families import (
@@ -47,44 +53,38 @@ if TYPE_CHECKING:
         Shrunk as Shrunk,
         Text as Text,
     )
-    from deciban.files.locate import scan as scan
-    from deciban.importance import Importance as Importance
-    from deciban.leave_one_out import LeaveOneOut as LeaveOneOut
-    from deciban.minimum_risk import (
-        MinimumRisk as MinimumRisk,
-        cost_scorer as cost_scorer,
-        mean_cost as mean_cost,
-    )
-    from deciban.model import Evidence as Evidence, Model as Model
-    from deciban.plan import Plan as Plan
-    from deciban.selection import EvidenceSelector as EvidenceSelector
+    from deciban.fitting.plan import Plan as Plan
+    from deciban.model.counts import Counts as Counts
+    from deciban.model.model import Evidence as Evidence, Model as Model
+    from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
+    from deciban.sources.locate import scan as scan
 
 # Where each public name lives. It is imported on first use: scikit-learn and Arrow take a second that not every program
 # needs.
 _NAMES = {
-    "classifier": ("BayesClassifier", "count_batches", "load", "merge"),
-    "counts": ("Counts",),
     "decisions.bayes_error": ("bayes_error",),
     "decisions.decide": ("decide",),
     "decisions.loss": ("Loss",),
-    "minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
-    "decisions.priors": ("Empirical", "Uniform"),
     "decisions.ratio": ("Threshold",),
     "decisions.theorem": ("bayes",),
     "errors": ("DataError", "DecibanError", "ForgetError", "ModelFileError", "SchemaError", "UsageError"),
+    "estimators.classifier": ("BayesClassifier", "count_batches", "load", "merge"),
+    "estimators.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
+    "estimators.selection": ("EvidenceSelector",),
+    "evaluation.importance": ("Importance",),
+    "evaluation.leave_one_out": ("LeaveOneOut",),
+    "evaluation.metrics": ("Evaluation",),
+    "explain.columns": ("ColumnEvidence",),
+    "explain.explanation": ("Explanation",),
     "families": (
         *("Bernoulli", "Binned", "Categorical", "Complement", "Gamma", "Gaussian", "JointGaussian", "JointTable"),
         *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
-    "evaluation": ("Evaluation",),
-    "explain.columns": ("ColumnEvidence",),
-    "files.locate": ("scan",),
-    "importance": ("Importance",),
-    "explain.explanation": ("Explanation",),
-    "leave_one_out": ("LeaveOneOut",),
-    "model": ("Evidence", "Model"),
-    "plan": ("Plan",),
-    "selection": ("EvidenceSelector",),
+    "fitting.plan": ("Plan",),
+    "model.counts": ("Counts",),
+    "model.model": ("Evidence", "Model"),
+    "model.priors": ("Empirical", "Uniform"),
+    "sources.locate": ("scan",),
 }
 _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 

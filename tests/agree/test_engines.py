@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Binned, DataError, Text, UsageError, scan
-from deciban.files.databases.postgres_source import PostgresSource
-from deciban.files.scan import Scan
-from deciban.files.spark import SparkRows
+from deciban.sources.databases.postgres_source import PostgresSource
+from deciban.sources.scan import Scan
+from deciban.sources.spark import SparkRows
 from tests.agree.sources import as_json_lines, as_parquet, as_parquet_folder, as_query, mixed, parts
 from tests.agree.test_databases import Databases
 from tests.agree.test_sources import FEW, MANY, TABLES, assert_same, assert_same_counts, expected

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from deciban.files.duckdb import connect
+from deciban.sources.duckdb import connect
 from tests import PATIENCE
 from tests.cli.conftest import HEADER, Deciban, rows, table
 
@@ -100,7 +100,7 @@ class Signal:
 sys.meta_path.insert(0, Signal())
 import atexit
 atexit.register(os.kill, os.getpid(), {number})
-from deciban.command import main
+from deciban.__main__ import main
 main()
 """
 
@@ -150,7 +150,7 @@ def test_an_interrupt_tells_what_was_written_before_and_removes_the_rest(tmp_pat
     script = """
 import os, signal
 from deciban import shutdown
-from deciban.files.write import replacing
+from deciban.sources.write import replacing
 shutdown.catch_signals()
 with replacing("done.txt") as file:
     file.write(b"all")

@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from deciban import dropin
 from deciban.datasets import weather
-from deciban.dropin.onnx import register_converters
+from deciban.dropin import register_converters
 from deciban.errors import DataError, UsageError
 
 register_converters()

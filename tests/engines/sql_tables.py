@@ -9,15 +9,15 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from deciban.counting import batches, count_batches
-from deciban.counts import Counts
-from deciban.engines.count import count_in_engine
 from deciban.errors import DataError
-from deciban.files.labelled_stream import LabelledStream
-from deciban.files.sql_rows import SqlRows
-from deciban.files.stream import Stream
+from deciban.fitting.engines.count import count_in_engine
+from deciban.model.counting import batches, count_batches
+from deciban.model.counts import Counts
 from deciban.schema.schema import Schema
-from deciban.sql import DUCKDB, POSTGRES, SPARK, Dialect
+from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
+from deciban.sources.labelled_stream import LabelledStream
+from deciban.sources.sql_rows import SqlRows
+from deciban.sources.stream import Stream
 from deciban.tables.labelled import LabelledTable
 
 Ask = Callable[[str], pa.Table]

@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from deciban import UsageError
-from deciban.files.databases.addresses import Address, is_address, passwords_in, without_passwords
-from deciban.files.databases.arguments import passwords_among
+from deciban.sources.databases.addresses import Address, is_address, passwords_in, without_passwords
+from deciban.sources.databases.arguments import passwords_among
 
 SECRET = "s3cr%26t%20pass"
 

@@ -24,15 +24,15 @@ from deciban import (
     Poisson,
     Text,
 )
-from deciban.counts import Counts
-from deciban.engines.engine import COUNTING_ENGINES
-from deciban.engines.hints import FIRST_HINTS, bundles
 from deciban.errors import DataError, SchemaError
-from deciban.files.labelled_stream import LabelledStream
-from deciban.files.open import open_table
-from deciban.plan import count_examples
+from deciban.fitting.engines.engine import COUNTING_ENGINES
+from deciban.fitting.engines.hints import FIRST_HINTS, bundles
+from deciban.fitting.plan import count_examples
+from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
+from deciban.sources.labelled_stream import LabelledStream
+from deciban.sources.open import open_table
 from deciban.tables.cell_numbers import as_numbers
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.table import Frame

@@ -8,7 +8,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from deciban import BayesClassifier, DataError, plan, scan
+from deciban import BayesClassifier, DataError, scan
+from deciban.fitting import plan
 from tests.engines.postgres_tables import created
 from tests.engines.servers import Postgres
 
@@ -51,7 +52,7 @@ def test_a_fit_knows_no_rows_that_come_while_it_counts(postgres: Postgres, monke
         postgres.execute(MORE.format(name=name))
         return count(*arguments)
 
-    for module in ("deciban.learn", "deciban.plan"):
+    for module in ("deciban.fitting.learn", "deciban.fitting.plan"):
         monkeypatch.setattr(f"{module}.count_examples", grown)
     monkeypatch.setattr("deciban.tables.labelled.SAMPLE_ROWS", 1_500)  # so that there are two passes
     clf = BayesClassifier(tune=None).fit(postgres.url, "y", table=name)

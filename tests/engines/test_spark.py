@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, DataError, ForgetError, Gamma, UsageError
-from deciban.files.spark import SparkRows, is_spark_table
+from deciban.sources.spark import SparkRows, is_spark_table
 from tests.agree.sources import mixed
 from tests.agree.test_sources import assert_same_counts
 

@@ -11,14 +11,14 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB
 
 from deciban import Categorical, Gaussian, JointGaussian, JointTable, Multinomial, Text
-from deciban.counts import Counts
 from deciban.datasets import messages, weather
 from deciban.explain.explanation import Explanation
-from deciban.model import estimate
+from deciban.model.counts import Counts
+from deciban.model.model import estimate
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.table import Frame
-from deciban.text_tables import width_of
+from deciban.util.text_tables import width_of
 from tests import textbook
 
 RNG = np.random.default_rng(5)

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from deciban.explain.diagnose import LEVELS_COMPARED, dependences_of
-from deciban.explain.independence import chance_of, grouped
-from deciban.files.open import open_table
-from deciban.tune.binning import few_levels
-from deciban.tune.rows import Rows
+from deciban.evaluation.diagnose import LEVELS_COMPARED, dependences_of
+from deciban.evaluation.independence import chance_of, grouped
+from deciban.fitting.tune.binning import few_levels
+from deciban.fitting.tune.rows import Rows
+from deciban.sources.open import open_table
 from tests import textbook
 
 Rng = np.random.Generator

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import DataError
-from deciban.files.open import open_table
-from deciban.model import VAST_EVIDENCE, Model
-from deciban.posterior import log_normalize
+from deciban.model.model import VAST_EVIDENCE, Model
+from deciban.model.posterior import log_normalize
+from deciban.sources.open import open_table
 from tests.export.targets import Row, everywhere
 
 

@@ -9,7 +9,7 @@ import onnxruntime
 import pyarrow as pa
 
 from deciban.export.onnx.model import to_onnx
-from deciban.model import Model
+from deciban.model.model import Model
 from tests.export.tables import assert_answers_agree
 
 

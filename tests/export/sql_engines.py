@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.export.sql.statement import to_sql
-from deciban.fitted import Fitted
-from deciban.model import Model
-from deciban.sql import DIALECTS, Dialect
-from deciban.text_tables import class_name
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.sources.dialects import DIALECTS, Dialect
+from deciban.util.text_tables import class_name
 from tests.export.tables import HARD_TEXTS, assert_answers_agree
 
 # What columns of Arrow are in PostgreSQL; the first that fits.

@@ -10,9 +10,9 @@ import pyarrow as pa
 from scipy import sparse
 
 from deciban.families.joint_normal import JointNormal
-from deciban.files.open import open_table
-from deciban.model import VAST_EVIDENCE, Model
-from deciban.posterior import log_normalize, most_probable
+from deciban.model.model import VAST_EVIDENCE, Model
+from deciban.model.posterior import log_normalize, most_probable
+from deciban.sources.open import open_table
 from tests.export.agreement import expected_of
 
 # Probabilities below the exponential of this are near the least double, or 0.

@@ -18,7 +18,7 @@ import pytest
 
 from deciban.export.javascript import to_javascript
 from deciban.export.python import to_python
-from deciban.model import Model
+from deciban.model.model import Model
 
 NODE = shutil.which("node")
 NO_NODE = "there is no `node` on the PATH, which runs what is exported"

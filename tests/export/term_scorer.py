@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import LARGEST, TOO_LARGE
 from deciban.export.terms import (
     Block,
     CutPlace,
@@ -23,6 +22,7 @@ from deciban.export.terms import (
     TuplePlace,
 )
 from deciban.tables.table import Table
+from deciban.util.arrays import LARGEST, TOO_LARGE
 
 Floats = np.ndarray
 

@@ -18,7 +18,7 @@ from deciban.export.javascript import SCORER_PARTS, embedded_json, scorer_source
 from deciban.export.level_sets import LevelSets
 from deciban.export.likelihoods import Group, likelihood_as_json
 from deciban.export.model_json import model_as_json
-from deciban.model import Model
+from deciban.model.model import Model
 from tests.export.agreement import assert_agree
 from tests.export.targets import NODE, everywhere, needs_node, run_node
 

@@ -22,9 +22,9 @@ from deciban import (
     Text,
     UsageError,
 )
-from deciban.corrections import Corrections
 from deciban.export.onnx.model import to_onnx
-from deciban.model import Model
+from deciban.model.corrections import Corrections
+from deciban.model.model import Model
 from tests.export.models import as_tuned, corrections, plain_model
 from tests.export.onnx_answers import answers, assert_agrees, inputs_of, session
 from tests.export.tables import as_columns, hardened
@@ -128,7 +128,7 @@ def test_zero_probabilities_agree_and_where_all_are_zero_the_prior_does() -> Non
 
 
 def _opened(rows: Any) -> Any:
-    from deciban.files.open import open_table
+    from deciban.sources.open import open_table
 
     return open_table(rows)
 

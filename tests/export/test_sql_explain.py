@@ -7,8 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from deciban import BayesClassifier, JointTable
 from deciban.explain.explanation import Explanation
-from deciban.files.open import open_table
-from deciban.model import Model
+from deciban.model.model import Model
+from deciban.sources.open import open_table
 from tests.export.models import as_tuned, plain_model
 from tests.export.sql_engines import EngineUnderTest, duckdb_engine, numbers, probabilities
 from tests.export.tables import as_columns, assert_answers_agree

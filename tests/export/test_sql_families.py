@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from deciban import BayesClassifier, Categorical, Gaussian, JointGaussian, PerClass, Pooled
 from deciban.export.sql.statement import to_sql
-from deciban.model import Model
+from deciban.model.model import Model
 from tests.export.models import as_tuned, plain_model
 from tests.export.sql_engines import EngineUnderTest
 from tests.export.tables import as_columns, hardened

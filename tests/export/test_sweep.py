@@ -22,7 +22,7 @@ from deciban import (
     Shrunk,
     Text,
 )
-from deciban.model import Model
+from deciban.model.model import Model
 from tests.export.agreement import assert_agree
 from tests.export.models import HARD_CELLS, as_tuned
 from tests.export.targets import Row

@@ -8,8 +8,8 @@ from deciban.export.likelihoods import EXPORTS
 from deciban.export.model_terms import model_as_terms
 from deciban.export.terms import TermModel
 from deciban.families.text.likelihood import TextLikelihood
-from deciban.model import Model
-from deciban.posterior import log_normalize
+from deciban.model.model import Model
+from deciban.model.posterior import log_normalize
 from tests.export.agreement import expected_of
 from tests.export.models import as_tuned, plain_model, rows_of_case
 from tests.export.targets import Row

@@ -7,7 +7,7 @@ import pytest
 
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.model import Model
+from deciban.model.model import Model
 from tests.export.agreement import assert_agree
 from tests.export.targets import TARGETS, everywhere
 

@@ -9,8 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from deciban import BayesClassifier, JointGaussian, JointTable, Pooled
 from deciban.explain.columns import ColumnEvidence, column_evidence
-from deciban.files.open import open_table
-from deciban.model import Evidence, Model
+from deciban.model.model import Evidence, Model
+from deciban.sources.open import open_table
 from tests.export.agreement import assert_agree
 from tests.export.models import as_rows, as_tuned, plain_model
 from tests.export.targets import Row, everywhere

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse, stats
 
 import deciban as dc
-from deciban.files.open import open_table
-from deciban.partial_rows import PartialRows
+from deciban.model.partial_rows import PartialRows
+from deciban.sources.open import open_table
 from tests import textbook
 
 RNG = np.random.default_rng(11)

@@ -19,11 +19,11 @@ from hypothesis import HealthCheck, event, example, given, settings, strategies 
 
 from deciban import BayesClassifier, Text, scan
 from deciban.errors import DataError, DecibanError, UsageError
-from deciban.files import arrow_readers, json_files, parquet_files
-from deciban.files.arrow_readers import UNSUITABLE, JsonText, ParquetReader
-from deciban.files.csv_files import CsvScan
-from deciban.files.duckdb import column_types, translated_errors
-from deciban.files.scan import Scan
+from deciban.sources import arrow_readers, json_files, parquet_files
+from deciban.sources.arrow_readers import UNSUITABLE, JsonText, ParquetReader
+from deciban.sources.csv_files import CsvScan
+from deciban.sources.duckdb import column_types, translated_errors
+from deciban.sources.scan import Scan
 from tests import example_count
 
 OFTEN = settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -14,9 +14,9 @@ from hypothesis import given, strategies as st
 from deciban import BayesClassifier, Categorical, load, scan
 from deciban.cli import run
 from deciban.errors import DataError, UsageError
-from deciban.evaluate import evaluate_folds
-from deciban.files.documents import Documents
-from deciban.files.labelled_stream import LabelledStream
+from deciban.evaluation.evaluate import evaluate_folds
+from deciban.sources.documents import Documents
+from deciban.sources.labelled_stream import LabelledStream
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 4
 
@@ -195,8 +195,8 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
 
 def test_pieces_are_bounded_by_rows_and_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus(tmp_path, {f"a/{k:02}.txt": "x" * (100 if k == 3 else 1) for k in range(12)})
-    monkeypatch.setattr("deciban.files.documents.DOCUMENT_ROWS", 5)
-    monkeypatch.setattr("deciban.files.documents.DOCUMENT_BYTES", 50)
+    monkeypatch.setattr("deciban.sources.documents.DOCUMENT_ROWS", 5)
+    monkeypatch.setattr("deciban.sources.documents.DOCUMENT_BYTES", 50)
     source = scan(tmp_path)
     assert [table.num_rows for table in source.tables()] == [4, 5, 3]
     assert source.expected == 12
@@ -206,7 +206,7 @@ def test_pieces_are_bounded_by_rows_and_by_text(tmp_path: Path, monkeypatch: pyt
 
 def test_of_long_documents_fewer_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus(tmp_path, {f"a/{k:02}.txt": "x" * 1_000 for k in range(60)})
-    monkeypatch.setattr("deciban.files.documents.DOCUMENT_ROWS", 20)
+    monkeypatch.setattr("deciban.sources.documents.DOCUMENT_ROWS", 20)
     monkeypatch.setattr("deciban.tables.row_sampling.LONG_ROWS", 5)
     every, count = scan(tmp_path).sample(30, lambda rows: None)
     monkeypatch.setattr("deciban.tables.row_sampling.SAMPLE_BYTES", 10_500)
@@ -243,7 +243,7 @@ def test_a_file_that_may_not_be_read_is_named(letters: Path, monkeypatch: pytest
     def refuse(path: str, mode: str) -> None:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("deciban.files.documents.open", refuse, raising=False)
+    monkeypatch.setattr("deciban.sources.documents.open", refuse, raising=False)
     with pytest.raises(PermissionError, match=r"ham/deeper/00.txt: you may not read this file; ask its owner"):
         rows(letters)
 

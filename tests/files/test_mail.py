@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from deciban.files.mail import Mail, mail_kind, messages, read_mail
-from deciban.files.plain_text import decoded, text_of_html
+from deciban.sources.mail import Mail, mail_kind, messages, read_mail
+from deciban.sources.plain_text import decoded, text_of_html
 
 HEAD = b"From: Ann <ann@example.org>\nSubject: hello\n"
 LINE = b"From ann@example.org Thu Aug 22 12:36:23 2002\n"
@@ -319,7 +319,7 @@ def test_an_mbox_without_separators_is_one_message() -> None:
 
 def test_an_mbox_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message is yielded before the next is read, and of an endless one no more is kept than is useful."""
-    monkeypatch.setattr("deciban.files.mail.MOST_BYTES", 1 << 10)
+    monkeypatch.setattr("deciban.sources.mail.MOST_BYTES", 1 << 10)
     raw = LINE + HEAD + b"\n" + b"word " * 10_000 + b"\n" + b"more\n" * 10_000 + LINE + HEAD + b"\nsecond\n" * 9_000
     file = io.BytesIO(raw)
     found = messages(file)

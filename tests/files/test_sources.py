@@ -282,7 +282,7 @@ def test_a_device_without_an_end_is_refused(device: str) -> None:
 
 def test_a_pipe_ends_before_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is left of the disk here is too little."""
-    monkeypatch.setattr("deciban.files.temporary.MIN_FREE_SPACE", 2.0)
+    monkeypatch.setattr("deciban.sources.temporary.MIN_FREE_SPACE", 2.0)
     os.mkfifo("pipe")
     with subprocess.Popen(["sh", "-c", "yes > pipe"], stderr=subprocess.DEVNULL) as writing:
         with pytest.raises(OSError, match="pipe: it has more than 1 MB, and the folder for temporary files is nearly"):

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier
-from deciban.files.leftovers import sweep
-from deciban.files.recode import LineEnds
-from deciban.files.write import replacing, to_stream, without_formulas
+from deciban.sources.leftovers import sweep
+from deciban.sources.recode import LineEnds
+from deciban.sources.write import replacing, to_stream, without_formulas
 
 
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from bench.start import AFTER, MEASURED, PROGRAMS
 
-from deciban import BayesClassifier, kernels, progress
+from deciban import BayesClassifier, kernels
 from deciban.kernels import compiled
+from deciban.util import progress
 
 FIT = "from deciban import BayesClassifier\nprint(BayesClassifier().fit([[1.0], [2.0]], [0, 1]).predict([[1.1]])[0])\n"
 WHERE = "from deciban.kernels.compiled import cache_folder\nprint(cache_folder())\n"
@@ -131,9 +132,9 @@ def test_what_is_kept_depends_on_the_constants_that_kernels_are_compiled_with(tm
         return subprocess.run([sys.executable, "-c", WHERE], env=environment, capture_output=True, text=True).stdout
 
     before = folder()
-    source = (package / "arrays.py").read_text()
-    (package / "arrays.py").write_text(source.replace("SPARE = 16", "SPARE = 32"))
-    assert source != (package / "arrays.py").read_text()
+    source = (package / "util" / "arrays.py").read_text()
+    (package / "util" / "arrays.py").write_text(source.replace("SPARE = 16", "SPARE = 32"))
+    assert source != (package / "util" / "arrays.py").read_text()
     assert folder() != before != ""
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deciban import kernels
-from deciban.arrays import CONTENT_SEED, SPARE
+from deciban.util.arrays import CONTENT_SEED, SPARE
 
 WORD = 2**32
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from deciban import kernels
-from deciban.arrays import in_lanes
 from deciban.families.bernoulli import Exchange
-from deciban.sparse import SparseRows
+from deciban.util.arrays import in_lanes
+from deciban.util.sparse import SparseRows
 from tests.kernels.blocks import WEIGHT, collapsed, scored
 from tests.kernels.data import RNG, K, M, N, X, parameters
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from deciban import kernels
-from deciban.sparse import SparseRows
 from deciban.statistics import Totals
+from deciban.util.sparse import SparseRows
 from tests.kernels.data import LABELS, RNG, WEIGHTS, K, M, X
 from tests.kernels.test_moments import exact
 

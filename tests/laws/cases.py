@@ -26,10 +26,10 @@ from deciban import (
     Shrunk,
     Text,
 )
-from deciban.counting import batches, count_batches
-from deciban.files.open import open_table
+from deciban.model.counting import batches, count_batches
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
+from deciban.sources.open import open_table
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Words
 from deciban.statistics.exact import ExactSums
 from deciban.tables.labelled import LabelledTable

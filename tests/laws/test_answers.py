@@ -16,10 +16,10 @@ from deciban.errors import BadCell, UsageError
 from deciban.families import FAMILIES, SPREADS
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.leave_one_out import cells_of as some_cells
-from deciban.files.open import open_table
-from deciban.forms import form_of
-from deciban.intervals import LogOdds
-from deciban.model import Model, estimate
+from deciban.model.intervals import LogOdds
+from deciban.model.linear_forms import form_of
+from deciban.model.model import Model, estimate
+from deciban.sources.open import open_table
 from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from tests.laws.cases import CASES, Case, counted, schema_of

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from deciban import Binned, Counts, Gamma, Gaussian, JointGaussian, LogNormal
-from deciban.counting import Batch, _Tree, count
-from deciban.decisions.priors import log_prior
-from deciban.files.open import open_table
-from deciban.model import Model, estimate
+from deciban.model.counting import Batch, _Tree, count
+from deciban.model.model import Model, estimate
+from deciban.model.priors import log_prior
 from deciban.schema.schema import Schema
+from deciban.sources.open import open_table
 from tests import example_count
 from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
 
@@ -123,7 +123,7 @@ def test_batches_far_from_zero(case: Case) -> None:
 def test_threads_change_no_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = table(case, 9, n=500)
     schema = schema_of(case, X)
-    monkeypatch.setattr("deciban.batching.BATCH_ROWS", 32)
+    monkeypatch.setattr("deciban.model.batching.BATCH_ROWS", 32)
     one = counted(schema, X, y, threads=1)
     for threads in (2, 3, 8):
         assert_same_counts(counted(schema, X, y, threads=threads), one, exact=True)
@@ -233,8 +233,8 @@ def test_nobody_waits_for_another_to_add_two(monkeypatch: pytest.MonkeyPatch) ->
             third_is_counted.set()
         return counts
 
-    monkeypatch.setattr("deciban.batching.BATCH_ROWS", 15)
-    monkeypatch.setattr("deciban.counting.count", slowly)
+    monkeypatch.setattr("deciban.model.batching.BATCH_ROWS", 15)
+    monkeypatch.setattr("deciban.model.counting.count", slowly)
     case = next(case for case in CASES if case.name == "gaussian")
     X, y, _ = table(case, 0)
     assert counted(schema_of(case, X), X, y, threads=2).rows == 60

@@ -24,7 +24,7 @@ from deciban import (
     Poisson,
 )
 from deciban.errors import ForgetError
-from deciban.files.open import open_table
+from deciban.sources.open import open_table
 from tests.laws.cases import CASES, Case, assert_same_counts, counted, rows_of, schema_of
 from tests.laws.test_counts_add import model
 

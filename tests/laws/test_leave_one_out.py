@@ -19,8 +19,8 @@ from deciban import (
 )
 from deciban.families.binned import BinnedLikelihood
 from deciban.families.protocols import LeftOut
-from deciban.files.open import open_table
-from deciban.model import Model, estimate
+from deciban.model.model import Model, estimate
+from deciban.sources.open import open_table
 from tests.laws.cases import CASES, Case, _counts, _normal, _positive, _words, counted, rows_of, schema_of
 
 MORE = [

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.page.build import page_html
 from tests.report.browser import AXE, Opened
 

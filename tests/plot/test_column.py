@@ -9,8 +9,8 @@ from scipy import stats
 
 from deciban import BayesClassifier, Binned, Categorical, Gaussian, JointTable, Text, UsageError
 from deciban.datasets import weather
-from deciban.palette import class_colours
 from deciban.plot import ColumnDisplay, EvidenceDisplay, PairDisplay
+from deciban.web.palette import class_colours
 
 DECIBANS = 10.0 / np.log(10.0)
 

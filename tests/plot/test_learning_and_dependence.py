@@ -5,8 +5,9 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, log_loss
 
-from deciban import BayesClassifier, UsageError, learn
+from deciban import BayesClassifier, UsageError
 from deciban.datasets import weather
+from deciban.fitting import learn
 from deciban.plot import DependenceDisplay, LearningDisplay, learning
 
 

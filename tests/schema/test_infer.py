@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier
-from deciban.files.open import open_table
 from deciban.schema.infer import Defaults, infer_schema
+from deciban.sources.open import open_table
 from deciban.tables.row_sampling import sampled_places
 
 

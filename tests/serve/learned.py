@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban import learn
-from deciban.counts import Counts
 from deciban.families import Categorical, Gaussian
-from deciban.fitted import Fitted, Settings
+from deciban.fitting import learn
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted, Settings
 from deciban.serve.learning.learner import Learner
 from deciban.serve.learning.settings import LearnSettings
 from deciban.serve.state import State

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from deciban import learn
 from deciban.errors import ModelFileError
+from deciban.fitting import learn
 from deciban.serve.learning import housekeeping, learned_model, model_on_disk, replay
 from deciban.serve.learning.learner import Learner
 from deciban.serve.learning.settings import LearnSettings

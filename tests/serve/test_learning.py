@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deciban import learn
 from deciban.errors import UsageError
-from deciban.fitted import Settings
+from deciban.fitting import learn
+from deciban.model.fitted import Settings
 from deciban.serve.learning import housekeeping
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.settings import LearnSettings

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from deciban import learn
+from deciban.fitting import learn
 from tests import example_count
 from tests.serve.learned import ROWS, Open, base, copied, counts_of, same, saved
 

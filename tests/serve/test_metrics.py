@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deciban import BayesClassifier, Gaussian
 from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
+from deciban.scoring.unknown_cells import UnknownCells
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import watch, watched_model
 from deciban.serve.metrics.metrics import Metrics
@@ -27,7 +28,6 @@ from deciban.serve.metrics.model_metrics import MOST_LABELS
 from deciban.serve.metrics.strangers import Strangers
 from deciban.serve.metrics.worker_metrics import FOLDER_VARIABLE, shared_folder
 from deciban.serve.state import State
-from deciban.unknown_cells import UnknownCells
 
 
 @dataclass

@@ -23,7 +23,7 @@ from tests.serve.conftest import mixed_table
 from tests.serve.servers import read_all
 from tests.store.files import changed, nodes, put_together, taken_apart
 
-BLOCKED = "import sys; sys.modules['msgspec'] = None; from deciban.command import main; main()"
+BLOCKED = "import sys; sys.modules['msgspec'] = None; from deciban.__main__ import main; main()"
 
 
 @contextmanager

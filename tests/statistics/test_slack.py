@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from deciban import learn
-from deciban.counts import Counts
 from deciban.errors import ForgetError
 from deciban.families import Bernoulli, Binned, Categorical, Family, Gaussian, JointGaussian, JointTable, Poisson, Text
-from deciban.fitted import Fitted, Settings
+from deciban.fitting import learn
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted, Settings
 
 N = 60
 

@@ -14,7 +14,7 @@ import pytest
 from typing_extensions import TypeAliasType
 
 import deciban as dc
-from deciban.fitted import Settings
+from deciban.model.fitted import Settings
 from deciban.statistics import Scatter
 from deciban.store import model_file
 from deciban.store.values import RECORDS, conforms

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 import deciban as dc
-from deciban.files.open import open_table
-from deciban.posterior import log_normalize
+from deciban.model.posterior import log_normalize
+from deciban.sources.open import open_table
 from tests.store.files import content, taken_apart
 from tests.store.make_golden import EXPECTED, GOLDEN
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
-from deciban.files.write import written
+from deciban.sources.write import written
 from tests.cli.conftest import Deciban, deciban  # noqa: F401 - a fixture
 
 

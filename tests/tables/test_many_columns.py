@@ -12,11 +12,11 @@ import pytest
 
 import deciban
 from deciban import BayesClassifier, Gaussian
-from deciban.files.csv_files import CsvRead, CsvScan
-from deciban.files.typed_source import ColumnType
-from deciban.files.write import to_stream
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
+from deciban.sources.csv_files import CsvRead, CsvScan
+from deciban.sources.typed_source import ColumnType
+from deciban.sources.write import to_stream
 from deciban.store.identity import identity
 from deciban.tables.table import Frame, with_columns
 

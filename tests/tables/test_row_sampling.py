@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
 
-from deciban.files.open import open_table
+from deciban.sources.open import open_table
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.row_sampling import (
     RowHashes,

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from deciban import Binned, Gamma, Gaussian, LogNormal, Poisson
-from deciban.files.open import open_table
-from deciban.tune.families import candidates
-from deciban.tune.rows import Rows
+from deciban.fitting.tune.families import candidates
+from deciban.fitting.tune.rows import Rows
+from deciban.sources.open import open_table
 
 SECONDS = 3600 + 60 * np.random.default_rng(0).integers(0, 600, 200)
 

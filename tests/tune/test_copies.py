@@ -12,10 +12,10 @@ from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier
 from deciban.cli import run
-from deciban.evaluate import sample_left_out
-from deciban.folds import split
-from deciban.folds_by_content import Copies, find_copies
-from deciban.learn import open_examples
+from deciban.evaluation.evaluate import sample_left_out
+from deciban.evaluation.folds import split
+from deciban.fitting.learn import open_examples
+from deciban.model.folds_by_content import Copies, find_copies
 from deciban.tables.convert import as_table
 
 

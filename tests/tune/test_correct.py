@@ -11,10 +11,10 @@ from sklearn.metrics import log_loss
 import deciban
 from deciban import BayesClassifier, Text
 from deciban.errors import UsageError
-from deciban.folds_by_content import find_copies, fold_amounts
+from deciban.fitting.tune.binning import associations, corrected_columns
+from deciban.fitting.tune.rows import Rows
+from deciban.model.folds_by_content import find_copies, fold_amounts
 from deciban.tables.table import Frame, Matrix
-from deciban.tune.binning import associations, corrected_columns
-from deciban.tune.rows import Rows
 
 RNG = np.random.default_rng(7)
 

@@ -1,7 +1,7 @@
 """Why a column has its family, as people are told it."""
 
 from deciban import Binned, Gamma, Gaussian, LogNormal, Pooled
-from deciban.tune.tuning import Choice
+from deciban.model.tuning import Choice
 
 
 def test_a_reason_says_how_many_were_tried_and_which_came_next() -> None:

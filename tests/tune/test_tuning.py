@@ -26,7 +26,7 @@ from deciban import (
     Pooled,
     Shrunk,
 )
-from deciban.learn import count_examples, open_examples, with_counts
+from deciban.fitting.learn import count_examples, open_examples, with_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)

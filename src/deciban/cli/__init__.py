@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from deciban import shutdown
 from deciban.cli import (
     evaluating,
     exporting,
@@ -27,8 +26,9 @@ from deciban.cli import (
 from deciban.cli.common import complain, flush
 from deciban.cli.wording import in_options
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
-from deciban.files.databases.arguments import passwords_among
-from deciban.version import __version__
+from deciban.sources.databases.arguments import passwords_among
+from deciban.util import shutdown
+from deciban.util.version import __version__
 
 # What the exit codes mean: 0 fine, 2 usage, 3 data, 4 model file, 5 input and output, 130 interrupted, 143 terminated,
 # 129 hung up; 1 is an internal error.

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deciban.cli.common import complain, few
-from deciban.files.databases.addresses import is_address
+from deciban.sources.databases.addresses import is_address
 
 if TYPE_CHECKING:
-    from deciban.files.stream import Source
-    from deciban.fitted import Fitted
+    from deciban.model.fitted import Fitted
     from deciban.schema.looks_like import LooksLike, MeantAs
+    from deciban.sources.stream import Source
 
 # How SQL reads the numbers and dates in texts.
 AS_NUMBER = "try_cast({} as double)"
@@ -89,7 +89,7 @@ def _expression(meant: "MeantAs") -> str:
 
 def _column(name: str) -> str:
     """A column as SQL writes it, in quotes where it needs them."""
-    from deciban.files.duckdb import keywords, quoted
+    from deciban.sources.duckdb import keywords, quoted
 
     plain = re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in keywords()
     return name if plain else quoted(name)
@@ -97,7 +97,7 @@ def _column(name: str) -> str:
 
 def _query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
     """A table to give instead, in which these columns are numbers or dates."""
-    from deciban.files.queries import SQL
+    from deciban.sources.queries import SQL
 
     made = []
     for name, expression in expressions.items():

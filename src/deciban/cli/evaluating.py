@@ -25,12 +25,12 @@ from deciban.cli.common import (
 )
 from deciban.cli.tuned import RETUNE, tuning_summary
 from deciban.cli.wording import in_options
-from deciban.text_tables import aligned, amount, class_name, whole
+from deciban.util.text_tables import aligned, amount, class_name, whole
 
 if TYPE_CHECKING:
-    from deciban.evaluation import Evaluation
-    from deciban.files.labelled_stream import LabelledStream
-    from deciban.fitted import Fitted
+    from deciban.evaluation.metrics import Evaluation
+    from deciban.model.fitted import Fitted
+    from deciban.sources.labelled_stream import LabelledStream
 
 
 @click.command(epilog="""\b
@@ -72,8 +72,8 @@ Examples:
 def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
     """Say how often the predictions are right and how far the probabilities can be believed."""  # fmt: skip
     from deciban.cli.scoring import about_costs, costs
-    from deciban.evaluate import evaluate_folds, evaluate_left_out
-    from deciban.fitted import Settings
+    from deciban.evaluation.evaluate import evaluate_folds, evaluate_left_out
+    from deciban.model.fitted import Settings
 
     first_is_model = _is_model(sources[0])
     from_scratch = not first_is_model or options["folds"] is not None or options["hold_out"] is not None
@@ -90,7 +90,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         rows = labelled(fitted, scan, target)
         missing_columns(fitted, scan)
     else:
-        from deciban.files.labelled_stream import LabelledStream
+        from deciban.sources.labelled_stream import LabelledStream
 
         tell_markers(scan, target)
         if target is None:
@@ -125,7 +125,7 @@ def _judged(fitted: "Fitted", rows: "LabelledStream", loss: Any) -> tuple[str, "
     """How rows were evaluated, and the figures; if the model has learned them, also those as if they were new rows."""
     from deciban.cli.scoring import unknown_cells
     from deciban.errors import DataError
-    from deciban.evaluate import evaluate_and_recognise, evaluate_left_out
+    from deciban.evaluation.evaluate import evaluate_and_recognise, evaluate_left_out
 
     with unknown_cells(fitted) as observe:
         found, learned = evaluate_and_recognise(fitted, rows, loss, observe)
@@ -165,7 +165,7 @@ Example:
 @common
 def diagnose(model: str, table: tuple[str, ...], target: str | None, as_json: bool, **options: Any) -> None:
     """Say where the assumptions of MODEL fail on the rows it has learned, what that costs, and the remedy."""
-    from deciban.evaluate import diagnose_rows
+    from deciban.evaluation.evaluate import diagnose_rows
 
     fitted = loaded(model)
     rows = labelled(fitted, opened(table, options), target)
@@ -242,7 +242,7 @@ def contents(fitted: "Fitted") -> dict[str, Any]:
     """What a classifier has learned, for programs."""
     from deciban.explain.parameters import ParameterCount
     from deciban.store.model_file import shards_of
-    from deciban.version import __version__
+    from deciban.util.version import __version__
 
     counts, tuning = fitted.counts, fitted.tuning
     names = counts.schema.column_names

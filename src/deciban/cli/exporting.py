@@ -12,7 +12,7 @@ from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
 
 if TYPE_CHECKING:
-    from deciban.fitted import Fitted
+    from deciban.model.fitted import Fitted
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def export(
     _check_query(to, query)
     if to in BYTES and output is None and (as_json or sys.stdout.isatty()):
         raise UsageError(f"--to {to} writes bytes that are no text; name a file with --output")
-    from deciban.files.write import replacing
+    from deciban.sources.write import replacing
 
     source = TARGETS[to](loaded(model), query)
     written = source if isinstance(source, bytes) else source.encode()

@@ -35,10 +35,10 @@ from deciban.cli.option_values import families_of, prior_of
 from deciban.cli.outputs import check_model_output, check_output, refuse_journal, refuse_learning_service
 from deciban.cli.tuned import RETUNE, tuning_summary
 from deciban.store.lock import DEFAULT_WAIT, changing
-from deciban.text_tables import counted
+from deciban.util.text_tables import counted
 
 if TYPE_CHECKING:
-    from deciban.fitted import Fitted
+    from deciban.model.fitted import Fitted
 
 WHERE = click.option(
     "--where",
@@ -123,8 +123,8 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     else:
         check_model_output(output, table, "give another name, or --force to replace it")
     refuse_learning_service(output)
-    from deciban import learn as engine
-    from deciban.fitted import Settings
+    from deciban.fitting import learn as engine
+    from deciban.model.fitted import Settings
     from deciban.store.model_file import save
 
     families_of(options["family"])
@@ -179,7 +179,7 @@ Examples:
 def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
     with _changing(model, output, table, options["wait"]):
-        from deciban import learn as engine
+        from deciban.fitting import learn as engine
         from deciban.store.model_file import save
 
         fitted = loaded(model)
@@ -213,7 +213,7 @@ Example:
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
     with _changing(model, output, table, options["wait"]):
-        from deciban import learn as engine
+        from deciban.fitting import learn as engine
         from deciban.store.model_file import save
 
         fitted = loaded(model)
@@ -242,7 +242,7 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
     check_model_output(output, models)
     refuse_learning_service(output)
-    from deciban import learn as engine
+    from deciban.fitting import learn as engine
     from deciban.store.model_file import save
 
     parts = [loaded(model) for model in models]

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deciban.errors import UsageError
-from deciban.files.databases.addresses import is_address
+from deciban.sources.databases.addresses import is_address
 
 
 def check_output(path: str | None, inputs: Iterable[str]) -> None:
     """Refuse an output that cannot be written or is an input; without a path, what standard output is sent to."""
-    from deciban.files.write import refuse_inputs
+    from deciban.sources.write import refuse_inputs
 
     if is_address(path):
         return  # a database says itself what may be written
@@ -22,7 +22,7 @@ def check_output(path: str | None, inputs: Iterable[str]) -> None:
 
 def check_table_output(path: str | None, inputs: Iterable[str]) -> None:
     """Refuse also a name that does not say what to write."""
-    from deciban.files.write import kind_of_output
+    from deciban.sources.write import kind_of_output
 
     if path is not None:
         kind_of_output(path)

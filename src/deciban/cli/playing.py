@@ -25,8 +25,8 @@ def playground(model: str | None, title: str | None, output: str, as_json: bool)
     a test among a thousand people, and evidence on a pair of scales.
     """
     check_output(output, [] if model is None else [model])
-    from deciban.files.write import replacing
     from deciban.page.build import page_html
+    from deciban.sources.write import replacing
 
     fitted = None if model is None else loaded(model)
     told = title or (Path(model).stem if model is not None else "deciban: a playground")

@@ -23,8 +23,8 @@ from deciban.cli.outputs import check_output
 from deciban.cli.scoring import class_of, costs
 
 if TYPE_CHECKING:
-    from deciban.files.stream import Source
-    from deciban.fitted import Fitted
+    from deciban.model.fitted import Fitted
+    from deciban.sources.stream import Source
 
 # What each kind of picture is drawn from: a model alone, one row of a table, or rows whose class is known.
 OF_MODELS = ("nomogram", "column", "pair", "decision")
@@ -121,15 +121,15 @@ def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -
 
 
 def _classifier(fitted: "Fitted") -> Any:
-    from deciban.classifier import BayesClassifier
+    from deciban.estimators.classifier import BayesClassifier
 
     return BayesClassifier.from_fitted(fitted)
 
 
 def _evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.files.stream import Source
     from deciban.plot import EvidenceDisplay
-    from deciban.scoring import opened_rows
+    from deciban.scoring.scoring import opened_rows
+    from deciban.sources.stream import Source
 
     assert scan is not None, "checked before"
     source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1
@@ -200,8 +200,8 @@ def _cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> A
 
 
 def _dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.evaluate import diagnose_rows
-    from deciban.learn import open_examples
+    from deciban.evaluation.evaluate import diagnose_rows
+    from deciban.fitting.learn import open_examples
     from deciban.plot import DependenceDisplay
 
     rows = open_examples(fitted, scan, _target(fitted, options), fitted.origin.weight)
@@ -221,8 +221,8 @@ def _learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) 
 def _judged(display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any) -> Any:
     """A picture of rows whose class is known; rows that the model has learned are left out in their turn."""
     from deciban.cli.scoring import unknown_cells
-    from deciban.evaluate import evaluate_and_recognise
-    from deciban.learn import open_examples
+    from deciban.evaluation.evaluate import evaluate_and_recognise
+    from deciban.fitting.learn import open_examples
 
     target, weight = _target(fitted, options), fitted.origin.weight
     with unknown_cells(fitted) as observe:

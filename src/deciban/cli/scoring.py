@@ -29,16 +29,16 @@ from deciban.cli.common import (
 from deciban.cli.option_values import names_in
 from deciban.cli.outputs import check_table_output
 from deciban.errors import DataError, LossError
-from deciban.files.databases.addresses import is_address, without_passwords
-from deciban.text_tables import class_name, counted, digits
+from deciban.sources.databases.addresses import is_address, without_passwords
+from deciban.util.text_tables import class_name, counted, digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from deciban.decisions.loss import Loss
-    from deciban.files.databases.write import Existing
-    from deciban.files.write import FileKind
-    from deciban.fitted import Fitted
+    from deciban.model.fitted import Fitted
+    from deciban.sources.databases.write import Existing
+    from deciban.sources.write import FileKind
     from deciban.tables.table import Table
 
 TABLE_OUTPUT = click.option(
@@ -79,7 +79,7 @@ def predict(model: str, table: tuple[str, ...], output: str | None, as_json: boo
     """Write the rows of TABLE with their most probable class and its probability."""
     output = _output(output, table, options)
     check_table_output(output, (model, *table))
-    from deciban.scoring import predict_batches
+    from deciban.scoring.scoring import predict_batches
 
     fitted = loaded(model)
     scan = opened(table, options, output)
@@ -121,7 +121,7 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
     """Write the rows of TABLE with the decision that costs least, its risk and the next best one."""
     output = _output(output, table, options)
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
-    from deciban.scoring import decide_batches
+    from deciban.scoring.scoring import decide_batches
 
     fitted = loaded(model)
     loss = costs(options["costs"], fitted, of_columns=True)
@@ -138,7 +138,7 @@ def decide(model: str, table: tuple[str, ...], output: str | None, as_json: bool
 @contextmanager
 def unknown_cells(fitted: "Fitted") -> Iterator[Callable[["Table"], None]]:
     """Afterwards, say how many of the cells were missing or held values never seen."""
-    from deciban.unknown_cells import UnknownCells
+    from deciban.scoring.unknown_cells import UnknownCells
 
     found = UnknownCells(fitted.model)
     yield found.add
@@ -196,7 +196,7 @@ def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -
 
 def _kind(output: str | None, as_json: bool) -> "FileKind | None":
     """What tables are written as."""
-    from deciban.files.write import kind_of_output
+    from deciban.sources.write import kind_of_output
 
     if output is not None:
         return kind_of_output(output)
@@ -206,7 +206,7 @@ def _kind(output: str | None, as_json: bool) -> "FileKind | None":
 def _write(
     output: str | None, tables: Iterable["pa.Table"], names: Sequence[str], as_json: bool, options: dict[str, Any]
 ) -> None:
-    from deciban.files.write import to_stream, written
+    from deciban.sources.write import to_stream, written
 
     kept = None if options["keep"] is None else names_in(options["keep"], names)
     if kept is not None and (unknown := [name for name in kept if name not in names]):
@@ -287,8 +287,8 @@ Examples:
 def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int, as_json: bool, **options: Any) -> None:
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
     from deciban.explain.explanation import Explanation
-    from deciban.files.stream import Source
-    from deciban.scoring import aligned_table, opened_rows
+    from deciban.scoring.scoring import aligned_table, opened_rows
+    from deciban.sources.stream import Source
 
     fitted = loaded(model)
     scan = opened(table, options)
@@ -387,7 +387,7 @@ def sample(
     check_table_output(output, (model,))
     import pyarrow as pa
 
-    from deciban.simulate import sample_rows
+    from deciban.scoring.simulate import sample_rows
 
     fitted = loaded(model)
     drawn, labels = sample_rows(fitted, rows, seed, class_of(fitted, label), length)

@@ -9,7 +9,7 @@ import click
 from deciban.cli.common import common, complain, files, flush, say, say_json
 from deciban.cli.scoring import costs
 from deciban.errors import UsageError, missing_package
-from deciban.text_tables import counted, printable
+from deciban.util.text_tables import counted, printable
 
 if TYPE_CHECKING:
     from deciban.serve.settings import ServeSettings

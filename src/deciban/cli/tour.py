@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from deciban import shutdown
 from deciban.cli.common import common, files, heading, say, say_json
+from deciban.util import shutdown
 
 DAY = "outlook,temperature,humidity,wind\nsunny,cool,high,strong\n"
 PATIENTS = (0, 40, 100, 135, 146, 300, 363, 500)  # kept back from learning; some are hard to tell
@@ -110,7 +110,7 @@ def _run(arguments: list[str]) -> None:
 
 def write_tables(folder: Path) -> list[str]:
     """Write the tables of the tour; their paths. Files that are there already and are others are refused."""
-    from deciban.files.write import replacing
+    from deciban.sources.write import replacing
 
     tables = {folder / name: text.encode() for name, text in tables_of_the_tour().items()}
     for path, content in tables.items():

@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from deciban.text_tables import class_name
+from deciban.util.text_tables import class_name
 
 if TYPE_CHECKING:
-    from deciban.fitted import Fitted
+    from deciban.model.fitted import Fitted
 
 RETUNE = "`deciban learn --retune`, with more rows, or a new fit learns the weights anew"
 
@@ -19,7 +19,7 @@ def tuning_summary(fitted: "Fitted") -> str:
         return "plain Bayes"
     if tuning.accuracy is None or tuning.log_loss is None or not counts.class_weight.any():
         return tuning.summary
-    from deciban.evaluation import BY_CHANCE
+    from deciban.evaluation.metrics import BY_CHANCE
 
     shares = (counts.class_weight / counts.class_weight.sum()).tolist()
     share = max(shares)

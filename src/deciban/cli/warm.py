@@ -15,9 +15,9 @@ Examples:
 @common
 def warm(as_json: bool) -> None:
     """Compile all kernels for this machine, on all cores, so that nothing waits for it later."""
+    from deciban.cli.warmup import JOBS, warm as warmed
     from deciban.kernels.compiled import cache_folder
-    from deciban.progress import progress
-    from deciban.warmup import JOBS, warm as warmed
+    from deciban.util.progress import progress
 
     start = time.monotonic()
     with progress("compiling", "jobs", len(JOBS)) as advance:

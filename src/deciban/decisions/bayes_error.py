@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import scipy
 
-from deciban.arrays import Floats, log
 from deciban.decisions.bayes_error_exact import enumerated, integrated, log_joint
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import least_risk_decisions
-from deciban.decisions.priors import log_prior
 from deciban.errors import UsageError
-from deciban.posterior import posteriors
+from deciban.model.posterior import posteriors
+from deciban.model.priors import log_prior
+from deciban.util.arrays import Floats, log
 
 # Fewer samples give no interval that could be trusted.
 FEWEST_SAMPLES = 100

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from deciban.arrays import Floats, Integers, log
 from deciban.decisions.bayes_error_result import BayesError, Region
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import risks
 from deciban.errors import UsageError
-from deciban.posterior import posteriors
+from deciban.model.posterior import posteriors
+from deciban.util.arrays import Floats, Integers, log
 
 # Points on which the decision is looked up before its boundaries are found exactly.
 GRID_POINTS = 4001

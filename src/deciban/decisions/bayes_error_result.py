@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.decisions.loss import Loss
 from deciban.errors import UsageError
+from deciban.util.arrays import Floats
 
 # Regions that are printed.
 MOST_REGIONS_SHOWN = 12

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import Decisions, least_risk_decisions
 from deciban.errors import DataError, UsageError
-from deciban.files.open import open_table
+from deciban.sources.open import open_table
 from deciban.tables.table import Table
+from deciban.util.arrays import Floats
 
 # Posteriors that were rounded for people need not sum to just 1.
 NEARLY_ONE = 1e-3

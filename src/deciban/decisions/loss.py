@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.decisions.loss_cells import (
     Cell,
     as_cells,
@@ -21,7 +20,8 @@ from deciban.decisions.loss_cells import (
 )
 from deciban.decisions.loss_sources import parts_of, parts_of_csv, parts_of_misses, parts_of_pairs
 from deciban.errors import BadCell, LossError
-from deciban.text_tables import aligned
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import aligned
 
 # The label of the decision not to decide.
 REJECT = "reject"

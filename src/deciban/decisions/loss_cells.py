@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban.errors import LossError
-from deciban.text_tables import spelled_alike
+from deciban.util.text_tables import spelled_alike
 
 Cell = Any  # a number, the name of a column that holds one for each row, or an array with one for each row
 

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats
-from deciban.batching import row_ranges
 from deciban.decisions.loss import Loss
 from deciban.errors import UsageError
-from deciban.parallel import map_in_threads
-from deciban.text_tables import aligned
+from deciban.model.batching import row_ranges
+from deciban.util.arrays import Codes, Floats
+from deciban.util.parallel import map_in_threads
+from deciban.util.text_tables import aligned
 
 Labels = npt.NDArray[Any]
 

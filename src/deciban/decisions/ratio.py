@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from deciban.decisions.loss import Loss
-from deciban.decisions.priors import log_prior
 from deciban.errors import UsageError
+from deciban.model.priors import log_prior
 
 THRESHOLD_ARGUMENTS = "the arguments are Threshold.of(loss, prior, classes)"
 

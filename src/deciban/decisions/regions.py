@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import risks
 from deciban.errors import UsageError
+from deciban.util.arrays import Floats, Integers
 
 # Each round finds the points where the decision changes so many times as exactly, and there are so many rounds.
 ZOOM, ZOOM_ROUNDS = 33, 5

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from deciban.arrays import Floats
 from deciban.errors import DataError, UsageError
 from deciban.tables.labels import LabelArray
+from deciban.util.arrays import Floats
 
 # Steps of expectation and maximisation.
 MOST_STEPS = 10_000

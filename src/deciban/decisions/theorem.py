@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deciban.errors import UsageError
-from deciban.text_tables import aligned
+from deciban.util.text_tables import aligned
 
 # Natural frequencies speak of at most this many people, and round no number of people below this one.
 MAX_PEOPLE = 10**9

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
 from deciban.explain.column_values import ColumnValues
-from deciban.intervals import LogOdds
-from deciban.model import Model
+from deciban.model.intervals import LogOdds
+from deciban.model.model import Model
 from deciban.schema.schema import Schema
 from deciban.tables.table import Frame, Table
-from deciban.text_tables import DECIBANS
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import DECIBANS
 
 # Cells that are scored at a time, where many columns are looked at one by one.
 CELLS_AT_A_TIME = 1 << 22

@@ -7,8 +7,8 @@ from typing import Any
 
 from deciban.explain.cells import plain_cell, written_cell
 from deciban.families import Family
-from deciban.model import Model
-from deciban.text_tables import shortened, width_of
+from deciban.model.model import Model
+from deciban.util.text_tables import shortened, width_of
 
 
 @dataclass(frozen=True)

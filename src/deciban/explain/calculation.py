@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from deciban.explain.blocks import cut_label
-from deciban.text_tables import aligned, digits, shortened, width_of
+from deciban.util.text_tables import aligned, digits, shortened, width_of
 
 # Characters of the name of a class that are shown.
 MOST_NAME = 16

@@ -8,7 +8,7 @@ import pyarrow as pa
 from deciban.tables.arrow import decoded_cells
 from deciban.tables.cell_numbers import is_text
 from deciban.tables.table import Table
-from deciban.text_tables import as_written, shortened, whole
+from deciban.util.text_tables import as_written, shortened, whole
 
 # Characters of a cell that are shown.
 MOST_CELL = 40

@@ -6,17 +6,17 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Flags, Floats
 from deciban.errors import BadCell, UsageError
 from deciban.explain.counted import ColumnCounts, counted_column
 from deciban.explain.words import top_words_of
 from deciban.families import Likelihood
-from deciban.fitted import Fitted
-from deciban.model import Model
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.cell_numbers import as_numbers, from_numbers
 from deciban.tables.text_types import kind_of
-from deciban.text_tables import as_written, class_name
+from deciban.util.arrays import Flags, Floats
+from deciban.util.text_tables import as_written, class_name
 
 # Points of a line, how many landmarks (modes, edges of bins) it may have for each of them, and values that are listed
 # as categories though they are numbers.

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deciban.arrays import Floats
-from deciban.batching import row_ranges
 from deciban.errors import UsageError
 from deciban.families.shares import MOST_ENUMERATED, Rule, settled
-from deciban.model import Evidence, Model
-from deciban.partial_rows import Known
-from deciban.posterior import log_normalize
+from deciban.model.batching import row_ranges
+from deciban.model.model import Evidence, Model
+from deciban.model.partial_rows import Known
+from deciban.model.posterior import log_normalize
 from deciban.schema.schema import ColumnGroup
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
+from deciban.util.arrays import Floats
 
 # Numbers that are held at once while a block of some rows is shared out among its columns.
 NUMBERS_SHARED_OUT = 1 << 22

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats, summed
-from deciban.counts import Counts
+from deciban.model.counts import Counts
 from deciban.schema.schema import ColumnGroup
 from deciban.statistics import Bins, Combined, Levels, Tuples
+from deciban.util.arrays import Floats, summed
 
 # Bins are shown no narrower than this many halvings of the range of a column.
 DRAWN_BITS = 12

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats, Integers
 from deciban.decisions.bayes_error import bayes_error
 from deciban.decisions.bayes_error_exact import log_joint
 from deciban.decisions.bayes_error_result import BayesError
@@ -16,9 +15,10 @@ from deciban.decisions.regions import Interval, areas_of, best_intervals, given_
 from deciban.errors import UsageError
 from deciban.explain.alone import log_joint_of, table_of_columns
 from deciban.explain.column_values import ColumnValues, allowed, column_place, home_of, values_of
-from deciban.fitted import Fitted
-from deciban.model import Model
-from deciban.posterior import log_normalize
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.model.posterior import log_normalize
+from deciban.util.arrays import Floats, Integers
 
 # Points of the curves; the share of a class that is beyond them; how much wider than the cells of a column they are.
 CURVE_POINTS = 2001

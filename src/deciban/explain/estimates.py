@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.families import Family
-from deciban.model import Model
+from deciban.model.model import Model
 from deciban.tables.labels import LabelArray
-from deciban.text_tables import aligned, as_written, class_name, digits
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import aligned, as_written, class_name, digits
 
 # Blocks, lines of each and classes that are printed.
 MOST_BLOCKS_PRINTED = 40

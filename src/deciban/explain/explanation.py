@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Flags, Floats, Integers
 from deciban.errors import UsageError
 from deciban.explain.blocks import Block, labels_of
 from deciban.explain.calculation import calculation_table
@@ -16,9 +15,10 @@ from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
 from deciban.explain.sum_table import sum_table
 from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS, Term, block_terms, column_terms
 from deciban.explain.words import TextEvidence, TokenizedText, tokenized_texts
-from deciban.model import Evidence, Model
+from deciban.model.model import Evidence, Model
 from deciban.tables.table import Table
-from deciban.text_tables import DECIBANS, class_name, counted, digits
+from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.text_tables import DECIBANS, class_name, counted, digits
 
 # More classes than this do not fit beside each other: the most probable ones are shown.
 MOST_CLASSES_BESIDE = 4

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from math import floor, inf, log10, prod
 from typing import Any
 
-from deciban.counts import Counts
-from deciban.model import Model
-from deciban.text_tables import aligned
+from deciban.model.counts import Counts
+from deciban.model.model import Model
+from deciban.util.text_tables import aligned
 
 # Larger numbers are shown as a power of ten.
 MAX_SHOWN = 10**15

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from deciban.explain.blocks import cut_label
 from deciban.explain.terms import PARTS, Term
-from deciban.text_tables import DECIBANS, aligned, counted, width_of
+from deciban.util.text_tables import DECIBANS, aligned, counted, width_of
 
 # Terms that are shown in a summary; all others are added up.
 MOST_TERMS = 40

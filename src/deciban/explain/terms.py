@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.explain.blocks import Block, labels_of
 from deciban.explain.cells import plain_cell, written_cell
 from deciban.explain.columns import ColumnEvidence
-from deciban.model import Evidence, Model
-from deciban.text_tables import DECIBANS, counted
+from deciban.model.model import Evidence, Model
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import DECIBANS, counted
 
 # The parts of what a column says: by its own blocks, by its share of joint blocks, and by corrections.
 PARTS = ("alone", "with_others", "correction")

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.explain.columns import column_evidence
-from deciban.model import Model
+from deciban.model.model import Model
 from deciban.tables.table import Table
-from deciban.text_tables import DECIBANS, evidence_name
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import DECIBANS, evidence_name
 
 
 def wide_explanation(model: Model, table: Table) -> dict[str, Any]:

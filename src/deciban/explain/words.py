@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.families.text.folding import folded_text
 from deciban.families.text.likelihood import KnownWords, TextColumn
 from deciban.families.text.tokens import Tokens
-from deciban.model import Model
+from deciban.model.model import Model
 from deciban.tables.arrow import decoded_cells
 from deciban.tables.table import Table
-from deciban.text_tables import DECIBANS, aligned, amount, counted
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import DECIBANS, aligned, amount, counted
 
 # Words that are named and marked, and the characters of a text that are shown.
 MOST_WORDS_NAMED = 12

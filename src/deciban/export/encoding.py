@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deciban.arrays import Floats
+from deciban.util.arrays import Floats
 
 # Arrays of so many numbers or fewer are written out.
 SHORT_ARRAY = 12

@@ -5,9 +5,9 @@ from importlib.resources import files
 from typing import Any
 
 from deciban.export.model_json import model_as_json
-from deciban.fitted import Fitted
-from deciban.model import Model
-from deciban.version import __version__
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.util.version import __version__
 
 # The files that the scorer is made of, in their order: each defines functions that the next ones use.
 SCORER_PARTS = ("arrays", "cells", "families", "shares", "joint", "texts", "corrections", "scorer")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.export.level_sets import LARGEST_EXACT, levels_as_json
 from deciban.export.terms import (
@@ -38,6 +37,7 @@ from deciban.families.joint_table import JointTableLikelihood
 from deciban.families.log_normal import LogNormalLikelihood
 from deciban.families.multinomial import ComplementScore, MultinomialLikelihood
 from deciban.families.poisson import PoissonLikelihood
+from deciban.util.arrays import Floats
 
 # Cells of a joint table, all combinations of values and missing ones, that are written out at most.
 MOST_TUPLES = 1 << 16

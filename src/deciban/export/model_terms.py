@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from deciban.arrays import Floats
-from deciban.corrections import Corrections
 from deciban.errors import UsageError
 from deciban.export.columns import READ_AS
 from deciban.export.likelihood_terms import REMEDY, Group, level_place, no_flag, terms_of_likelihood
@@ -28,11 +26,13 @@ from deciban.export.terms import (
     TermModel,
     TuplePlace,
 )
-from deciban.fitted import Fitted
-from deciban.model import Model
+from deciban.model.corrections import Corrections
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
 from deciban.schema.schema import Schema
 from deciban.statistics import Scatter
 from deciban.tables.text_types import kind_of
+from deciban.util.arrays import Floats
 
 
 def model_as_terms(fitted: Fitted | Model) -> TermModel:

@@ -6,9 +6,9 @@ import re
 from importlib.resources import files
 
 from deciban.export.model_json import model_as_json
-from deciban.fitted import Fitted
-from deciban.model import Model
-from deciban.version import __version__
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.util.version import __version__
 
 # The modules that the scorer is made of, in their order: each defines what the next ones use.
 PYTHON_PARTS = ("arrays", "cells", "families", "shares", "joint", "texts", "corrections", "scorer")

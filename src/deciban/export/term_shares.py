@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.export.likelihood_terms import joint_table_cells
 from deciban.export.model_terms import capped
@@ -17,7 +16,8 @@ from deciban.families.joint_normal import JointNormal
 from deciban.families.joint_table import JointTableLikelihood
 from deciban.families.protocols import evidence_of_block
 from deciban.families.shares import settled
-from deciban.model import VAST_EVIDENCE, Model
+from deciban.model.model import VAST_EVIDENCE, Model
+from deciban.util.arrays import Floats
 
 # Numbers of the polynomials of a block at most.
 MOST_FACTORS = 100_000

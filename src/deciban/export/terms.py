@@ -11,11 +11,11 @@ from functools import cached_property
 from math import prod
 from typing import Literal
 
-from deciban.arrays import Floats, Integers
-from deciban.corrections import AveragedTable
 from deciban.families.joint_normal import JointNormal
-from deciban.partial_rows import PartialRows
+from deciban.model.corrections import AveragedTable
+from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray
+from deciban.util.arrays import Floats, Integers
 
 # The places of a missing cell, and of a value that is none of the levels.
 MISSING_PLACE, OTHER_PLACE = 0, 1

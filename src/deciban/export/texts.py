@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.export.encoding import floats, integers, number
 from deciban.families.bernoulli import Exchange
@@ -12,6 +11,7 @@ from deciban.families.text.likelihood import TextColumn
 from deciban.families.text.tokens import Tokens
 from deciban.statistics.vocabulary import BUCKET_SEEDS, buckets_beyond
 from deciban.tables.arrow import decoded_cells
+from deciban.util.arrays import Floats
 
 
 def text_as_json(column: TextColumn, name: str) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.shares import Shares
 from deciban.families.support import VALUES, Support
 from deciban.families.terms import Terms
+from deciban.util.arrays import Floats
 
 
 class ShortRepr:

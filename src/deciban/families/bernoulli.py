@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import UsageError
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.categorical import add_share_variance, counted_left_out
@@ -18,9 +17,10 @@ from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction, smoothed
 from deciban.families.support import FINITE, FLAGS, Support
 from deciban.families.terms import Terms
-from deciban.sparse import SparseRows, dense_row
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
+from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
+from deciban.util.sparse import SparseRows, dense_row
 
 # Cells of a sparse matrix that are written out at a time.
 MOST_DENSE_CELLS = 1 << 22

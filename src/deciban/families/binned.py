@@ -8,7 +8,6 @@ from typing import ClassVar, Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
@@ -23,6 +22,7 @@ from deciban.families.terms import Terms
 from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import Column
 from deciban.tables.readable import Readable
+from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 
 # The most binary digits of a bin's number in a likelihood.
 BIN_DIGITS = 48

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import Unseen, check_amount, check_unseen
@@ -22,6 +21,7 @@ from deciban.families.terms import Terms
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 from deciban.tables.readable import Readable
+from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 
 
 @dataclass(frozen=True, repr=False)

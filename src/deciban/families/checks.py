@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from deciban.arrays import Flags, Floats, Integers, Numbers
 from deciban.errors import BadCell, UsageError
-from deciban.sparse import SparseRows
+from deciban.util.arrays import Flags, Floats, Integers, Numbers
+from deciban.util.sparse import SparseRows
 
 # What a value that was never learned is worth: no evidence, the probability of a zero count, or an error.
 Unseen = Literal["ignore", "smooth", "error"]

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from deciban.arrays import Floats
+from deciban.util.arrays import Floats
 
 # Dates and times are positions, whose zero is a convention, and durations amounts, whose unit is one: no counts.
 Measure = Literal["number", "amount", "position"]

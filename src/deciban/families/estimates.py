@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from deciban.arrays import Floats
+from deciban.util.arrays import Floats
 
 
 @dataclass(frozen=True)

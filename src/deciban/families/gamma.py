@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import Outside, check_amount, check_outside, impossible
 from deciban.families.column_numbers import ColumnNumbers
@@ -22,7 +21,8 @@ from deciban.families.terms import Terms
 from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues
 from deciban.tables.readable import Readable
-from deciban.text_tables import as_written, digits
+from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers
+from deciban.util.text_tables import as_written, digits
 
 # The least log(mean) - mean(log): cells that differ by a few units of their last digit.
 NARROWEST = 1e-30

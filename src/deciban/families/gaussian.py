@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import check_amount
 from deciban.families.column_numbers import ColumnNumbers
@@ -29,7 +28,8 @@ from deciban.families.support import FINITE, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Moments
 from deciban.tables.readable import Readable
-from deciban.text_tables import as_written, digits
+from deciban.util.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
+from deciban.util.text_tables import as_written, digits
 
 
 @dataclass(frozen=True, repr=False)

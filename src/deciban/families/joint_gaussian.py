@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.bases import BlockFamily
 from deciban.families.checks import check_amount
 from deciban.families.gaussian import Gaussian
@@ -16,6 +15,7 @@ from deciban.families.spreads import PerClass, Spread, check_spread, spread_erro
 from deciban.families.support import FINITE
 from deciban.statistics import Scatter
 from deciban.tables.readable import Readable
+from deciban.util.arrays import Codes, Floats, Integers, Numbers
 
 # Numbers row by class by class, or by column, that are held at once while errors are added up.
 MOST_ERROR_TERMS = 1 << 22

@@ -7,11 +7,11 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers
 from deciban.families.joint_normal import NO_VARIANCE, units
 from deciban.families.protocols import LeftOut
 from deciban.families.spreads import Spread
 from deciban.statistics import Scatter
+from deciban.util.arrays import Flags, Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import TILE_PITCH, TILE_ROWS, Flags, Floats, Integers, Numbers
 from deciban.families.bases import BaseLikelihood
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Sampled, by_pattern
@@ -17,7 +16,8 @@ from deciban.families.spreads import vary
 from deciban.families.support import refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Scatter
-from deciban.text_tables import as_written, digits
+from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Flags, Floats, Integers, Numbers
+from deciban.util.text_tables import as_written, digits
 
 # A direction with less than this share of the columns' variances has none: what is there is rounding.
 NO_VARIANCE = 1e-12

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 from deciban.errors import BadCell, UsageError
 from deciban.families.bases import BaseLikelihood, BlockFamily
 from deciban.families.categorical import Categorical, add_share_variance
@@ -23,6 +22,7 @@ from deciban.families.shares import Shares, shapley
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
 from deciban.tables.readable import Readable
+from deciban.util.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 
 Cuts = tuple[tuple[float, ...] | None, ...] | None
 

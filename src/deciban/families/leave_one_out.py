@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.errors import ForgetError
 from deciban.families.protocols import Family, LeftOut, add_base
-from deciban.sparse import SparseRows
 from deciban.tables.arrow import take_cells
+from deciban.util.arrays import Floats, Integers
+from deciban.util.sparse import SparseRows
 
 
 def score_anew(family: Family, statistic: Any, cells: Any, rows: LeftOut, slot: Integers, out: Floats) -> None:

@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 
-from deciban.arrays import Codes, Floats, Integers, Numbers
 from deciban.families.bases import BaseLikelihood
 from deciban.families.checks import Outside, check_outside, impossible
 from deciban.families.column_numbers import ColumnNumbers
@@ -23,7 +22,8 @@ from deciban.families.spreads import Pooled
 from deciban.families.support import POSITIVE, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Moments
-from deciban.text_tables import as_written
+from deciban.util.arrays import Codes, Floats, Integers, Numbers
+from deciban.util.text_tables import as_written
 
 
 def positive_log(numbers: Numbers) -> Floats:

@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
 from deciban.errors import BadCell
 from deciban.families.bases import BaseLikelihood, BlockFamily
 from deciban.families.checks import Alpha, as_alpha, check_alpha
@@ -21,10 +20,11 @@ from deciban.families.shares import Rule, Shares
 from deciban.families.smoothing import draw_counts, fraction, smoothed
 from deciban.families.support import AMOUNTS
 from deciban.families.terms import Terms
-from deciban.sparse import SparseRows, dense_row
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
-from deciban.text_tables import digits
+from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
+from deciban.util.sparse import SparseRows, dense_row
+from deciban.util.text_tables import digits
 
 Amounts = Numbers | SparseRows
 

@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import LARGEST, Codes, Floats, Integers, Numbers, log
 from deciban.families.bases import BaseLikelihood, ColumnFamily
 from deciban.families.checks import Outside, check_amount, check_outside, impossible
 from deciban.families.column_numbers import ColumnNumbers
@@ -22,7 +21,8 @@ from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
 from deciban.tables.readable import Readable
-from deciban.text_tables import as_written, digits
+from deciban.util.arrays import LARGEST, Codes, Floats, Integers, Numbers, log
+from deciban.util.text_tables import as_written, digits
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Codes, Flags, Floats, Integers
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.shares import Shares
 from deciban.families.support import Support
 from deciban.families.terms import Terms
 from deciban.tables.readable import Readable
+from deciban.util.arrays import Codes, Flags, Floats, Integers
 
 Sampled = Any  # an Arrow array or a NumPy array
 

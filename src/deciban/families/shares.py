@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from deciban.arrays import Flags, Floats
+from deciban.util.arrays import Flags, Floats
 
 # Columns of a block, all sets of which are looked at: with more there are too many.
 MOST_ENUMERATED = 10

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers, Numbers
-from deciban.text_tables import digits
+from deciban.util.arrays import Floats, Integers, Numbers
+from deciban.util.text_tables import digits
 
 # Doubles do not tell whole numbers beyond this apart; a Poisson distribution is then normal to its last digit.
 LARGEST_RATE = 2.0**53

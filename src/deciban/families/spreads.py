@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from deciban.arrays import ROUNDING_VARIANCE, Flags, Floats
 from deciban.errors import UsageError
 from deciban.families.bases import ShortRepr
+from deciban.util.arrays import ROUNDING_VARIANCE, Flags, Floats
 
 
 @dataclass(frozen=True, repr=False)

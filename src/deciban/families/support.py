@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Flags, Numbers
 from deciban.families.checks import Outside, refuse_stored
-from deciban.sparse import SparseRows
+from deciban.util.arrays import Flags, Numbers
+from deciban.util.sparse import SparseRows
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import DataError
+from deciban.util.arrays import Floats
 
 
 @dataclass(frozen=True)

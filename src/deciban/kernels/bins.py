@@ -5,9 +5,9 @@
 
 import numpy as np
 
-from deciban.arrays import MIN_WHOLE
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.exact_sums import bits_of
+from deciban.util.arrays import MIN_WHOLE
 
 
 @inner

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numba.core import event
 from numba.extending import intrinsic
 
-from deciban.progress import show_line
+from deciban.util.progress import show_line
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -117,7 +117,7 @@ def cache_folder() -> Path | None:
     """
     here = Path(__file__).parent
     sources = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__}".encode())
-    for path in (here.parent / "arrays.py", *sorted(here.glob("*.py"))):
+    for path in (here.parent / "util" / "arrays.py", *sorted(here.glob("*.py"))):
         sources.update(path.read_bytes())
     for folder in _candidates():
         place = folder / f"deciban-{sources.hexdigest()[:16]}"

@@ -11,8 +11,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import models, register_model
 
-from deciban.arrays import LANES
 from deciban.kernels.compiled import emitted
+from deciban.util.arrays import LANES
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _FIRST = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)

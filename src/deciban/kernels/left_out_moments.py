@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban.arrays import ROUNDING_VARIANCE
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.left_out import less
+from deciban.util.arrays import ROUNDING_VARIANCE
 
 
 class NormalColumns(NamedTuple):

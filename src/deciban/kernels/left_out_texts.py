@@ -18,7 +18,7 @@ from deciban.kernels.text_arrays import (
     PresenceTable,
     ShareTable,
 )
-from deciban.sparse import SparseArrays
+from deciban.util.sparse import SparseArrays
 
 
 @inner

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.arrays import CONTENT_SEED, SLOTS_PER_CONTENT
 from deciban.kernels.bits import eight_bytes
 from deciban.kernels.compiled import Array, compiled, inner
+from deciban.util.arrays import CONTENT_SEED, SLOTS_PER_CONTENT
 
 # PostgreSQL starts with this number and the length of what is hashed.
 _START = 0x9E3779B9 + 3923095

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban.arrays import LARGEST
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.lanes import STEP, no_lanes, plus_scaled, put_lanes
+from deciban.util.arrays import LARGEST
 
 
 @inner

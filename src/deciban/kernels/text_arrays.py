@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from deciban.arrays import Bytes, Codes, Flags, Floats, Integers
+from deciban.util.arrays import Bytes, Codes, Flags, Floats, Integers
 
 Hashes = npt.NDArray[np.uint64]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from deciban.kernels.compiled import Array, compiled
 from deciban.kernels.text_arrays import LabelledTexts
-from deciban.sparse import SparseArrays
+from deciban.util.sparse import SparseArrays
 
 
 @compiled

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import SPARE
 from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight
 from deciban.kernels.compiled import Array, compiled, inner
 from deciban.kernels.text_arrays import Numbering, UnknownWords, WordIndex, WordSpans
+from deciban.util.arrays import SPARE
 
 # Words of so many bytes or more are known by a hash; the others are their own keys.
 LONG = 16

@@ -8,15 +8,15 @@ from deciban.datasets import weather
 from deciban.errors import UsageError
 from deciban.export.javascript import scorer_source
 from deciban.export.model_json import model_as_json
-from deciban.fitted import Fitted, Settings
-from deciban.learn import fit
+from deciban.fitting.learn import fit
+from deciban.model.fitted import Fitted, Settings
 from deciban.report.figures import ReportFigures, report_figures
 from deciban.report.form_data import form_data
 from deciban.report.html import Html, note, paragraph, tag
 from deciban.report.page import UNIT, common_css, page_head, report_sections
 from deciban.report.what_if import data_script, form_modules
-from deciban.text_tables import counted
-from deciban.version import __version__
+from deciban.util.text_tables import counted
+from deciban.util.version import __version__
 from deciban.web.assemble import assembled
 from deciban.web.policy import content_policy
 

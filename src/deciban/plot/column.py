@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.explain.alone import density_of_each, evidence_alone
 from deciban.explain.column_values import ColumnValues, column_place, values_of, words_of
 from deciban.explain.counted import ColumnCounts, counted_column
@@ -13,7 +12,8 @@ from deciban.plot.figures import Axes, panels_for
 from deciban.plot.style import class_styles, evidence_limits, legend, printed, quiet, shown_name, zero_line
 from deciban.plot.value_axes import drawn_positions, mark_values, most_telling
 from deciban.tables.labels import LabelArray
-from deciban.text_tables import amount
+from deciban.util.arrays import Floats, Integers
+from deciban.util.text_tables import amount
 
 # The most bars of a histogram behind a density, the most classes that have bars side by side, and the room of these.
 MOST_BARS = 60

@@ -5,17 +5,17 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.ratio import Threshold
 from deciban.errors import UsageError
-from deciban.palette import CLASS_COLOURS
 from deciban.plot.cost_curves import costs_by_prior, costs_by_threshold
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
 from deciban.plot.style import CLASS_LINES, QUIET_COLOUR, legend, printed, quiet, shown_name
-from deciban.text_tables import digits
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import digits
+from deciban.web.palette import CLASS_COLOURS
 
 Against = Literal["threshold", "prior"]
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import incurred, least_risk_decisions
 from deciban.errors import UsageError
 from deciban.plot.judged import Judged
+from deciban.util.arrays import Floats
 
 # Thresholds, and priors, at which costs are found.
 THRESHOLDS = 501

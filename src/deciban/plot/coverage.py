@@ -5,12 +5,12 @@ from typing import Any, Self
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import CoverageCurve, incurred, least_risk_decisions
 from deciban.errors import UsageError
-from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
 from deciban.plot.style import legend, quiet
-from deciban.text_tables import digits
+from deciban.util.text_tables import digits
+from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
 
 
 class CoverageDisplay(Display):

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Flags, Floats
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import risks
@@ -16,8 +15,9 @@ from deciban.plot.decision_map import DecisionMapDisplay
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import QUIET_COLOUR, class_styles, legend, quiet, shown_name
-from deciban.scoring import loss_for
-from deciban.text_tables import digits
+from deciban.scoring.scoring import loss_for
+from deciban.util.arrays import Flags, Floats
+from deciban.util.text_tables import digits
 
 # The share of the highest curve that is seen at the ends of the axis, and the classes whose errors are told one by one.
 LEAST_SEEN = 2e-3

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.decisions.bayes_error_exact import log_joint
 from deciban.decisions.bayes_error_result import BayesError
 from deciban.decisions.loss import Loss
@@ -14,12 +13,13 @@ from deciban.errors import UsageError
 from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.decision_curves import joint_of
 from deciban.explain.estimates import Estimates
-from deciban.fitted import Fitted
-from deciban.forms import form_of
-from deciban.palette import CLASS_COLOURS
+from deciban.model.fitted import Fitted
+from deciban.model.linear_forms import form_of
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import ClassStyle, class_styles, legend, quiet, shown_name
+from deciban.util.arrays import Floats, Integers
+from deciban.web.palette import CLASS_COLOURS
 
 # Points along each side of the map, how many standard deviations the ellipses enclose, and the most classes that have
 # two of them.

@@ -6,14 +6,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
-from deciban.explain.diagnose import MOST_COMPARED, Dependence, Diagnosis
-from deciban.palette import FOR_COLOUR
+from deciban.evaluation.diagnose import MOST_COMPARED, Dependence, Diagnosis
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
-from deciban.text_tables import counted
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import counted
+from deciban.web.palette import FOR_COLOUR
 
 # Columns of the matrix, pairs that have a bar, places of a pair's name, the colours of the matrix, and the least side
 # of its picture in inches.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deciban.errors import UsageError
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.plot.figures import Axes, Figure
 
 

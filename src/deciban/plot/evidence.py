@@ -5,17 +5,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.explain.cells import values_of_row, written_cell
 from deciban.explain.columns import column_evidence
 from deciban.explain.terms import cut_endless, signed
-from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, axes_for
 from deciban.plot.style import LINE_COLOUR, QUIET_COLOUR, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name, zero_line
-from deciban.scoring import aligned_table
-from deciban.text_tables import DECIBANS, class_name, counted, digits, shortened
+from deciban.scoring.scoring import aligned_table
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import DECIBANS, class_name, counted, digits, shortened
+from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
 
 # Columns that have a bar of their own, places of a column's name and of its cell, and the probabilities that the upper
 # axis is marked with.

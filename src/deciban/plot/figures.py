@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deciban.errors import UsageError, missing_package
-from deciban.files.write import replacing
+from deciban.sources.write import replacing
 
 Axes = Any  # matplotlib's, which need not be installed
 Figure = Any

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Codes, Floats
 from deciban.errors import DataError, UsageError
-from deciban.evaluate import learned_rows, left_out
-from deciban.learn import open_examples, places_of
+from deciban.evaluation.evaluate import learned_rows, left_out
+from deciban.fitting.learn import open_examples, places_of
 from deciban.plot.display import fitted_of
-from deciban.scoring import predict_posteriors
+from deciban.scoring.scoring import predict_posteriors
 from deciban.tables.labels import LabelArray
+from deciban.util.arrays import Codes, Floats
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.errors import UsageError
-from deciban.evaluate import evaluate_rows
-from deciban.fitted import Fitted
-from deciban.folds import split
-from deciban.learn import open_examples, with_counts
-from deciban.plan import count_examples
+from deciban.evaluation.evaluate import evaluate_rows
+from deciban.evaluation.folds import split
+from deciban.fitting.learn import open_examples, with_counts
+from deciban.fitting.plan import count_examples
+from deciban.model.fitted import Fitted
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.style import curve_styles, legend, printed, quiet
 from deciban.tables.labelled import LabelledTable
+from deciban.util.arrays import Floats, Integers
 
 # Shards that are counted, the fewest rows that anything is learned from, and the folds of which one is held out.
 SHARDS = 8

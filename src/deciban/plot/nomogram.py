@@ -5,15 +5,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.explain.alone import evidence_of_each, log_joint_of, log_odds
 from deciban.explain.column_values import ColumnValues, column_place, values_of
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.plot.display import Display, fitted_of, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.style import LINE_COLOUR, MOST_REACH, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
-from deciban.text_tables import DECIBANS, counted, digits, shortened
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import DECIBANS, counted, digits, shortened
 
 # Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
 MOST_RULERS = 12

@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.explain.alone import evidence_alone, log_joint_of
 from deciban.explain.column_values import ColumnValues, two_columns
 from deciban.explain.terms import signed
@@ -13,6 +12,7 @@ from deciban.plot.figures import Axes, panels_for
 from deciban.plot.style import DIVERGING, SMALL_SIZE, evidence_limits, quiet, shown_name
 from deciban.plot.value_axes import MOST_CATEGORIES_DRAWN, drawn_positions, mark_values, most_telling
 from deciban.tables.labels import LabelArray
+from deciban.util.arrays import Floats, Integers
 
 # Points of a number along each side of a heat map; categories up to which the decibans are written into the cells;
 # panels beside each other.

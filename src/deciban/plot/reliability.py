@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.evaluation import Calibration
+from deciban.evaluation.metrics import Calibration
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, panels_for
 from deciban.plot.judged import judged_posteriors, judged_rows

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.arrays import Floats
-from deciban.palette import class_colours
 from deciban.plot.figures import Axes
-from deciban.text_tables import class_name, shortened
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import class_name, shortened
+from deciban.web.palette import class_colours
 
 # What tells classes apart in print as well: with seven colours and four lines, 28 classes look different.
 CLASS_LINES = ("-", "--", ":", "-.")

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.explain.column_values import ColumnValues
 from deciban.plot.figures import Axes
 from deciban.plot.style import SMALL_SIZE, printed
+from deciban.util.arrays import Floats, Integers
 
 # Categories that an axis has room for, the places of their names, and how many short ones stand level.
 MOST_CATEGORIES_DRAWN = 20

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.explain.column_values import ColumnValues
 from deciban.explain.terms import signed
 from deciban.report.columns import MANY_LINES, MOST_CATEGORIES_SHOWN, ColumnFigures
 from deciban.report.html import Html, folded, html_table, paragraph, tag
 from deciban.report.svg import bar_chart, line_chart
+from deciban.util.arrays import Floats, Integers
 
 # Evidence beyond this is cut off in a picture: odds of a million to 1. So is a density that is so many times as high as
 # nearly all others, which it would flatten.

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
+from deciban.evaluation.importance import Importance
 from deciban.explain.alone import density_of_each, evidence_of_each
 from deciban.explain.cells import form_cell
 from deciban.explain.column_values import ColumnValues, values_of
 from deciban.explain.words import top_words_of
-from deciban.fitted import Fitted
-from deciban.importance import Importance
-from deciban.text_tables import class_name
+from deciban.model.fitted import Fitted
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import class_name
 
 # Values at which a number is shown, in a picture that is open and in one that is folded or has many lines; and how
 # many lines are many.

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.evaluate import diagnose_rows
-from deciban.files.labelled_stream import Examples
-from deciban.fitted import Fitted
-from deciban.text_tables import DECIBANS, class_name, counted, whole
-from deciban.tune.tuning import Tuning
+from deciban.evaluation.evaluate import diagnose_rows
+from deciban.model.fitted import Fitted
+from deciban.model.tuning import Tuning
+from deciban.sources.labelled_stream import Examples
+from deciban.util.text_tables import DECIBANS, class_name, counted, whole
 
 # Columns that a report compares with each other; where there are more, that is left out.
 MOST_COLUMNS_DIAGNOSED = 60

@@ -5,30 +5,30 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Codes, Floats
 from deciban.decisions.loss import Loss
 from deciban.decisions.ratio import Threshold
 from deciban.errors import DataError, UsageError
-from deciban.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
-from deciban.evaluation import Evaluation
-from deciban.explain.parameters import ParameterCount
-from deciban.files.labelled_stream import Examples
-from deciban.fitted import Fitted
-from deciban.importance import (
+from deciban.evaluation.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
+from deciban.evaluation.importance import (
     Importance,
     importance_left_out,
     importance_of_drawn,
     importance_of_learned,
     importance_of_new,
 )
+from deciban.evaluation.metrics import Evaluation
+from deciban.explain.parameters import ParameterCount
+from deciban.model.fitted import Fitted
 from deciban.report.columns import ColumnFigures, column_figures
 from deciban.report.diagnosis import diagnosis_figures
 from deciban.report.rows import explained_rows
-from deciban.scoring import loss_for, predict_posteriors
+from deciban.scoring.scoring import loss_for, predict_posteriors
+from deciban.sources.labelled_stream import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.table import Table
-from deciban.text_tables import class_name, whole
-from deciban.version import __version__
+from deciban.util.arrays import Codes, Floats
+from deciban.util.text_tables import class_name, whole
+from deciban.util.version import __version__
 
 # Columns whose pictures are open, and all that are shown: those between are folded.
 OPEN_COLUMNS = 30

@@ -4,13 +4,13 @@ from typing import Any
 
 from deciban.decisions.loss import Loss
 from deciban.explain.cells import form_cell
-from deciban.palette import AGAINST_COLOUR, FOR_COLOUR, class_colours
 from deciban.report.columns import ColumnFigures
 from deciban.report.figures import OPEN_COLUMNS, ReportFigures
 from deciban.report.rows import MOST_TERMS_TOLD
 from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
 from deciban.tables.text_types import kind_of
-from deciban.text_tables import as_written, class_name
+from deciban.util.text_tables import as_written, class_name
+from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR, class_colours
 
 # Cells of typical rows, one for each class, that are kept.
 MOST_TYPICAL_CELLS = 5_000

@@ -14,7 +14,7 @@ from deciban.report.sections import (
     rows_section,
 )
 from deciban.report.what_if import bytes_of, what_if
-from deciban.text_tables import counted
+from deciban.util.text_tables import counted
 from deciban.web.policy import content_policy
 
 # Bytes of a page, so that it can be sent: a model that takes more is left out.

@@ -4,10 +4,10 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from deciban.files.write import replacing
-from deciban.plain_json import plain_json
 from deciban.report.figures import ReportFigures
 from deciban.report.page import report_page
+from deciban.sources.write import replacing
+from deciban.util.plain_json import plain_json
 
 
 @dataclass(frozen=True, repr=False)

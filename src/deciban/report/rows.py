@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Codes, Floats, Integers
 from deciban.explain.cells import form_cell, values_of_row
 from deciban.explain.explanation import Explanation
 from deciban.explain.terms import rolled_up
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.tables.table import Table
-from deciban.text_tables import class_name
+from deciban.util.arrays import Codes, Floats, Integers
+from deciban.util.text_tables import class_name
 
 # Terms and words of a row that are told one by one.
 MOST_TERMS_TOLD = 12

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from deciban.explain.terms import signed
-from deciban.palette import class_colours
 from deciban.report.column_cards import column_card, folded_card
 from deciban.report.figures import OPEN_COLUMNS, ReportFigures
 from deciban.report.html import Html, folded, html_table, note, paragraph, tag, tiles
 from deciban.report.svg import dot, reliability, waterfall
-from deciban.text_tables import amount, class_name, counted, digits, listed
+from deciban.util.text_tables import amount, class_name, counted, digits, listed
+from deciban.web.palette import class_colours
 
 # Classes, and findings of the diagnosis, that have a line in a table.
 MOST_CLASSES_TABLED = 20

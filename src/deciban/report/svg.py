@@ -5,11 +5,11 @@ from itertools import accumulate
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.explain.terms import cut_endless, signed
-from deciban.palette import AGAINST_COLOUR, FOR_COLOUR
 from deciban.report.html import Html, tag
-from deciban.text_tables import shortened
+from deciban.util.arrays import Floats, Integers
+from deciban.util.text_tables import shortened
+from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
 
 # What tells lines apart in print as well as colours do.
 DASHES = (None, "6 3", "2 2", "8 3 2 3")

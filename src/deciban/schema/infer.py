@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats, Integers
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.checks import Unseen
@@ -21,7 +20,8 @@ from deciban.tables.arrow import decoded_cells, take_cells
 from deciban.tables.cell_numbers import DATE_ORIGIN, TIME_ORIGIN, is_text
 from deciban.tables.row_sampling import places_by_content
 from deciban.tables.table import Frame, Matrix, Table
-from deciban.text_tables import counted, listed
+from deciban.util.arrays import Floats, Integers
+from deciban.util.text_tables import counted, listed
 
 # Whole numbers with no more distinct values than this (and each about twice) are taken for codes of categories.
 MOST_CODES = 10

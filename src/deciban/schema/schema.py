@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Integers
 from deciban.errors import BadCell, SchemaError
 from deciban.families import Family
 from deciban.schema.looks_like import LooksLike, MeantAs
 from deciban.schema.reasons import ChosenBy, Reason
 from deciban.tables.learned_types import as_learned, fits
 from deciban.tables.table import NO_COLUMN, Frame, Table
-from deciban.text_tables import aligned, listed
+from deciban.util.arrays import Integers
+from deciban.util.text_tables import aligned, listed
 
 # A field that came after the first model files: it is not written where it has its default, as in those.
 ADDED_LATER = {"later": True}

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from deciban.errors import DecibanError, ModelFileError
-from deciban.fitted import Fitted
-from deciban.posterior import posteriors
-from deciban.scoring import score_table
+from deciban.model.fitted import Fitted
+from deciban.model.posterior import posteriors
+from deciban.scoring.scoring import score_table
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.learning.journal_database import JournalSpaceError
 from deciban.serve.learning.learner import Learner

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.decisions.loss import Loss
 from deciban.decisions.policy import Decisions, least_risk_decisions
 from deciban.errors import DecibanError, LossError
 from deciban.explain.explanation import Explanation
-from deciban.plain_json import plain_json
-from deciban.posterior import most_probable, posteriors
-from deciban.scoring import break_ties_as_predict, loss_for, score_table
+from deciban.model.posterior import most_probable, posteriors
+from deciban.scoring.scoring import break_ties_as_predict, loss_for, score_table
 from deciban.serve.bodies.records import cause_and_remedy, problem_of
 from deciban.serve.problems import Problem
 from deciban.serve.state import State
 from deciban.tables.table import Frame
-from deciban.text_tables import class_name, listed
+from deciban.util.arrays import Floats, Integers
+from deciban.util.plain_json import plain_json
+from deciban.util.text_tables import class_name, listed
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from deciban.serve.app import create_app
 from deciban.serve.assembly import guard, protocol
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
-from deciban.text_tables import printable
+from deciban.util.text_tables import printable
 
 # What workers get their settings from.
 SETTINGS_VARIABLE = "DECIBAN_SERVE_SETTINGS"

@@ -5,16 +5,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from deciban.arrays import CORES
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, LossError
-from deciban.scoring import loss_for
+from deciban.scoring.scoring import loss_for
 from deciban.serve.metrics.metrics import Metrics
 from deciban.serve.model_source import Models, ServedModel
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Reader
 from deciban.serve.settings import ServeSettings
 from deciban.store.model_file import load
+from deciban.util.arrays import CORES
 
 Result = TypeVar("Result")
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from typing import Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
-from deciban.arrays import Flags, Floats, Integers
 from deciban.errors import ForgetError
+from deciban.util.arrays import Flags, Floats, Integers
 
 # Sums of fractional weights carry rounding errors; what is left below this share of a sum is nothing.
 FUZZ = 1e-10

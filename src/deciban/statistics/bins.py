@@ -6,8 +6,8 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, summed
 from deciban.statistics.base import remaining
+from deciban.util.arrays import MIN_WHOLE, Codes, Floats, Integers, Numbers, scatter_to, summed
 
 # The most bins kept for a column: this alone sets the resolution.
 MOST_BINS = 1024

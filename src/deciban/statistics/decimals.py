@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
+from deciban.util.arrays import Floats
 
 # Whole numbers up to this, and powers of ten with exponents up to that, are doubles; so their quotient is rounded once.
 EXACT_WHOLE = 1 << 53

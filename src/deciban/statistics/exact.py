@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Flags, Floats, Integers, scatter_to
+from deciban.util.arrays import Codes, Flags, Floats, Integers, scatter_to
 
 # Bits of a digit; digits that a sum keeps when it is scaled by a fraction: more than 350 bits.
 DIGIT = 32

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, scatter_to
 from deciban.errors import BadCell
 from deciban.statistics.base import remaining
 from deciban.statistics.decimals import as_doubles
+from deciban.util.arrays import Codes, Floats, Integers, Numbers, scatter_to
 
 # Whole numbers that lie within this range are counted in a table of that many places, without hashing.
 WIDEST_TABLE = 1 << 12

@@ -8,10 +8,10 @@ from typing import Self, TypeVar
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, kernel_view, scatter_to
 from deciban.errors import BadCell
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
 from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters, two_sum
+from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, kernel_view, scatter_to
 
 # A scatter of this size is too small for a double.
 SMALLEST = 5e-324

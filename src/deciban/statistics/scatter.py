@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import TOO_LARGE, Codes, Flags, Floats, Integers, Numbers, scatter_to, summed_cells
 from deciban.statistics.base import find_gone, refuse_negative_scatter, refuse_unknown_scatter
 from deciban.statistics.exact import Counted, ExactSums, exponents, room_for, rounds, scatters
 from deciban.statistics.moments import (
@@ -21,6 +20,7 @@ from deciban.statistics.moments import (
     refuse_too_large,
     weight_errors,
 )
+from deciban.util.arrays import TOO_LARGE, Codes, Flags, Floats, Integers, Numbers, scatter_to, summed_cells
 
 # Bits of a slice of a cell: products of two, of rows of SLICED_WEIGHT, add up to 53 bits. And the most slices.
 FACTOR_BITS = 21

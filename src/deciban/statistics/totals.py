@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, Numbers, summed_cells
-from deciban.sparse import SparseRows
 from deciban.statistics.base import find_gone, find_negative
 from deciban.statistics.exact import MAX_WHOLE, Counted, ExactSums, exponents_of, room_for, rounds
+from deciban.util.arrays import Codes, Floats, Integers, Numbers, summed_cells
+from deciban.util.sparse import SparseRows
 
 
 @dataclass(frozen=True)

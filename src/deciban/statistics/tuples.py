@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, scatter_to, summed
 from deciban.statistics.base import remaining
 from deciban.statistics.levels import distinct, encode, positions, union
+from deciban.util.arrays import Codes, Floats, Integers, scatter_to, summed
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.arrays import SPARE, Bytes, Codes, Integers
 from deciban.kernels.text_arrays import Hashes, Numbering, UnknownWords, WordIndex, WordSpans
+from deciban.util.arrays import SPARE, Bytes, Codes, Integers
 
 # Nobody outside this process knows how it hashes words, so none can be chosen to collide.
 SEEDS = np.frombuffer(secrets.token_bytes(40), dtype=np.uint64) | np.uint64(1)

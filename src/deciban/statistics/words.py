@@ -8,12 +8,12 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.arrays import Codes, Floats, Integers, scatter_to, summed
 from deciban.errors import ForgetError
 from deciban.kernels.text_arrays import LabelledTexts
-from deciban.sparse import SparseArrays, SparseRows
 from deciban.statistics.base import remaining
 from deciban.statistics.vocabulary import NO_WORDS, UNKNOWN, Vocabulary, bucket_name, buckets_beyond
+from deciban.util.arrays import Codes, Floats, Integers, scatter_to, summed
+from deciban.util.sparse import SparseArrays, SparseRows
 
 # Words, and their counts, class by word.
 Counted = tuple[Vocabulary, SparseRows]

@@ -9,19 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import TOO_LARGE, Floats
-from deciban.corrections import Corrections
-from deciban.counts import Counts
 from deciban.families import Bernoulli
-from deciban.fitted import Fitted
-from deciban.partial_rows import SCALED_SHARES, PartialRows
+from deciban.model.corrections import Corrections
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted
+from deciban.model.partial_rows import SCALED_SHARES, PartialRows
+from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
-from deciban.sparse import SparseRows
 from deciban.statistics import Bins, Combined, Levels, Moments, Scatter, Totals, Tuples, Vocabulary, Words
 from deciban.statistics.bins import MAX_EXPONENT, MIN_EXPONENT, MOST_BINS, edges_of
 from deciban.statistics.exact import MAX_DIGITS, ExactSums
 from deciban.statistics.vocabulary import BUCKET_MARK, bucket_number
-from deciban.tune.tuning import Tuning
+from deciban.util.arrays import TOO_LARGE, Floats
+from deciban.util.sparse import SparseRows
 
 MAX_COLUMNS = 1 << 24
 

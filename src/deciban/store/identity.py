@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.counts import Counts
-from deciban.sparse import SparseRows
+from deciban.model.counts import Counts
 from deciban.statistics import Statistic, Vocabulary
+from deciban.util.sparse import SparseRows
 
 # What is added before a number is rounded down to 24 binary digits. With a half, sums of round numbers could lie just
 # between two results, and their last digit, which depends on the batches, would decide.

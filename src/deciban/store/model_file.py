@@ -7,18 +7,18 @@ from typing import Any, NamedTuple, get_type_hints
 
 import pyarrow as pa
 
-from deciban.counts import Counts
-from deciban.decisions.priors import prior_of
 from deciban.errors import DecibanError, ModelFileError, UsageError
-from deciban.files.write import replacing
-from deciban.fitted import Fitted, Origin, Settings
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted, Origin, Settings
+from deciban.model.priors import prior_of
+from deciban.model.tuning import Tuning
+from deciban.sources.write import replacing
 from deciban.store import layout
 from deciban.store.checks import check
 from deciban.store.identity import identity
 from deciban.store.reasons import with_tuned_reasons
 from deciban.store.values import conforms, pack, unpack
-from deciban.tune.tuning import Tuning
-from deciban.version import __version__
+from deciban.util.version import __version__
 
 FORMAT = 2
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from deciban.families import Family
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.schema.reasons import ChosenBy, Reason
 from deciban.schema.schema import ColumnGroup, Schema
 

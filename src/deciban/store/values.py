@@ -17,23 +17,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.corrections import CorrectedColumn, Corrections
-from deciban.counts import Counts
-from deciban.decisions.priors import Empirical, Uniform
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family
-from deciban.fitted import Origin
-from deciban.partial_rows import PartialRows
+from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.model.counts import Counts
+from deciban.model.fitted import Origin
+from deciban.model.partial_rows import PartialRows
+from deciban.model.priors import Empirical, Uniform
+from deciban.model.tuning import Choice, Tuning
 from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
 from deciban.schema.reasons import read_reasons, written_reasons
 from deciban.schema.schema import ColumnGroup, Schema
-from deciban.sparse import SparseRows
 from deciban.statistics import STATISTICS, Bins, Combined, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
 from deciban.tables.cell_formats import CellHabits
-from deciban.tune.tuning import Choice, Tuning
+from deciban.util.sparse import SparseRows
 
 # What files call types and fields that have other names by now.
 STORED_NAMES: dict[type[Any], str] = {ColumnGroup: "Part", Bins: "Cells", Combined: "Several", CellHabits: "Habit"}

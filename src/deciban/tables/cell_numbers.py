@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Floats
 from deciban.errors import BadCell
 from deciban.statistics.decimals import as_doubles
 from deciban.statistics.levels import as_values
+from deciban.util.arrays import Floats
 
 # Where the numbers made of dates and times start, as error messages and the schema say it.
 DATE_ORIGIN = "days since 1970-01-01"

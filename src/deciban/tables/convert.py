@@ -10,10 +10,10 @@ import pyarrow as pa
 import scipy
 
 from deciban.errors import DataError, UsageError
-from deciban.sparse import SparseRows
 from deciban.tables.arrow import repeated
 from deciban.tables.cell_numbers import is_text, plain_type
 from deciban.tables.table import NO_COLUMN, Frame, Matrix, SparseMatrix, Table
+from deciban.util.sparse import SparseRows
 
 # Half of a pair that would be a character; no file can hold it.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")

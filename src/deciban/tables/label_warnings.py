@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.tables.labels import LabelArray, Labels
-from deciban.text_tables import counted
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import counted
 
 # So many classes or more, with so few rows each on average, are probably no classes.
 MANY_CLASSES = 20

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats, Integers
 from deciban.errors import SchemaError, UsageError
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.labels import Labels, check_weights, encode_labels
 from deciban.tables.row_sampling import HASHED_ROWS, RowHashes, RowSampler, rows_that_fit, with_cells
 from deciban.tables.table import Frame, Table
-from deciban.text_tables import listed
+from deciban.util.arrays import Floats, Integers
+from deciban.util.text_tables import listed
 
 # What columns are is inferred, and tuning is done, on no more rows and cells than these.
 SAMPLE_ROWS = 1 << 14

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.arrays import Codes, Floats
 from deciban.errors import DataError
 from deciban.statistics.levels import as_values
+from deciban.util.arrays import Codes, Floats
 
 LabelArray = npt.NDArray[Any]
 

@@ -5,8 +5,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from deciban.arrays import Numbers
-from deciban.sparse import SparseRows
+from deciban.util.arrays import Numbers
+from deciban.util.sparse import SparseRows
 
 
 class Readable(Protocol):

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import SLOTS_PER_CONTENT, SPARE, Floats, Integers
 from deciban.errors import BadCell
-from deciban.sparse import SparseRows
 from deciban.tables.cell_numbers import as_numbers, is_numeric
+from deciban.util.arrays import SLOTS_PER_CONTENT, SPARE, Floats, Integers
+from deciban.util.sparse import SparseRows
 
 RowHashes = npt.NDArray[np.uint64]
 

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Flags, Floats, Integers, Numbers, kernel_view
 from deciban.errors import BadCell
-from deciban.sparse import SparseRows
 from deciban.tables.arrow import with_each
 from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
 from deciban.tables.readable import Readable
 from deciban.tables.row_sampling import RowHashes, content_hashes, matrix_hashes, sparse_hashes
-from deciban.text_tables import class_name
+from deciban.util.arrays import Flags, Floats, Integers, Numbers, kernel_view
+from deciban.util.sparse import SparseRows
+from deciban.util.text_tables import class_name
 
 
 class Table(Readable, Protocol):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import LARGEST, TOO_LARGE, Floats
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.lookups import weighted_sums
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.terms import HalfLineTerm, LinearTerm, NarrowGammaTerm, NormalTerm
+from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
 
 DensityTerm = NormalTerm | HalfLineTerm | NarrowGammaTerm
 

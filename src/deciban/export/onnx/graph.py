@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.densities import density_terms, linear_terms
 from deciban.export.onnx.joint_normals import joint_normal
@@ -28,6 +27,7 @@ from deciban.export.terms import (
     TermModel,
     TuplePlace,
 )
+from deciban.util.arrays import Floats
 
 
 def log_joint(model: TermModel, cells: Cells) -> tuple[Tensor, Tensor | None]:

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.terms import CutPlace, LookupTerm, Refusal, TuplePlace
+from deciban.util.arrays import Floats
 
 
 def weighted_sums(amounts: Tensor, slope: Floats) -> Tensor:

@@ -13,9 +13,9 @@ from deciban.export.onnx.graph import log_joint
 from deciban.export.onnx.posterior import as_labels, posterior_and_label, unless_refused
 from deciban.export.onnx.tensors import ML_DOMAIN, Graph, Tensor, declared, library
 from deciban.export.terms import LevelPlace, TermModel
-from deciban.fitted import Fitted
-from deciban.model import Model
-from deciban.version import __version__
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.util.version import __version__
 
 # The versions of ONNX's file format, of its operators, and of those for machine learning: onnxruntime 1.22 has them.
 FILE_VERSION, OPSET, ML_OPSET = 10, 18, 5
@@ -57,7 +57,7 @@ def to_onnx(fitted: Fitted | Model) -> Any:
 
     See Also
     --------
-    deciban.dropin.onnx.register_converters : Pipelines of scikit-learn with a drop-in classifier.
+    deciban.dropin.register_converters : Pipelines of scikit-learn with a drop-in classifier.
     deciban.export.javascript.to_javascript : Every family, texts too, with the evidence of columns.
 
     Examples

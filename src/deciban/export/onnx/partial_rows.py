@@ -8,7 +8,7 @@ from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.terms import MISSING_PLACE, CutPlace, TermModel
-from deciban.partial_rows import PartialRows
+from deciban.model.partial_rows import PartialRows
 
 
 class KnownCells:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deciban.arrays import Floats
 from deciban.export.onnx.tensors import Tensor
+from deciban.util.arrays import Floats
 
 # The label of a row that deciban would refuse to score: a text, or a number.
 NO_TEXT, NO_WHOLE_NUMBER, NO_NUMBER = np.array("", dtype=object), np.array(np.iinfo(np.int64).min), np.array(np.nan)

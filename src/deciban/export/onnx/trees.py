@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import Floats
-from deciban.corrections import AveragedTable
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.partial_rows import KnownCells
 from deciban.export.onnx.places import CellPlace, Places
 from deciban.export.onnx.tensors import Tensor, as_constant
 from deciban.export.terms import MISSING_PLACE, CorrectionTables, CutPlace
+from deciban.model.corrections import AveragedTable
+from deciban.util.arrays import Floats
 
 # ONNX's numbers for a question (is the cell at least the split?), for adding up, and for leaving the sum as it is.
 AT_LEAST, ADD_UP, AS_IT_IS = 2, 1, 0

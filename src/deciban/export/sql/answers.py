@@ -8,9 +8,9 @@ import numpy as np
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
 from deciban.export.terms import TermModel
-from deciban.sql import Dialect
+from deciban.sources.dialects import Dialect
 from deciban.tables.labels import LabelArray
-from deciban.text_tables import DECIBANS, class_name, evidence_name
+from deciban.util.text_tables import DECIBANS, class_name, evidence_name
 
 
 class Names:

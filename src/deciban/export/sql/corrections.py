@@ -6,11 +6,11 @@ from math import prod
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
-from deciban.corrections import AveragedTable
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
 from deciban.export.terms import CorrectionTables
+from deciban.model.corrections import AveragedTable
+from deciban.util.arrays import Floats, Integers
 
 # Binary digits of a whole number that holds the numbers of several tables.
 WORD_DIGITS = 62

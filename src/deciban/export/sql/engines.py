@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from deciban.export.terms import Column, ReadAs
-from deciban.sql import DUCKDB, POSTGRES, SPARK, Dialect
+from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
 from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS
 
 # What a cell is needed as: a double, a whole number, microseconds since 1970 or since midnight, or a text.

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban.arrays import LARGEST, TOO_LARGE, Floats
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.joint_normals import joint_normal_evidence
 from deciban.export.sql.stages import total
@@ -19,6 +18,7 @@ from deciban.export.terms import (
     NormalTerm,
     Term,
 )
+from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
 
 # An expression for each class; None is nothing.
 Evidence = list[str | None]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.errors import UsageError
 from deciban.export.likelihood_terms import REMEDY
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
 from deciban.export.terms import Block, JointNormalTerm, WhitenedForm
+from deciban.util.arrays import Floats
 
 
 def joint_normal_evidence(cells: Cells, term: JointNormalTerm) -> list[str]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deciban.arrays import Floats
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.evidence import (
     TERMS_IN_SQL,
@@ -19,7 +18,8 @@ from deciban.export.sql.joint_normals import distances
 from deciban.export.sql.stages import total
 from deciban.export.term_shares import Polynomials, normal_shares, table_shares
 from deciban.export.terms import Block, JointNormalTerm, LinearTerm, LookupTerm
-from deciban.model import Model
+from deciban.model.model import Model
+from deciban.util.arrays import Floats
 
 # Shares that are larger than this are beyond what can be added up.
 VAST_SHARES = 1e300

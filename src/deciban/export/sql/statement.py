@@ -15,11 +15,11 @@ from deciban.export.sql.joint_shares import block_shares
 from deciban.export.sql.partial_rows import KnownCells
 from deciban.export.sql.stages import Stages
 from deciban.export.terms import CorrectionTables, JointNormalTerm, TermModel
-from deciban.fitted import Fitted
-from deciban.model import Model
-from deciban.sql import dialect_of
-from deciban.text_tables import class_name
-from deciban.version import __version__
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.sources.dialects import dialect_of
+from deciban.util.text_tables import class_name
+from deciban.util.version import __version__
 
 # The part of a correction that is all of it.
 WHOLE = -1

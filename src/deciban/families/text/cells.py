@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Bytes, Flags, Integers, kernel_view
 from deciban.errors import BadCell
 from deciban.kernels.text_arrays import Texts
+from deciban.util.arrays import Bytes, Flags, Integers, kernel_view
 
 
 def as_text(array: pa.Array, column: int = 0) -> pa.Array:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Codes, Floats, Integers
 from deciban.errors import BadCell
 from deciban.families.leave_one_out import score_anew
 from deciban.families.protocols import Covariance, LeftOut
@@ -18,10 +17,11 @@ from deciban.families.text.options import TextOptions
 from deciban.families.text.term_weights import TermWeights
 from deciban.families.text.word_counts import WordCounts
 from deciban.kernels.text_arrays import LabelledTexts
-from deciban.sparse import SparseRows
 from deciban.statistics.words import Words, counts_by_class, counts_by_text
 from deciban.tables.arrow import take_cells
 from deciban.tables.readable import Readable
+from deciban.util.arrays import Codes, Floats, Integers
+from deciban.util.sparse import SparseRows
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban.arrays import Codes
+from deciban.util.arrays import Codes
 
 # There are so many code points, of which so many are looked at together. Beyond CASED no letter has a capital form,
 # beyond COMPOSED no character has accents or is one.

@@ -4,7 +4,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.families.estimates import Parameters
 from deciban.families.protocols import Covariance
 from deciban.families.text.options import TextOptions
@@ -12,7 +11,8 @@ from deciban.families.text.sampling import Drawn
 from deciban.families.text.term_weights import TermWeights
 from deciban.families.text.word_counts import WordCounts
 from deciban.kernels.text_arrays import LeftOutTexts
-from deciban.sparse import SparseRows
+from deciban.util.arrays import Floats, Integers
+from deciban.util.sparse import SparseRows
 
 
 class WordScores(NamedTuple):

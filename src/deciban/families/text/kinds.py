@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from deciban import kernels
-from deciban.arrays import Flags, Floats, Integers, in_lanes, kernel_view, log, summed_cells
 from deciban.errors import BadCell
 from deciban.families.bernoulli import Exchange
 from deciban.families.estimates import Parameters
@@ -28,8 +27,9 @@ from deciban.kernels.text_arrays import (
     PresenceTable,
     ShareTable,
 )
-from deciban.sparse import SparseRows
-from deciban.text_tables import counted
+from deciban.util.arrays import Flags, Floats, Integers, in_lanes, kernel_view, log, summed_cells
+from deciban.util.sparse import SparseRows
+from deciban.util.text_tables import counted
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.special import gammaln
 
-from deciban.arrays import CORES, Floats, Integers
 from deciban.families.bases import BaseLikelihood
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
@@ -23,10 +22,11 @@ from deciban.families.text.options import TextOptions
 from deciban.families.text.term_weights import TermWeights, row_sums
 from deciban.families.text.word_counts import WordCounts
 from deciban.kernels.text_arrays import LeftOutTexts, UnknownWords
-from deciban.sparse import SparseRows
 from deciban.statistics.vocabulary import BUCKET_SEEDS, Vocabulary, bucket_number, buckets_beyond, shown_word
 from deciban.statistics.words import counts_by_text
 from deciban.tables.arrow import decoded_cells
+from deciban.util.arrays import CORES, Floats, Integers
+from deciban.util.sparse import SparseRows
 
 # So many words are worth a second thread.
 MANY_WORDS = 1 << 14

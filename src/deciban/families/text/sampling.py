@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers
 from deciban.errors import BadCell
 from deciban.families.text.word_counts import WordCounts
+from deciban.util.arrays import Floats, Integers
 
 # No more words are drawn at once: they and their texts are in memory.
 MOST_WORDS_DRAWN = 1 << 26

@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from deciban.arrays import Floats
-from deciban.sparse import SparseRows
+from deciban.util.arrays import Floats
+from deciban.util.sparse import SparseRows
 
 Amounts = Literal["count", "log", "root"]
 

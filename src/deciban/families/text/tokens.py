@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from deciban import kernels
-from deciban.arrays import SPARE, Bytes, Codes, Integers
 from deciban.errors import UsageError
 from deciban.families.text.cells import decoded_texts, texts_of
 from deciban.families.text.folding import ASCII_FOLDING, Folding, folded_text, folding
 from deciban.kernels.text_arrays import CharacterRules, Texts, UnknownWords, WordIndex, WordRules, WordSpans
 from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarged, enlarged_spans, number_with_room
+from deciban.util.arrays import SPARE, Bytes, Codes, Integers
 
 Analyzer = Literal["word", "char", "char_wb"]
 Tokenizer = Callable[[str], Iterable[str]]

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from deciban.arrays import Floats, Integers, summed_cells
-from deciban.sparse import SparseRows
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import Words
+from deciban.util.arrays import Floats, Integers, summed_cells
+from deciban.util.sparse import SparseRows
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
 from deciban.errors import DecibanError
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.schema.schema import Schema
 from deciban.serve.bodies.arrow_bodies import table_of_arrow
 from deciban.serve.bodies.cell_kinds import refuse_other_columns
@@ -24,7 +23,8 @@ from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
 from deciban.tables.table import Frame
-from deciban.text_tables import listed
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import listed
 
 JSON, CSV, ARROW_STREAM = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 CONTENT_TYPES = (JSON, CSV, ARROW_STREAM)

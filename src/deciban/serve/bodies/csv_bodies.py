@@ -9,18 +9,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from deciban.errors import DataError, DecibanError
-from deciban.files.csv_files import MISSING_WORDS, open_csv
-from deciban.files.duckdb import translated_errors
-from deciban.files.open import open_rows
-from deciban.files.recode import recoded
-from deciban.files.sniff import compression_of, sniff
-from deciban.files.stream import Source
-from deciban.files.temporary import Temporary, temporary
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.serve.bodies.records import problem_of
 from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
+from deciban.sources.csv_files import MISSING_WORDS, open_csv
+from deciban.sources.duckdb import translated_errors
+from deciban.sources.open import open_rows
+from deciban.sources.recode import recoded
+from deciban.sources.sniff import compression_of, sniff
+from deciban.sources.stream import Source
+from deciban.sources.temporary import Temporary, temporary
 from deciban.tables.cell_formats import CellHabits
 
 # What messages call the file that the body is read from.

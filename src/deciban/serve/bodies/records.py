@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
 from deciban.errors import BadCell, DecibanError
 from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds
@@ -19,6 +18,7 @@ from deciban.tables.cell_numbers import as_numbers, is_text
 from deciban.tables.learned_types import as_learned, fits
 from deciban.tables.table import Frame
 from deciban.tables.text_types import kind_of
+from deciban.util.arrays import Floats
 
 # The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
 Cells = tuple[Any, ...] | Any

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from deciban import learn
-from deciban.counting import add_up
-from deciban.counts import Counts
 from deciban.errors import DecibanError
-from deciban.fitted import Fitted
-from deciban.plan import count_examples
+from deciban.fitting import learn
+from deciban.fitting.plan import count_examples
+from deciban.model.counting import add_up
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted
 from deciban.serve.bodies.records import CELL, cause_and_remedy, table_of_records
 from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.learning.class_labels import ClassLabels

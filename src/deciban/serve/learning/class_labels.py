@@ -9,7 +9,7 @@ import numpy as np
 from deciban.serve.json_values import JSON_KINDS
 from deciban.serve.problems import Problem
 from deciban.tables.labels import LabelArray
-from deciban.text_tables import listed
+from deciban.util.text_tables import listed
 
 # What labels are called, by the kinds of NumPy's types.
 KINDS_OF_CLASSES = {

@@ -9,13 +9,13 @@ from threading import Thread
 from typing import Any
 
 from deciban.errors import DecibanError
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
+from deciban.model.tuning import Tuning
 from deciban.serve.learning.inbox import Inbox
 from deciban.serve.learning.learned_model import LearnedModel, packed
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.learning.retuning import MOST_ROWS, retuned
 from deciban.serve.problems import without_folders
-from deciban.tune.tuning import Tuning
 
 # Seconds after which a model file that could not be written is tried again, and between two looks at old rows.
 RETRY_SECONDS, TIDY_SECONDS = 30.0, 60.0

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from deciban.errors import DecibanError
-from deciban.fitted import Fitted
-from deciban.parallel import one_blas_thread
+from deciban.model.fitted import Fitted
+from deciban.model.tuning import Tuning
 from deciban.serve.learning.changes import applied, placed
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.compaction import (
@@ -34,7 +34,7 @@ from deciban.serve.problems import Problem
 from deciban.serve.state import State
 from deciban.store import model_file
 from deciban.store.lock import journal_of
-from deciban.tune.tuning import Tuning
+from deciban.util.parallel import one_blas_thread
 
 # Shares of the bound of the journal: from which on it is shortened, to which, and from which on nothing is learned any
 # more. What lies above is for what comes meanwhile, and for forgetting.

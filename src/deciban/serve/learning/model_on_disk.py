@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 
 from deciban.errors import ModelFileError, naming_source
-from deciban.files.write import replacing
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
+from deciban.sources.write import replacing
 from deciban.store import layout, model_file
 from deciban.store.lock import owned
 

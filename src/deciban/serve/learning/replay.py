@@ -10,7 +10,7 @@ from operator import attrgetter
 import msgspec
 
 from deciban.errors import ModelFileError, naming_source
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.serve.learning.changes import Delta, Row, applied
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.journal import DECAY, FORGET, Change, Journal

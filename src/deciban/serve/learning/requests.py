@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from deciban.fitted import Fitted
+from deciban.model.fitted import Fitted
 from deciban.serve.json_values import JSON_KINDS, Record, row_id, row_weight
 from deciban.serve.learning.draft import Draft, record_as_json
 from deciban.serve.problems import Problem

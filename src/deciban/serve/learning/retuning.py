@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from deciban import learn
 from deciban.errors import DataError
-from deciban.fitted import Fitted
+from deciban.fitting import learn
+from deciban.model.fitted import Fitted
+from deciban.model.tuning import Tuning
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.learning.changes import Row, by_kinds
 from deciban.serve.learning.class_labels import ClassLabels
 from deciban.serve.learning.numbers import Numbers
 from deciban.serve.problems import Problem
-from deciban.tune.tuning import Tuning
 
 # The newest rows that are looked at.
 MOST_ROWS = 20_000

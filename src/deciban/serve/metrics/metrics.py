@@ -24,13 +24,13 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from deciban.arrays import Floats
 from deciban.serve.metrics.model_metrics import ClassLabels, OfModels, Served, labels_of
 from deciban.serve.metrics.watch import Watch
 from deciban.serve.metrics.watched_model import EstimatedNow, Seen
 from deciban.serve.metrics.worker_metrics import FOLDER_VARIABLE
 from deciban.serve.state import State
 from deciban.tables.table import Table
+from deciban.util.arrays import Floats
 
 # The bounds between which the times of requests are counted, in seconds.
 REQUEST_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from deciban.serve.state import State
-from deciban.text_tables import class_name, shortened
+from deciban.util.text_tables import class_name, shortened
 
 # Columns, and classes, of a model that are told one by one, the first; the rest together, as "other".
 MOST_LABELS, REST_OF_LABELS = 200, "other"

@@ -16,17 +16,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.arrays import Flags, Floats
 from deciban.errors import BadCell, DecibanError
 from deciban.families.protocols import by_pattern
-from deciban.fitted import Fitted
-from deciban.model import Model
-from deciban.posterior import log_normalize
-from deciban.scoring import score_table
-from deciban.simulate import sample_rows
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.model.posterior import log_normalize
+from deciban.scoring.scoring import score_table
+from deciban.scoring.simulate import sample_rows
 from deciban.statistics.levels import encode
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Matrix, Table
+from deciban.util.arrays import Flags, Floats
 
 # The share of rows drawn from the model that would count as strangers.
 STRANGE_SHARE = 0.001

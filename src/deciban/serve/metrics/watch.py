@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from deciban.arrays import Floats
 from deciban.serve.metrics.watched_model import EstimatedNow, Seen, WaitingRows, WatchedModel
 from deciban.serve.state import State
 from deciban.tables.table import Frame, Table
+from deciban.util.arrays import Floats
 
 # Tables and bytes that wait at most.
 MOST_WAITING_TABLES, MOST_WAITING_BYTES = 4_000, 64 << 20

@@ -9,12 +9,12 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from deciban.arrays import Floats
 from deciban.decisions.shift import estimate_shares
 from deciban.serve.metrics.strangers import MISSING, UNSEEN, CellKinds, Strangers
 from deciban.serve.state import State
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table
+from deciban.util.arrays import Floats
 
 # Rows of a table that are looked at: the first.
 MOST_ROWS_LOOKED_AT = 20_000

@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 
-from deciban.shutdown import finished, remove_at_exit
+from deciban.util.shutdown import finished, remove_at_exit
 
 # What prometheus_client looks for.
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.export.columns import READ_AS
-from deciban.fitted import Fitted
-from deciban.plain_json import plain_json
+from deciban.model.fitted import Fitted
 from deciban.serve.model_source import ServedModel
 from deciban.serve.reader import Reader
 from deciban.tables.text_types import kind_of
+from deciban.util.plain_json import plain_json
 
 # The most levels of a column that are told.
 MOST_LEVELS_TOLD = 1_000

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from deciban.plain_json import plain_json
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
 from deciban.serve.bodies.records import MATRIX_TYPE
 from deciban.serve.json_values import LONGEST_ID
@@ -13,7 +12,8 @@ from deciban.serve.routes.exchange import IGNORED_HEADER
 from deciban.serve.routes.openapi_schemas import COMMON_SCHEMAS, Json
 from deciban.serve.service import Service
 from deciban.tables.text_types import kind_of
-from deciban.version import __version__
+from deciban.util.plain_json import plain_json
+from deciban.util.version import __version__
 
 # The most levels of a column that are given as examples.
 MOST_EXAMPLES = 20

@@ -7,11 +7,11 @@ from deciban.decisions.loss import Loss
 from deciban.errors import DecibanError
 from deciban.export.model_json import model_as_json
 from deciban.page.build import folder_html, page_html
-from deciban.plain_json import plain_json
 from deciban.report.figures import ReportFigures, report_figures
 from deciban.report.form_data import form_data
 from deciban.report.page import report_sections
 from deciban.serve.reader import Reader
+from deciban.util.plain_json import plain_json
 
 # What is told in place of figures that need rows.
 KEEPS_NO_ROWS = (

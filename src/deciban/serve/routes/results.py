@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from deciban.decisions.policy import Decisions
 from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS
-from deciban.files.write import to_stream
-from deciban.plain_json import plain_json
 from deciban.serve.bodies.body import ARROW_STREAM, CSV
 from deciban.serve.reader import Predicted, Reader
-from deciban.text_tables import class_name
+from deciban.sources.write import to_stream
+from deciban.util.plain_json import plain_json
+from deciban.util.text_tables import class_name
 
 encode_json = msgspec.json.Encoder().encode
 

@@ -1,0 +1,1 @@
+"""scikit-learn estimators: BayesClassifier, the drop-ins, MinimumRisk, EvidenceSelector."""

@@ -1,0 +1,116 @@
+"""Covariance matrices from rows with weights, and the distributions of the linear discriminant."""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from deciban.errors import UsageError
+from deciban.families.joint_normal import JointNormal, joint_normal, units
+from deciban.families.spreads import vary
+from deciban.statistics import Scatter
+from deciban.util.arrays import Floats
+
+# The least variance of a class's covariance matrix in any direction, in units of the columns' deviations.
+LEAST_FLOOR = 1e-7
+
+# What an eigenvalue of a correlation matrix must exceed to be more than rounding.
+LEAST_EIGENVALUE = 1e-14
+
+# Rows of whole weights are repeated for an estimator that takes no weights; not more than so many.
+MOST_REPEATED = 10_000_000
+
+
+def ledoit_wolf(rows: Floats, weights: Floats) -> Floats:
+    """The covariance shrunk by Ledoit and Wolf in units of the columns' deviations; weight k is the row k times."""
+    total = weights.sum()
+    if not total > 0.0:
+        return np.zeros((rows.shape[1], rows.shape[1]))
+    away = rows - weights @ rows / total
+    unit = np.sqrt(weights @ away**2 / total)
+    unit[unit == 0.0] = 1.0
+    away /= unit
+    covariance = (away * weights[:, None]).T @ away / total
+    size = len(covariance)
+    square, mean = (covariance**2).sum(), np.trace(covariance) / size
+    noise = (weights @ (away**2).sum(axis=1) ** 2 / total - square) / total
+    excess = square - size * mean**2
+    share = min(noise / excess, 1.0) if noise > 0.0 and excess > 0.0 else 0.0
+    shrunk = (1.0 - share) * covariance + share * mean * np.eye(size)
+    return np.asarray(shrunk * np.outer(unit, unit))
+
+
+def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
+    """The covariance that a copy of an estimator of scikit-learn's kind finds."""
+    fitted, name = deepcopy(estimator), type(estimator).__name__
+    if (weights == 1.0).all():
+        fitted.fit(rows)
+    elif has_fit_parameter(fitted, "sample_weight"):
+        fitted.fit(rows, sample_weight=weights)
+    elif (weights == np.floor(weights)).all() and weights.sum() <= MOST_REPEATED:
+        fitted.fit(np.repeat(rows, weights.astype(np.int64), axis=0))
+    else:
+        raise UsageError(
+            f"{name}.fit takes no sample_weight, and weights that are not whole numbers (or are too many) cannot be "
+            f"given as repeated rows; leave sample_weight out, or use a shrinkage"
+        )
+    if not hasattr(fitted, "covariance_"):
+        raise UsageError(f"{name} does not have a covariance_ attribute")
+    return np.atleast_2d(fitted.covariance_)
+
+
+def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
+    """The distributions of the quadratic discriminant; a class without rows has that of all rows together."""
+    overall = statistic.over_classes()
+    unit = units(overall)
+    seen = (statistic.weight > 0.0)[:, None, None]
+    matrices = np.where(seen, covariance, _covariance(overall)) / np.outer(unit, unit)
+    return joint_normal(statistic, matrices, np.arange(len(matrices)), LEAST_FLOOR)
+
+
+@dataclass(frozen=True)
+class Within:
+    """The linear discriminant's means and matrix, in units of the columns' deviations within classes, invertible.
+
+    A direction in which no row differs from its class mean is no evidence if there are too few rows to see every
+    direction. Where there are enough, it has 1/(n+1) of the variance of all rows, as if the next one differed.
+    A column that does not vary at all has an infinite unit.
+    """
+
+    centre: Floats
+    unit: Floats
+    mean: Floats
+    matrix: Floats
+
+    @classmethod
+    def of(cls, statistic: Scatter, covariance: Floats, tol: float) -> "Within":
+        overall, seen = statistic.over_classes(), statistic.weight > 0.0
+        centre, unit = overall.mean[0], units(overall)
+        varies, variance = np.isfinite(unit), np.diag(covariance)
+        unit = np.sqrt(variance, out=unit, where=varies & vary(variance, centre))
+        mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
+        matrix = covariance / np.outer(unit, unit) + np.diag(~varies)
+        values, vectors = np.linalg.eigh(matrix)
+        least = max(tol**2, LEAST_EIGENVALUE)
+        kept = values > least
+        if kept.all():
+            return cls(centre, unit, mean, matrix)
+        known, never = vectors[:, kept], vectors[:, ~kept]
+        rest, rows = np.eye(never.shape[1]), float(statistic.weight.sum())
+        if rows - seen.sum() < varies.sum():
+            mean = mean @ known @ known.T
+        else:
+            total = _covariance(overall) / np.outer(unit, unit)
+            rest = never.T @ total @ never / (rows + 1.0) + least * rest
+        return cls(centre, unit, mean, (known * values[kept]) @ known.T + never @ rest @ never.T)
+
+    def normals(self) -> JointNormal:
+        """The distributions of the classes."""
+        group = np.zeros(len(self.mean), dtype=np.int64)
+        return JointNormal.of(self.centre, self.unit, self.mean, self.matrix[None], group)
+
+
+def _covariance(overall: Scatter) -> Floats:
+    return np.asarray((overall.scatter + overall.scatter_low)[0] / max(overall.weight[0], 1e-300))

@@ -1,0 +1,515 @@
+"""Diagnosis of the assumptions: which one fails, where, what it costs, and what was or can be done about it."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import comb
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from deciban.evaluation.independence import chance_of, grouped
+from deciban.evaluation.leave_one_out import LeaveOneOut
+from deciban.evaluation.metrics import Calibration
+from deciban.families import Family, JointTable
+from deciban.fitting.tune.binning import few_levels, quantile_cuts
+from deciban.fitting.tune.rows import Rows
+from deciban.model.corrections import Corrections
+from deciban.model.model import Model
+from deciban.model.posterior import log_normalize
+from deciban.schema.schema import Schema
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
+from deciban.util.arrays import Codes, Floats, Integers, summed_cells
+from deciban.util.text_tables import aligned, counted
+
+BITS = 1.0 / np.log(2.0)
+
+# Findings are reported at this level, whatever the number of things looked at.
+SIGNIFICANCE = 0.01
+
+# Columns that are compared with each other, rows that are looked at, and levels a number is cut into.
+MOST_COMPARED = 60
+MOST_ROWS_DIAGNOSED = 10_000
+LEVELS_COMPARED = 6
+
+# A column that determines this share of another's entropy, within the classes and without them, may be redundant.
+REDUNDANT = 0.95
+
+# Columns interact if they share at most this part of their information when the class is not known.
+MAX_SHARED_WITHOUT_CLASS = 0.5
+
+# Log-likelihood that chance explains, in nats: a smaller difference between two models is none.
+CHANCE_IN_NATS = 2.0
+
+# Sets of three columns that are tested at most, and the levels a number is cut into there.
+MAX_TRIPLES = 600
+LEVELS_OF_A_TRIPLE = 3
+
+# Sets of columns that corrections ask together, tested where there are too many of three to test all.
+MAX_CORRECTED_SETS = 24
+
+# Classes with fewer rows are reported.
+SMALL_CLASS = 10
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Columns that depend on each other within the classes: two of them, or three of which no two do.
+
+    columns: their names.
+    bits: their conditional mutual information given the class; of three, that of the last with the first two.
+    bits_without_class: their mutual information when the class is not known.
+    p: the chance of as much in any of the pairs that were tested, were all independent.
+    share: how much of the smaller entropy `bits` is; 1 where one column determines the other within the classes.
+    cost: the leave-one-out bits per row that are lost by multiplying their shares instead of counting tuples; 0 where
+        nothing is lost, because the classes depend alike on both, or because there are too few rows of each tuple.
+    rows: the weight of the rows that were looked at.
+    droppable: the column without which nothing is lost, because the other one determines it; None where dropping
+        either of them loses something.
+    block: the family that models them together.
+    places: the positions of the columns; `named`: whether the table has names for its columns.
+    """
+
+    columns: tuple[str, ...]
+    bits: float
+    bits_without_class: float
+    p: float
+    share: float
+    cost: float
+    rows: float
+    droppable: str | None
+    block: Family
+    places: tuple[int, ...]
+    named: bool
+
+    @property
+    def redundant(self) -> bool:
+        """Whether one of the columns can be dropped without a loss."""
+        return self.droppable is not None
+
+    @property
+    def interaction(self) -> bool:
+        """Whether the columns say together what they do not say apart: they depend on each other within the classes,
+        but hardly without them, and counting them together gains more than chance."""
+        return (
+            self.cost * self.rows > CHANCE_IN_NATS * BITS
+            and self.bits_without_class <= MAX_SHARED_WITHOUT_CLASS * self.bits
+            and not self.redundant
+        )
+
+    @property
+    def kind(self) -> str:
+        """The word for it: "interaction", "redundant", or "dependent" for neither."""
+        return "interaction" if self.interaction else "redundant" if self.redundant else "dependent"
+
+    @property
+    def python(self) -> str:
+        """The classifier that models these columns together, as Python."""
+        return f"BayesClassifier({{{self.columns if self.named else self.places!r}: {self.block!r}}})"
+
+    @property
+    def option(self) -> str | None:
+        """The option of `deciban fit` that models these columns together; None where columns have no names."""
+        if not self.named:
+            return None
+        names = ",".join(f'"{name}"' if set(name) & set(',"=') else name for name in self.columns)
+        return f"--family {shlex.quote(f'{names}={self.block!r}')}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "columns": list(self.columns),
+            "kind": self.kind,
+            "bits": self.bits,
+            "bits_without_class": self.bits_without_class,
+            "p": self.p,
+            "share": self.share,
+            "cost": self.cost,
+            "droppable": self.droppable,
+            "python": self.python,
+            "option": self.option,
+        }
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A column that is not distributed within a class as its family says; the distance is Kolmogorov's."""
+
+    column: str
+    label: Any
+    family: str
+    distance: float
+    expected: float
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What is wrong with the assumptions of plain Bayes here, as figures; print it for a summary.
+
+    before, after: leave-one-out of plain Bayes and of the model as it is (the same where it is not tuned).
+    dependences: pairs of columns that depend on each other within the classes.
+    triples: three columns that interact, though no two of them depend on each other.
+    weights: the evidence weight of each block.
+    unused: columns that the model does not use: no block that contains them has a weight, no correction asks them.
+    indirect: columns that weigh nothing alone, but count in joint blocks or corrections.
+    """
+
+    before: LeaveOneOut
+    after: LeaveOneOut
+    dependences: tuple[Dependence, ...]
+    pairs_tested: int
+    misfits: tuple[Misfit, ...]
+    small_classes: tuple[tuple[Any, float], ...]
+    weights: tuple[tuple[str, float], ...]
+    triples: tuple[Dependence, ...] = ()
+    triples_tested: int = 0
+    unused: tuple[str, ...] = ()
+    indirect: tuple[str, ...] = ()
+
+    @property
+    def interactions(self) -> tuple[Dependence, ...]:
+        """The columns that say together what they do not say apart."""
+        return (*(found for found in self.dependences if found.interaction), *self.triples)
+
+    @property
+    def redundant(self) -> tuple[Dependence, ...]:
+        return tuple(found for found in self.dependences if found.redundant)
+
+    @property
+    def calibration_before(self) -> Calibration:
+        return self.before.calibration()
+
+    @property
+    def calibration_after(self) -> Calibration:
+        return self.after.calibration()
+
+    @property
+    def saved_bits(self) -> float:
+        """The leave-one-out bits per row that tuning has saved."""
+        return float((self.before.log_loss - self.after.log_loss) * BITS)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self, command_line: bool = False) -> str:
+        """All findings with their remedies as text; in Python, or with options of the command line."""
+        tuned = self.after.given_tuning
+        lines = ["leave-one-out, bits per row    plain" + ("   as tuned (given the tuning)" if tuned else "")]
+        for name, before, after in (
+            ("log-loss", self.before.log_loss * BITS, self.after.log_loss * BITS),
+            ("calibration error", self.calibration_before.error, self.calibration_after.error),
+            ("accuracy", self.before.accuracy, self.after.accuracy),
+        ):
+            lines.append(f"  {name:26}  {before:6.4f}" + (f"   {after:6.4f}" if tuned else ""))
+        lines += ["", *self._dependent(command_line)]
+        if self.misfits:
+            lines += ["", "not as their family says (Kolmogorov distance, and what chance explains):"]
+            for misfit in self.misfits[:8]:
+                lines.append(
+                    f"  {misfit.column} in {misfit.label}: {misfit.family}  "
+                    f"{misfit.distance:.3f} > {misfit.expected:.3f}"
+                )
+            lines.append("  remedy: another family (Binned, LogNormal, Gamma); tune='auto' chooses by log-loss")
+        if self.small_classes:
+            few = ", ".join(f"{label} ({counted(rows, 'row')})" for label, rows in self.small_classes[:8])
+            lines += ["", f"few rows: {few}", "  remedy: more rows, stronger smoothing, Pooled() variances"]
+        for told, names in (
+            ("not used by the model", self.unused),
+            ("used only in joint blocks or corrections", self.indirect),
+        ):
+            if names:
+                lines += ["", f"{told}: {', '.join(names[:8])}" + (" …" if len(names) > 8 else "")]
+        return "\n".join(lines)
+
+    def _dependent(self, command_line: bool) -> list[str]:
+        if not self.pairs_tested:
+            return ["no two columns to compare"]
+        tested = counted(self.pairs_tested, "pair") + (
+            f" and {counted(self.triples_tested, 'set')} of three" if self.triples_tested else ""
+        )
+        found = [*self.triples, *self.dependences]
+        if not found:
+            return [f"no dependence between columns within the classes ({tested} tested)"]
+        lines = [f"columns that depend on each other within the classes ({tested} tested):"]
+        table = [("", "mutual bits", "without class", "cost in bits per row", "")]
+        for one in found[:8]:
+            cost = f"{one.cost:.4f}" if one.cost > 0.0 else "none"
+            kind = "" if one.kind == "dependent" else one.kind
+            table.append((_listed(one.columns), f"{one.bits:.4f}", f"{one.bits_without_class:.4f}", cost, kind))
+        lines.append(indent(aligned(table, right=[1, 2, 3]), "  "))
+        if len(found) > 8:
+            lines.append(f"  ({len(found) - 8} more)")
+        return [*lines, *(f"  remedy: {remedy}" for remedy in self.remedies(command_line))]
+
+    def remedies(self, command_line: bool = False) -> list[str]:
+        """What was or can be done about columns that depend on each other, a sentence each."""
+        if self.after.given_tuning and self.saved_bits > 0.0:
+            return [f"done: weights, joint blocks and corrections save {self.saved_bits:.4f} bits per row"]
+        found = [
+            f"form a block of {_listed(one.columns)}, which interact: "
+            + (f"deciban fit … {one.option}" if command_line and one.option is not None else one.python)
+            for one in self.interactions[:3]
+        ]
+        dropped: set[str] = set()
+        for one in self.redundant:
+            kept = next(name for name in one.columns if name != one.droppable)
+            if kept not in dropped and one.droppable is not None and one.droppable not in dropped and len(dropped) < 3:
+                dropped.add(one.droppable)
+                found.append(f"drop {one.droppable}: {kept} determines it, and nothing is lost")
+        if self.after.given_tuning:
+            return [*found, "tuned, which saves nothing on these rows; plain Bayes does as well"]
+        if any(one.cost > 0.0 for one in (*self.triples, *self.dependences)):
+            return [*found, "tune='auto' weights the columns and corrects for dependence"]
+        return ["none is needed: to multiply their shares loses nothing against counting pairs"]
+
+
+def diagnose(
+    model: Model, before: LeaveOneOut, after: LeaveOneOut, table: Table, labels: Codes, weights: Floats
+) -> Diagnosis:
+    """Look at rows that a model has learned; `before` and `after` are the leave-one-out of plain Bayes and of it."""
+    rows = Rows.of(table, labels, weights, model.classes.size, MOST_ROWS_DIAGNOSED)
+    dependences, tested = dependences_of(rows, model.schema)
+    triples, triples_tested = _interactions_of_three(rows, model.schema, dependences, model.corrections)
+    share = np.bincount(labels[labels >= 0], weights[labels >= 0], model.classes.size)
+    small = tuple((label, float(n)) for label, n in zip(model.classes.tolist(), share, strict=True) if n < SMALL_CLASS)
+    weighted = tuple(zip(model.schema.block_names, (float(weight) for weight in model.weights), strict=True))
+    misfits = _misfits(rows, model, model.classes)
+    return Diagnosis(
+        before, after, dependences, tested, misfits, small, weighted, triples, triples_tested, *_idle_columns(model)
+    )
+
+
+def _idle_columns(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns that a model does not use, and those it uses only in joint blocks or corrections."""
+    alone: set[int] = set()
+    silent: set[int] = set()
+    together: set[int] = set()
+    for slot, group in zip(model.schema.block_slots, model.schema.groups, strict=True):
+        if group.family.joint and len(group.columns) > 1:
+            together |= set(group.columns if model.weights[slot[0]] != 0.0 else ())
+        else:
+            for column, b in zip(group.columns, slot, strict=True):
+                (alone if model.weights[b] != 0.0 else silent).add(column)
+    if (corrections := model.corrections) is not None:
+        together |= {corrections.columns[place].column for place in np.flatnonzero(corrections.importance).tolist()}
+    names = [(column, model.schema.column_name(column)) for column in range(model.schema.width)]
+    return (
+        tuple(name for column, name in names if column not in alone | together),
+        tuple(name for column, name in names if column in (together & silent) - alone),
+    )
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column in few levels: the code of each row (-1: missing), how many, cuts of numbers, and the codes with levels
+    that are rare in a class put together, by which dependence is tested."""
+
+    column: int
+    codes: Codes
+    size: int
+    cuts: tuple[float, ...] | None
+    groups: Codes
+
+
+def _coded(rows: Rows, columns: Iterable[int], levels: int) -> list[_Coded]:
+    """The columns that can be cut into few levels, up to as many as are compared."""
+    found: list[_Coded] = []
+    for column in columns:
+        if len(found) < MOST_COMPARED and (few := few_levels(rows, column, levels)) is not None:
+            codes, cuts, size = few
+            found.append(_Coded(column, codes, size, cuts, grouped(codes, size, cuts is not None, rows)))
+    return found
+
+
+def dependences_of(rows: Rows, schema: Schema) -> tuple[tuple[Dependence, ...], int]:
+    """The pairs of columns that depend on each other given the class, by a test that accounts for their number."""
+    pairs = list(combinations(_coded(rows, range(schema.width), LEVELS_COMPARED), 2))
+    found = (_dependence(pair, rows, schema, len(pairs)) for pair in pairs)
+    return _strongest_first(found), len(pairs)
+
+
+def interactions_of(rows: Rows, schema: Schema) -> list[Dependence]:
+    """The pairs, and the sets of three, of columns that say together what they do not say apart."""
+    some = rows.some(MOST_ROWS_DIAGNOSED)
+    pairs, _ = dependences_of(some, schema)
+    return [*(pair for pair in pairs if pair.interaction), *_interactions_of_three(some, schema, pairs, None)[0]]
+
+
+def _interactions_of_three(
+    rows: Rows, schema: Schema, pairs: Sequence[Dependence], corrections: Corrections | None
+) -> tuple[tuple[Dependence, ...], int]:
+    """Sets of three columns that interact though no two of them depend on each other: all sets of few columns; of
+    many, those that corrections ask together."""
+    coded = {one.column: one for one in _coded(rows, range(schema.width), LEVELS_OF_A_TRIPLE)}
+    sets: list[tuple[int, ...]] = list(combinations(coded, 3)) if comb(len(coded), 3) <= MAX_TRIPLES else []
+    if not sets and corrections is not None:
+        sets = [found for found in corrections.sets(3, MAX_CORRECTED_SETS) if all(column in coded for column in found)]
+    dependent = {frozenset(pair.columns) for pair in pairs}
+    triples = []
+    for columns in sets:
+        names = [schema.column_name(column) for column in columns]
+        members = [coded[column] for column in columns]
+        cells = rows.classes * np.prod([one.size for one in members])
+        if cells <= rows.labels.size and not any(frozenset(two) in dependent for two in combinations(names, 2)):
+            triples.append(members)
+    found = (_dependence(members, rows, schema, len(triples)) for members in triples)
+    return _strongest_first(one for one in found if one is not None and one.interaction), len(triples)
+
+
+def _strongest_first(found: Iterable[Dependence | None]) -> tuple[Dependence, ...]:
+    return tuple(sorted((one for one in found if one is not None), key=lambda one: -one.bits))
+
+
+def _dependence(members: Sequence[_Coded], rows: Rows, schema: Schema, tested: int) -> Dependence | None:
+    """How two or three columns depend on each other, as one of so many that are tested; None where they may not."""
+    *firsts, last = members
+    first, size = _combined([one.codes for one in firsts], [one.size for one in firsts])
+    groups = firsts[0].groups if len(firsts) == 1 else grouped(first, size, False, rows)
+    p = chance_of(_counted(groups, size, last.groups, last.size, rows)) * tested
+    if p >= SIGNIFICANCE:
+        return None
+    counts = _counted(first, size, last.codes, last.size, rows)
+    information, entropy = _conditional_information(counts)
+    without_class, whole_entropy = _conditional_information(counts.sum(axis=0, keepdims=True))
+    share = information / entropy if entropy > 0.0 else 0.0
+    there = np.flatnonzero((first >= 0) & (last.codes >= 0))
+    joint = _combined([first, last.codes], [size, last.size])
+    together = _loss([joint], rows, there)
+    cost = max(_loss([(one.codes, one.size) for one in members], rows, there) - together, 0.0)
+    weight, droppable = float(rows.weights[there].sum()), None
+    if len(members) == 2 and share >= REDUNDANT and without_class >= REDUNDANT * whole_entropy:
+        for kept, dropped in (members, members[::-1]):
+            alone = _loss([(kept.codes, kept.size)], rows, there)
+            difference = _rank_differences(kept, dropped, rows, there)
+            if difference is None:
+                tells = [together]
+            else:  # a rising or falling function of the other tells nothing more, though rows at a cut may change sides
+                tells = [together, _loss([difference], rows, there)] if difference[1] > 1 else []
+            if all((alone - loss) * weight <= CHANCE_IN_NATS for loss in tells):
+                droppable = schema.column_name(dropped.column)
+                break
+    names = tuple(schema.column_name(one.column) for one in members)
+    return Dependence(
+        names, information * BITS, without_class * BITS, p, share, cost * BITS, weight, droppable,
+        _block_of(members, rows), tuple(one.column for one in members), schema.names is not None,
+    )  # fmt: skip
+
+
+def _rank_differences(kept: _Coded, dropped: _Coded, rows: Rows, there: Integers) -> tuple[Codes, int] | None:
+    """The levels of a column of numbers, each cut by how far the ranks of another one differ from its own, as codes and
+    their number, which is 1 where the ranks are the same; None where they are not both numbers."""
+    if kept.cuts is None or dropped.cuts is None:
+        return None
+    numbers = np.asarray(rows.table.numbers([kept.column, dropped.column]), dtype=np.float64)[there]
+    ranks = [np.unique(numbers[:, k], return_inverse=True)[1].astype(np.float64) for k in (0, 1)]
+    if float(np.corrcoef(kept.codes[there], dropped.codes[there])[0, 1]) < 0.0:
+        ranks[1] = ranks[1].max() - ranks[1]
+    difference = ranks[1] / max(ranks[1].max(), 1.0) - ranks[0] / max(ranks[0].max(), 1.0)
+    cuts = quantile_cuts(difference.round(12), rows.weights[there], LEVELS_COMPARED, LEVELS_COMPARED + 2)
+    if not cuts.size:
+        return kept.codes, 1
+    codes = np.full(rows.labels.size, -1, dtype=np.int32)
+    codes[there] = np.searchsorted(cuts, difference, side="right")
+    return _combined([kept.codes, codes], [kept.size, cuts.size + 1])
+
+
+def _block_of(members: Sequence[_Coded], rows: Rows) -> JointTable:
+    """A table of the columns together, numbers of many values cut as here, at points of three digits if these will
+    do."""
+    cuts: list[tuple[float, ...] | None] = []
+    for one in members:
+        if one.cuts is None or np.unique(rows.table.numbers([one.column])).size <= len(one.cuts) + 2:
+            cuts.append(None)
+        else:
+            rounded = tuple(float(f"{cut:.3g}") for cut in one.cuts)
+            cuts.append(rounded if all(a < b for a, b in pairwise(rounded)) else one.cuts)
+    return JointTable() if all(one is None for one in cuts) else JointTable(cuts=tuple(cuts))
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names as in a sentence: a, b and c."""
+    *firsts, last = names
+    return f"{', '.join(firsts)} and {last}" if firsts else last
+
+
+def _combined(codes: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, int]:
+    """One code for the tuple of several, -1 where one of them is missing, and how many there are."""
+    found, total = codes[0], sizes[0]
+    for more, size in zip(codes[1:], sizes[1:], strict=True):
+        found = np.where((found >= 0) & (more >= 0), found * size + more, -1).astype(np.int32)
+        total *= size
+    return found, total
+
+
+def _counted(a: Codes, size_a: int, b: Codes, size_b: int, rows: Rows) -> Floats:
+    """Counts of class by level of a by level of b."""
+    there = (a >= 0) & (b >= 0)
+    place = (rows.labels[there].astype(np.int64) * size_a + a[there]) * size_b + b[there]
+    counts = np.bincount(place, rows.weights[there], rows.classes * size_a * size_b)
+    return counts.reshape(rows.classes, size_a, size_b).astype(np.float64)
+
+
+def _conditional_information(counts: Floats) -> tuple[float, float]:
+    """The mutual information given the class in nats, and the smaller conditional entropy."""
+    total = counts.sum()
+    by_a, by_b, by_class = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
+
+    def entropy(of: Floats) -> float:
+        share = of[of > 0.0] / total
+        return float(-(share * np.log(share)).sum())
+
+    given_a, given_b = entropy(by_a) - entropy(by_class), entropy(by_b) - entropy(by_class)
+    information = given_a + given_b - (entropy(counts) - entropy(by_class))
+    return max(information, 0.0), min(given_a, given_b)
+
+
+def _loss(parts: Sequence[tuple[Codes, int]], rows: Rows, there: Integers) -> float:
+    """The leave-one-out log-loss of some rows, in nats per row, by the product of the shares of the parts (codes, and
+    how many), each smoothed by 1/2."""
+    labels, weight = rows.labels[there], rows.weights[there]
+    left = np.minimum(weight, 1.0)[:, None]
+    own = np.arange(rows.classes) == labels[:, None]
+    total = np.bincount(labels, weight, rows.classes)[None] - own * left
+    score = np.tile(rows.log_prior, (there.size, 1))
+    for codes, size in parts:
+        counts = summed_cells(codes[there] * rows.classes + labels, weight, size * rows.classes)
+        here = np.maximum(counts.reshape(size, rows.classes)[codes[there]] - own * left, 0.0)
+        score += np.log((here + 0.5) / (total + 0.5 * size))
+    _, normalizer = log_normalize(score, rows.log_prior)
+    return float(np.average(normalizer - score[np.arange(there.size), labels], weights=weight))
+
+
+def _misfits(rows: Rows, model: Model, classes: LabelArray) -> tuple[Misfit, ...]:
+    """The continuous columns whose cells of a class do not follow the distribution that was estimated from them."""
+    found = []
+    for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
+        if likelihood.cumulative(np.zeros(0), 0, 0) is None:
+            continue
+        cells = np.asarray(group.family.read(rows.table, group.columns), dtype=np.float64)
+        varies = np.fmax.reduce(cells, initial=-np.inf) > np.fmin.reduce(cells, initial=np.inf)
+        for j, column in enumerate(group.columns):
+            for c, label in enumerate(classes.tolist() if varies[j] else ()):  # a constant column is no evidence
+                here = (rows.labels == c) & ~np.isnan(cells[:, j])
+                order = np.argsort(cells[here, j], kind="stable")
+                x, weight = cells[here, j][order], rows.weights[here][order]
+                total = weight.sum()
+                if total < SMALL_CLASS or (cumulative := likelihood.cumulative(x, j, c)) is None:
+                    continue
+                distance = _distance(cumulative, weight)
+                expected = 1.035 / np.sqrt(total)  # Lilliefors' bound at 1 %, for parameters found from the same cells
+                if distance > expected + 0.5 / total:
+                    name = model.schema.column_name(column)
+                    found.append(Misfit(name, label, str(group.family), distance, float(expected)))
+    return tuple(sorted(found, key=lambda misfit: misfit.expected - misfit.distance))
+
+
+def _distance(cumulated: Floats, weight: Floats) -> float:
+    """The largest difference to the steps of the empirical distribution."""
+    steps = np.concatenate([[0.0], np.cumsum(weight) / weight.sum()])
+    return float(max(np.abs(cumulated - steps[:-1]).max(), np.abs(cumulated - steps[1:]).max()))

@@ -1,0 +1,281 @@
+"""How good a model is on rows whose class is known: new rows, folds of a table, learned rows that are left out."""
+
+import pickle
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from deciban.errors import DataError, DecibanError
+from deciban.evaluation.diagnose import Diagnosis, diagnose
+from deciban.evaluation.folds import held_in_memory, refuse_few_rows, split
+from deciban.evaluation.leave_one_out import MOST_EVIDENCE, LeaveOneOut, leave_one_out
+from deciban.evaluation.metrics import Evaluation
+from deciban.fitting.learn import fit_examples, open_examples, places_of
+from deciban.model.counting import batches, count
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted, Settings
+from deciban.model.folds_by_content import Copies, find_copies
+from deciban.model.model import Model
+from deciban.scoring.scoring import loss_for, predict, predict_posteriors
+from deciban.sources.labelled_stream import Examples, LabelledStream
+from deciban.store.identity import identity
+from deciban.store.model_file import shards_of
+from deciban.tables.labelled import LabelledTable
+from deciban.tables.labels import UNKNOWN_LABEL
+from deciban.tables.row_sampling import sampled_places
+from deciban.tables.table import Table
+from deciban.util.arrays import Codes, Floats
+from deciban.util.parallel import map_in_threads
+from deciban.util.progress import Advance, progress, stages
+
+# From rows with labels, which are known classes, to their posteriors and the number of copies among them.
+Posterior = Callable[[Fitted, LabelledTable], tuple[Floats, int]]
+
+# From pieces of rows with labels to what is found of them, which can be pickled.
+Finding = Callable[[Fitted, Iterable[LabelledTable]], Any]
+
+NOTHING_TO_COMPARE = "no row has a label and a weight; give at least one to compare with"
+
+
+def evaluate_rows(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
+    """The figures of rows that were not learned."""
+    return _figures(fitted, rows, loss, _posterior_of_new)
+
+
+def accuracy_of(fitted: Fitted, rows: Examples) -> float:
+    """The share of labelled rows whose class is predicted."""
+    hits = np.array(_of_each_part(fitted, rows, _hits)).reshape(-1, 2).sum(axis=0)
+    if not hits[1] > 0.0:
+        raise DataError(NOTHING_TO_COMPARE)
+    return float(hits[0] / hits[1])
+
+
+def evaluate_and_recognise(
+    fitted: Fitted, rows: Examples, loss: Any, observe: Callable[[Table], None]
+) -> tuple[Evaluation, bool]:
+    """The figures of rows, and whether they are just what was learned: all of it, or rows that were learned at once.
+
+    In one pass, in which `observe` is called with each piece.
+    """
+    recount = _Recount(fitted)
+
+    def posterior(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+        observe(piece.table)
+        recount.add(piece)
+        return _posterior_of_new(fitted, piece)
+
+    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
+        found = _refuse_none(_summed(fitted, _advancing(rows.pieces(), advance), loss, posterior))
+    return found, not found.unknown and recount.is_known
+
+
+def evaluate_left_out(fitted: Fitted, rows: Examples, loss: Any = None) -> Evaluation:
+    """The figures of rows that were learned, each left out in its turn, with its copies."""
+    return replace(_figures(fitted, held_in_memory(rows), loss, _posterior_of_learned), left_out=True)
+
+
+def evaluate_folds(
+    settings: Settings, rows: Examples, folds: int, loss: Any = None, only: int | None = None
+) -> Evaluation:
+    """The figures of each fold of a table, by what the other folds teach, added up.
+
+    only: so many of the folds: one of five is a hold-out of a fifth.
+    """
+    total: Evaluation | None = None
+    evaluated = folds if only is None else only
+    given_before: set[str] = set()
+    with rows.naming(), stages("fold", evaluated) as begin:
+        refuse_few_rows(rows, folds if only is None else 2)
+        rows = held_in_memory(rows)
+        for fold in range(evaluated):
+            begin(fold)
+            inside, outside = split(rows, folds, fold)
+            with _warning_once(given_before), outside.naming():
+                learned = fit_examples(settings, outside)
+            one = evaluate_rows(learned, inside, loss)
+            total = one if total is None else total + one
+    assert total is not None, "there is at least one fold"
+    return total
+
+
+def left_out(
+    fitted: Fitted,
+    table: Table,
+    labels: Codes,
+    weights: Floats,
+    model: Model | None = None,
+    copies: Copies | None = None,
+) -> LeaveOneOut:
+    """Leave-one-out of rows that were learned, by the model or by another one of the same counts (the plain one).
+
+    labels: the places of the true classes. copies: of these rows among all that were learned; None: these are all.
+    """
+    used = fitted.model if model is None else model
+    counts = fitted.counts.for_schema(used.schema)
+    tuned = model is None and fitted.is_tuned
+    threads, prior = fitted.settings.threads, fitted.settings.prior
+    return leave_one_out(used, counts, prior, table, labels, weights, threads, tuned, copies)
+
+
+def learned_rows(fitted: Fitted, rows: Examples, few: bool = False) -> tuple[Table, Codes, Floats]:
+    """Rows that were learned: their table, the places of their labels among the classes, their weights.
+
+    few: a sample of a long file will do.
+    """
+    held = rows.sample()[0] if few and isinstance(rows, LabelledStream) else rows.whole()
+    weights = np.ones(held.table.rows) if held.weights is None else held.weights
+    return fitted.counts.schema.table_as_learned(held.table), places_of(fitted, held.labels, held.weights), weights
+
+
+def sample_left_out(fitted: Fitted, rows: Examples, most: int) -> tuple[Table, LeaveOneOut]:
+    """Some rows that were learned, at most so many, with the columns of the model, and each scored without itself."""
+    table, labels, weights = learned_rows(fitted, rows, few=True)
+    kept = np.flatnonzero((labels >= 0) & (weights > 0.0))
+    size = (1 + len(fitted.model.schema.block_names)) * fitted.classes.size
+    table, labels, weights = table.take(kept), labels[kept], weights[kept]
+    copies = find_copies(table, labels, weights)
+    drawn = sampled_places(kept.size, min(most, MOST_EVIDENCE // size))
+    some = table.take(drawn)
+    found = left_out(fitted, some, labels[drawn], weights[drawn], copies=copies.take(drawn))
+    return fitted.model.schema.table_as_learned(some), found
+
+
+def diagnose_rows(fitted: Fitted, rows: Examples) -> Diagnosis:
+    """Which assumptions of plain Bayes fail on rows that were learned; of a long file a sample is looked at."""
+    some = learned_rows(fitted, rows, few=True)
+    after = left_out(fitted, *some)
+    before = after if fitted.tuning is None else left_out(fitted, *some, fitted.plain)
+    return diagnose(fitted.model, before, after, *some)
+
+
+class _Recount:
+    """Counts rows as a model has counted its own, as long as they may be those."""
+
+    def __init__(self, fitted: Fitted) -> None:
+        self._fitted = fitted
+        self._counts: Counts | None = Counts.empty(fitted.counts.schema.plain)
+
+    def add(self, piece: LabelledTable) -> None:
+        if self._counts is None:
+            return
+        schema, threads = self._counts.schema, self._fitted.settings.threads
+        try:
+            for more in map_in_threads(lambda batch: count(batch, schema), batches(piece, schema), threads):
+                self._counts = self._counts + more
+        except DecibanError:  # a row that cannot be learned was not
+            self._counts = None
+            return
+        if self._counts.rows > self._fitted.counts.rows:
+            self._counts = None
+
+    @property
+    def is_known(self) -> bool:
+        if self._counts is None or not self._counts.rows:
+            return False
+        return identity(self._counts) in (*shards_of(self._fitted), identity(self._fitted.counts))
+
+
+def _posterior_of_new(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+    return predict_posteriors(fitted, piece.table), 0
+
+
+def _posterior_of_learned(fitted: Fitted, piece: LabelledTable) -> tuple[Floats, int]:
+    found = left_out(fitted, *learned_rows(fitted, piece))
+    return found.posterior, found.copies
+
+
+def _figures(fitted: Fitted, rows: Examples, loss: Any, posterior: Posterior) -> Evaluation:
+    """The figures of all rows."""
+    return _refuse_none(_added(_of_each_part(fitted, rows, partial(_summed, loss=loss, posterior=posterior))))
+
+
+def _of_each_part(fitted: Fitted, rows: Examples, what: Finding) -> list[Any]:
+    """What is found of each part of the rows, where they are; of rows that are here, they are one part."""
+    with rows.naming(), progress("evaluating", "rows", rows.expected) as advance:
+        if isinstance(rows, LabelledStream) and rows.elsewhere:
+            work = _FoundOfPart(fitted, rows.target, rows.weight, what)
+            return [pickle.loads(part) for part in rows.stream.each_part(work)]
+        return [what(fitted, _advancing(rows.pieces(), advance))]
+
+
+@dataclass(frozen=True)
+class _FoundOfPart:
+    """What is found of a part of the rows, elsewhere."""
+
+    fitted: Fitted
+    target: str
+    weight: str | None
+    what: Finding
+
+    def __call__(self, tables: Iterable[Any]) -> bytes:
+        fitted = self.fitted.on_one_core
+        pieces = (open_examples(fitted, table, self.target, self.weight).whole() for table in tables)
+        found = self.what(fitted, pieces)
+        return pickle.dumps(found.compact if isinstance(found, Evaluation) else found)
+
+
+def _advancing(pieces: Iterable[LabelledTable], advance: Advance) -> Iterator[LabelledTable]:
+    for piece in pieces:
+        yield piece
+        advance(piece.table.rows)
+
+
+def _added(parts: Iterable[Evaluation | None]) -> Evaluation | None:
+    found = [part for part in parts if part is not None]
+    return reduce(add, found) if found else None
+
+
+def _refuse_none(found: Evaluation | None) -> Evaluation:
+    if found is None or not found.weight > 0.0:
+        raise DataError(NOTHING_TO_COMPARE)
+    return found
+
+
+def _hits(fitted: Fitted, pieces: Iterable[LabelledTable]) -> tuple[float, float]:
+    """The weight of rows whose class is predicted, and of all that have one."""
+    right = total = 0.0
+    for piece in pieces:
+        known = piece.labels.codes >= 0
+        weights = np.ones(known.size) if piece.weights is None else piece.weights
+        hits = predict(fitted, piece.table)[known] == piece.labels.classes[piece.labels.codes[known]]
+        right += float(weights[known] @ hits)
+        total += float(weights[known].sum())
+    return right, total
+
+
+def _summed(fitted: Fitted, pieces: Iterable[LabelledTable], loss: Any, posterior: Posterior) -> Evaluation | None:
+    """The figures of all pieces added up; None where there is none."""
+    model = fitted.model
+    costs = None if loss is None else loss_for(fitted, loss)
+
+    def figures(piece: LabelledTable) -> Evaluation:
+        weights = np.ones(piece.table.rows) if piece.weights is None else piece.weights
+        places = piece.labels.places_among(model.classes)
+        kept = np.flatnonzero((places >= 0) & (weights > 0.0))
+        unknown = float(weights[places == UNKNOWN_LABEL].sum())
+        table = model.schema.cells_as_learned(piece.table, piece.first_row)
+        part = replace(piece, table=table, weights=weights).take(kept)
+        found, copies = posterior(fitted, part) if kept.size else (np.zeros((0, model.classes.size)), 0)
+        figures = Evaluation.of(found, places[kept], weights[kept], model.classes, unknown, costs)
+        return replace(figures, copies=copies)
+
+    return _added(map(figures, pieces))
+
+
+@contextmanager
+def _warning_once(given_before: set[str]) -> Iterator[None]:
+    """Warnings that differ from those `given_before` before by nothing but numbers are not given again."""
+    with warnings.catch_warnings(record=True) as given:
+        yield
+    for one in given:
+        text = re.sub(r"\b\d[\d,]*\b", "0", str(one.message))
+        if text not in given_before:
+            given_before.add(text)
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

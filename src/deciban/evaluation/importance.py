@@ -1,0 +1,279 @@
+"""How much each column of a model matters, over many rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deciban.errors import DataError, DecibanError, UsageError
+from deciban.evaluation.evaluate import sample_left_out
+from deciban.evaluation.leave_one_out import LeaveOneOut
+from deciban.evaluation.metrics import LEAST_PROBABILITY
+from deciban.explain.columns import column_evidence
+from deciban.families.protocols import evidence_of_block, with_missing
+from deciban.model.corrections import Bins, Corrections
+from deciban.model.fitted import Fitted
+from deciban.model.folds_by_content import fold_amounts
+from deciban.model.model import Evidence, Model
+from deciban.model.posterior import log_normalize
+from deciban.scoring.scoring import aligned_table
+from deciban.scoring.simulate import sample_rows
+from deciban.sources.labelled_stream import Examples
+from deciban.tables.row_sampling import sampled_places
+from deciban.tables.table import Table, missing_cells
+from deciban.util.arrays import Codes, Flags, Floats, Integers
+from deciban.util.text_tables import DECIBANS, aligned, counted
+
+# Numbers of evidence (row by column by class) that are looked at; of more rows a sample is taken.
+MOST_NUMBERS_OF_IMPORTANCE = 1 << 22
+
+# Multiplications by which large joint blocks may be shared out.
+MOST_SHARING_WORK = 10_000_000_000
+
+# Rows at least and at most, and rows that are drawn from the model where none are given.
+FEWEST_ROWS_OF_IMPORTANCE = 30
+MOST_ROWS_OF_IMPORTANCE = 10_000
+ROWS_DRAWN = 1_000
+
+# Columns that are printed.
+MOST_COLUMNS_PRINTED = 30
+
+
+@dataclass(frozen=True, repr=False)
+class Importance:
+    """What each column says over many rows; print it.
+
+    `BayesClassifier.importance` makes it. The columns are in the order of the model; `order` sorts them.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The names of the columns.
+    decibans : ndarray of shape (n_columns,)
+        The mean size of what each column says for the predicted class against the next best.
+    bits : ndarray of shape (n_columns,)
+        What the model loses on average of log2 P(true class) where this column alone is missing. Columns that say
+        something only together (exclusive or) each lose all of it; of two copies each loses little. Below 0 where the
+        model does better without the column. Where the true classes are not known, as the posteriors expect it.
+    rows : int
+        How many rows were looked at.
+    source : str
+        Which rows these are: left out, new, or drawn from the model.
+
+    See Also
+    --------
+    BayesClassifier.explain : The same of single rows.
+    BayesClassifier.select : Columns that together tell most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from deciban import BayesClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> print(BayesClassifier(tune=None).fit(X, y).importance())
+    what each column says in 150 rows left out:
+    column             decibans  bits lost
+    petal width (cm)      37.26      0.133
+    petal length (cm)     36.81      0.056
+    sepal length (cm)      6.11     -0.041
+    sepal width (cm)       5.27     -0.042
+    """
+
+    columns: tuple[str, ...]
+    decibans: Floats
+    bits: Floats
+    rows: int
+    source: str
+
+    @property
+    def order(self) -> Integers:
+        """The places of the columns, the most telling first."""
+        return np.argsort(-self.decibans, kind="stable")
+
+    def frame(self) -> Any:
+        """A line for each column, the most telling first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``column``, ``decibans`` and ``bits``.
+        """
+        import pandas as pd
+
+        order = self.order
+        names = [self.columns[k] for k in order]
+        return pd.DataFrame({"column": names, "decibans": self.decibans[order], "bits": self.bits[order]})
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        order = self.order.tolist()
+        lines = [("column", "decibans", "bits lost")]
+        lines += [
+            (self.columns[k], f"{self.decibans[k]:.2f}", f"{round(float(self.bits[k]), 3) + 0.0:.3f}")
+            for k in order[:MOST_COLUMNS_PRINTED]
+        ]
+        text = f"what each column says in {counted(self.rows, 'row')} {self.source}:\n{aligned(lines, right=[1, 2])}"
+        more = len(order) - MOST_COLUMNS_PRINTED
+        return text + (f"\n… ({more:,} more columns)" if more > 0 else "")
+
+
+def importance_of_learned(fitted: Fitted, examples: Examples) -> Importance:
+    """Of rows that were learned, each scored without itself."""
+    return importance_left_out(fitted, *sample_left_out(fitted, examples, _most_rows(fitted)))
+
+
+def importance_left_out(fitted: Fitted, table: Table, found: LeaveOneOut) -> Importance:
+    """The same, of rows that were left out already; of many, some of them."""
+    model = fitted.model
+    kept = sampled_places(table.rows, _most_rows(fitted))
+    amounts = None
+    if (corrections := model.corrections) is not None:
+        hashed = corrections.columns[: corrections.hashed]
+        amounts = fold_amounts(hashed, table, found.labels, model.classes, found.weights, corrections.folds)[kept]
+    some = table.take(kept)
+    return _importance(model, some, found.evidence.rows(kept), found.labels[kept], found.weights[kept], amounts)
+
+
+def importance_of_new(fitted: Fitted, X: Any) -> Importance:
+    """Of rows that were not learned, whose classes are not known."""
+    return _unlabelled(fitted, aligned_table(fitted, X), "as they are predicted")
+
+
+def importance_of_drawn(fitted: Fitted) -> Importance:
+    """Of rows that are drawn from the generative model."""
+    try:
+        rows, _ = sample_rows(fitted, ROWS_DRAWN, 0)
+    except DecibanError as error:
+        raise UsageError(f"importance: no rows are known, and none can be drawn ({error}); give X") from None
+    return _unlabelled(fitted, aligned_table(fitted, rows), "drawn from the model")
+
+
+def _most_rows(fitted: Fitted) -> int:
+    """How many rows are looked at: to share out a row of a large joint block takes the cube of its columns."""
+    schema, classes = fitted.model.schema, max(fitted.classes.size, 1)
+    numbers = MOST_NUMBERS_OF_IMPORTANCE // max(schema.width * classes, 1)
+    cubes = sum(len(group.columns) ** 3 for group in schema.groups if group.family.joint and not group.family.absorbs)
+    return max(
+        FEWEST_ROWS_OF_IMPORTANCE, min(MOST_ROWS_OF_IMPORTANCE, numbers, MOST_SHARING_WORK // max(cubes * classes, 1))
+    )
+
+
+def _unlabelled(fitted: Fitted, table: Table, source: str) -> Importance:
+    if not table.rows:
+        raise DataError("there are no rows; give at least one, or none at all")
+    some = table.take(sampled_places(table.rows, _most_rows(fitted)))
+    found = _importance(fitted.model, some, fitted.model.evidence(some), None, np.ones(some.rows), None)
+    return replace(found, source=source)
+
+
+def _importance(
+    model: Model, table: Table, evidence: Evidence, labels: Codes | None, weights: Floats, amounts: Floats | None
+) -> Importance:
+    """The mean over rows; `labels` are the true classes, if they are known, and `amounts` how much of each row is in
+    each fold of the corrections, if the rows are left out."""
+    by_column = column_evidence(model, table, evidence)
+    values, log_posterior = by_column.values, by_column.log_posterior
+    rows, share = np.arange(len(values)), weights / weights.sum()
+    order = np.argsort(-log_posterior, axis=1, kind="stable")
+    best, other = order[:, 0], order[:, min(1, order.shape[1] - 1)]
+    with np.errstate(invalid="ignore"):
+        size = np.abs(values[rows, :, best] - values[rows, :, other])
+    decibans = DECIBANS * (share @ np.where(np.isnan(size), 0.0, size))
+    least = np.log(LEAST_PROBABILITY)
+    log_posterior = np.maximum(log_posterior, least)
+    bits = np.zeros(model.schema.width)
+    for column, joint in enumerate(_joint_without_each(model, table, evidence, amounts)):
+        without = np.maximum(log_normalize(joint, evidence.log_prior, logarithm=True)[0], least)
+        gain = log_posterior - without
+        told = (np.exp(log_posterior) * gain).sum(axis=1) if labels is None else gain[rows, labels]
+        bits[column] = share @ told / np.log(2.0)
+    return Importance(by_column.columns, np.asarray(decibans), bits, len(values), "left out")
+
+
+def _joint_without_each(model: Model, table: Table, evidence: Evidence, amounts: Floats | None) -> Iterator[Floats]:
+    """The log joint of each row, row by class, where one column is missing; for each column.
+
+    A block of this column alone says nothing then, a joint block what its other columns say, and a table of corrections
+    its mean over the answers that are not known. The joint blocks of rows that are left out lose what they would lose
+    if the rows were new.
+    """
+    schema, known, missing = model.schema, model.known(table), missing_cells(table)
+    scale = np.ones(table.rows) if known is None else known.scale
+    weighted = evidence.weighted / np.maximum(scale, 1e-300)[:, None, None]
+    impossible = weighted == -np.inf
+    finite = np.where(impossible, 0.0, weighted)
+    sums, endless = finite.sum(axis=1), impossible.sum(axis=1)
+    cells = {p: group.family.read(table, group.columns) for p, group in enumerate(schema.groups) if group.family.joint}
+    shared = {p: _shares(model, p, cells[p]) for p in cells if schema.groups[p].family.absorbs}
+    corrected = {} if model.corrections is None else {one.column: k for k, one in enumerate(model.corrections.columns)}
+    bins, unknown = None if model.corrections is None else model.corrections.read(table), model.unknown_corrected(known)
+    for column in range(schema.width):
+        joint, barred = sums.copy(), endless.copy()
+        for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
+            if column not in group.columns:
+                continue
+            place = group.columns.index(column)
+            block = int(slots[0 if group.family.joint else place])
+            joint -= finite[:, block]
+            barred -= impossible[:, block]
+            if group.family.joint and len(group.columns) > 1 and evidence.weights[block] != 0.0:
+                if p in shared:
+                    rest = weighted[:, block] - evidence.weights[block] * shared[p][:, place]
+                else:
+                    rest = _rest_of_block(model, p, cells[p], place, weighted[:, block])
+                joint += np.where(rest == -np.inf, 0.0, rest)
+                barred += rest == -np.inf
+        if bins is not None and model.corrections is not None and column in corrected:
+            joint += _change_of_corrections(model.corrections, corrected[column], bins, unknown, amounts)
+        if model.partial is not None:
+            holes = np.zeros((table.rows, schema.width), dtype=np.bool_) if missing is None else missing.copy()
+            holes[:, column] = True
+            rest_known = model.partial.known(holes)
+            counted_still = ~rest_known.unknown[:, [column]]  # a missing cell that was evidence in training
+            joint += rest_known.bias - np.where(counted_still, model.partial.offsets[column], 0.0)
+            joint *= rest_known.scale[:, None]
+        yield np.where(barred > 0, -np.inf, joint + evidence.log_prior)
+
+
+def _change_of_corrections(
+    corrections: Corrections, place: int, bins: Bins, unknown: Flags | None, amounts: Floats | None
+) -> Floats:
+    """What the corrections of each row change, row by class, where one column more is unknown."""
+    asking = corrections.asking(place)
+    before = np.zeros(bins.shape, dtype=np.bool_) if unknown is None else unknown
+    after = before.copy()
+    after[place] = True
+    found = []
+    for cells in (before, after):
+        out = np.zeros((bins.shape[1], corrections.values.shape[2]))
+        if amounts is None:
+            asking.add_to(bins, out, cells)
+        else:
+            asking.add_left_out(bins, amounts, out, cells)
+        found.append(out)
+    return found[1] - found[0]
+
+
+def _shares(model: Model, p: int, cells: Any) -> Floats:
+    """What each column has of the evidence of a joint block of many counts: these add up."""
+    shares = model.likelihoods[p].shares(cells)
+    assert shares is not None, "a joint block is shared out"
+    return shares.values
+
+
+def _rest_of_block(model: Model, p: int, cells: Any, place: int, weighted: Floats) -> Floats:
+    """The weighted evidence of a joint block where one of its columns is missing, row by class."""
+    likelihood, slot = model.likelihoods[p], int(model.schema.block_slots[p][0])
+
+    def new(cells: Any) -> Floats:
+        out = np.zeros((len(weighted), len(model.schema.block_names), model.classes.size))
+        out[:, slot] = model.weights[slot] * evidence_of_block(likelihood, cells, model.classes.size)
+        return model.capped(out, model.cap)[:, slot]
+
+    whole, rest = new(cells), new(with_missing(cells, place))
+    with np.errstate(invalid="ignore"):
+        moved = weighted + (rest - whole)
+    return np.where(np.isnan(moved), rest, moved)

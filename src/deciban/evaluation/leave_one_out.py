@@ -1,0 +1,240 @@
+"""Exact leave-one-out: every training row scored by all the others."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deciban.decisions.loss import Loss
+from deciban.errors import DataError, UsageError
+from deciban.evaluation.metrics import LEAST_PROBABILITY, Calibration, Evaluation
+from deciban.families.protocols import LeftOut
+from deciban.model.batching import row_ranges
+from deciban.model.counts import Counts
+from deciban.model.folds_by_content import Copies, copies_in_words, find_copies, left_out_corrections
+from deciban.model.model import Evidence, Model, joined
+from deciban.model.posterior import log_normalize
+from deciban.model.priors import log_prior
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
+from deciban.util.arrays import Codes, Floats
+from deciban.util.parallel import map_in_threads, one_blas_thread
+from deciban.util.progress import progress
+from deciban.util.text_tables import counted
+
+NOT_LEARNED = (
+    "these rows cannot be left out: the model has not learned them, or has let them fade; "
+    "give just the rows it has learned, or judge others as new ones"
+)
+
+# Numbers of evidence of one batch, and the most that are kept.
+BATCH_EVIDENCE = 1 << 21
+MOST_EVIDENCE = 1 << 26
+
+
+@dataclass(frozen=True, repr=False)
+class LeaveOneOut:
+    """The posterior of each training row, had the model not learned that row; print it for a summary.
+
+    `BayesClassifier.leave_one_out` makes it. Families, blocks and evidence weights are kept as they are.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    posterior : ndarray of shape (rows, n_classes)
+        The posterior of each labelled row.
+    log_joint : ndarray of shape (rows, n_classes)
+        log P(row, class), before it is normalised.
+    labels : ndarray of shape (rows,)
+        The place of the true class of each row.
+    weights : ndarray of shape (rows,)
+        How often each row counts.
+    given_tuning : bool
+        Whether the structure and the weights were chosen with these same rows, so that the figures flatter a little.
+    kept_evidence : Evidence or None
+        The evidence of each block; None where it is too large to keep.
+    copies : int, default=0
+        How many rows are copies of others; they are left out together.
+
+    See Also
+    --------
+    Evaluation : All figures, made by `evaluation`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from deciban import BayesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(BayesClassifier(tune=None).fit(X[50:140], y[50:140]).leave_one_out())
+    leave-one-out of 90 rows: accuracy 0.9222, log-loss 0.2124, calibration error 0.0640
+    """
+
+    classes: LabelArray
+    posterior: Floats
+    log_joint: Floats
+    labels: Codes
+    weights: Floats
+    given_tuning: bool
+    kept_evidence: Evidence | None
+    copies: int = 0
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of each block; `log_prior` has a row for each row, for the prior is left one out too."""
+        if self.kept_evidence is None:
+            raise UsageError("the evidence of so many rows is too large to keep; ask for leave_one_out of fewer rows")
+        return self.kept_evidence
+
+    @cached_property
+    def log_losses(self) -> Floats:
+        """-log P(true class) of each row."""
+        chance = self.posterior[np.arange(self.labels.size), self.labels]
+        return np.asarray(-np.log(np.maximum(chance, LEAST_PROBABILITY)))
+
+    def evaluation(self, loss: Any = None) -> Evaluation:
+        """All figures of these rows.
+
+        Parameters
+        ----------
+        loss : Loss, matrix, mapping, table or path, default=None
+            What decisions cost; adds the mean cost of the least-risk decisions.
+
+        Returns
+        -------
+        Evaluation
+        """
+        costs = None if loss is None else Loss.of(loss).for_classes(list(self.classes))
+        found = Evaluation.of(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
+        return replace(found, left_out=True)
+
+    @cached_property
+    def _figures(self) -> Evaluation:
+        return self.evaluation()
+
+    @property
+    def log_loss(self) -> float:
+        """The mean of -log P(true class), in nats."""
+        return self._figures.log_loss
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose class is predicted."""
+        return self._figures.accuracy
+
+    def expected_cost(self, loss: Any) -> float:
+        """The mean cost of the least-risk decisions.
+
+        Parameters
+        ----------
+        loss : Loss, matrix, mapping, table or path
+            Whatever `Loss.of` takes, decision first, truth second.
+
+        Returns
+        -------
+        float
+        """
+        cost = self.evaluation(loss).mean_cost
+        assert cost is not None, "there is a loss"
+        return cost
+
+    def calibration(self, bins: int = 15) -> Calibration:
+        """How often the predicted class was right, by how probable it was said to be.
+
+        Parameters
+        ----------
+        bins : int, default=15
+            The number of intervals of probability.
+
+        Returns
+        -------
+        Calibration
+        """
+        return Calibration.of(self.posterior, self.labels, self.weights, bins)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        given = " (given the tuning)" if self.given_tuning else ""
+        return (
+            f"leave-one-out of {counted(self.labels.size, 'row')}{given}: accuracy {self.accuracy:.4f}, "
+            f"log-loss {self.log_loss:.4f}, calibration error {self.calibration().error:.4f}"
+            + (f"; {copies_in_words(self.copies)}" if self.copies else "")
+        )
+
+
+@one_blas_thread()
+def leave_one_out(
+    model: Model,
+    counts: Counts,
+    prior: Any,
+    table: Table,
+    labels: Codes,
+    weights: Floats,
+    threads: int | None = None,
+    given_tuning: bool = False,
+    copies: Copies | None = None,
+) -> LeaveOneOut:
+    """Score the labelled rows of a table that was learned, each without itself; `counts` are those of the model.
+
+    Of a row at most weight 1 is left out, of copies the weight of all, and its loss counts with its weight. copies: of
+    these rows among all that were learned; None: these are all.
+    """
+    known = np.flatnonzero((labels >= 0) & (weights > 0.0))
+    if not known.size:
+        raise DataError("no row has a label and a weight; give the rows the model has learned")
+    table = table if known.size == labels.size else table.take(known)
+    labels, weights = labels[known], weights[known]
+    copies = find_copies(table, labels, weights) if copies is None else copies.take(known)
+    rows = LeftOut(labels, copies.removed)
+    if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
+        raise DataError(NOT_LEARNED)
+    priors = _priors_left_out(prior, counts, rows)
+    names, block_weights, corrected = model.schema.block_names, model.weights, None
+    if model.corrections is not None:
+        unknown = model.unknown_corrected(model.known(table))
+        corrected = left_out_corrections(model.corrections, table, labels, model.classes, weights, unknown)
+        names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
+    blocks = len(names)
+    keep = labels.size * blocks * model.classes.size <= MOST_EVIDENCE
+    most = max(1, BATCH_EVIDENCE // max(1, blocks * model.classes.size))
+
+    def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Evidence | None]:
+        here = slice(*span)
+        with np.errstate(all="ignore"):  # of rows that were never learned
+            values = model.left_out_evidence_of(counts, table.slice(*span), rows[here], span[0])
+            values, capped = model.capped_evidence(values)
+        if corrected is not None:
+            values = np.concatenate([values, corrected[here, None]], axis=1)
+        known, bias = model.known(table.slice(*span)), model.bias
+        if known is not None:
+            values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
+        evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped)
+        joint = evidence.log_joint
+        if np.isnan(joint).any():
+            raise DataError(NOT_LEARNED)
+        posterior = log_normalize(joint, priors[here])[0]
+        return joint, posterior, evidence if keep else None
+
+    parts = []
+    with progress("leaving out", "rows", labels.size) as advance:
+        for part in map_in_threads(batch, row_ranges(labels.size, most), threads):
+            parts.append(part)
+            advance(len(part[0]))
+    joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    kept = joined([part[2] for part in parts if part[2] is not None]) if keep else None
+    return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
+
+
+def _priors_left_out(prior: Any, counts: Counts, rows: LeftOut) -> Floats:
+    """The log prior of each row, from the classes of the others."""
+    amounts, amount = np.unique(rows.removed, return_inverse=True)
+    classes = counts.classes.size
+    found = np.empty((amounts.size, classes, classes))
+    for k, label in np.ndindex(amounts.size, classes):
+        weight = counts.class_weight.copy()
+        weight[label] = np.maximum(weight[label] - amounts[k], 0.0)
+        found[k, label] = log_prior(prior, counts.classes, weight)
+    return np.asarray(found[amount, rows.labels])

@@ -1,0 +1,1 @@
+"""From rows to `Fitted`: plan, count, finish."""

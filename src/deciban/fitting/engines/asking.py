@@ -1,0 +1,216 @@
+"""Statements about rows in an engine, and their answers by class.
+
+Every statement selects from the cells that it is about: `y` is the label of a row, `w` its weight if rows have weights,
+and `v0`, `v1` ... are what is asked about. No name of a user is in a statement but in the quotes of its source.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.errors import DataError
+from deciban.fitting.engines.engine import COUNTING_ENGINES, Engine
+from deciban.sources.labelled_stream import LabelledStream
+from deciban.sources.sql_rows import SqlRows
+from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
+from deciban.util.arrays import Codes, Flags, Floats
+
+# What is said where two statements do not agree.
+CHANGED = "the table has changed while it was counted; count it again"
+
+# Numbers that one statement asks for of each class, at most: PostgreSQL has room for 1,664.
+MOST_AGGREGATES = 480
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of the rows, the weight of each, how many rows have a label and a weight, and how many only the
+    latter."""
+
+    labels: LabelArray
+    weight: Floats
+    rows: int
+    unlabelled: int
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """Rows in an engine, to be asked about.
+
+    label, weight: as SQL writes them; None where rows have no weights. careful: whether numbers may be such that the
+    engine cannot multiply them.
+    """
+
+    rows: SqlRows
+    engine: Engine
+    examples: LabelledStream
+    label: str
+    weight: str | None
+    careful: bool
+
+    @classmethod
+    def of(cls, rows: SqlRows, examples: LabelledStream, careful: bool) -> "EngineRows":
+        """A DataError where labels or weights are of a type that cannot be."""
+        engine = COUNTING_ENGINES[rows.dialect.name]
+        target = rows.columns[examples.target]
+        label = engine.value(target)
+        if label is None:
+            raise DataError(f"Unknown label type: the labels are {target.type}; turn them into text or whole numbers")
+        if pa.types.is_floating(target.type):
+            label = engine.known(engine.double(label))
+        weight = None if examples.weight is None else _weight(rows, engine, examples)
+        return cls(rows, engine, examples, label, weight, careful)
+
+    def cells(self, values: Sequence[str], complete: bool = False, everything: bool = False) -> str:
+        """What stands behind FROM: the values of the rows that have a label and a weight.
+
+        complete: of those where no value is missing. everything: of all rows.
+        """
+        shown = [f"{self.label} AS y", *([] if self.weight is None else [f"{self.weight} AS w"])]
+        shown += [f"{value} AS v{k}" for k, value in enumerate(values)]
+        cells = f"(SELECT {', '.join(shown)} FROM {self.rows.source}) AS cells"
+        if everything:
+            return cells
+        there = ["y IS NOT NULL", *([] if self.weight is None else [f"w > {self.engine.dialect.number(0.0)}"])]
+        there += [f"v{k} IS NOT NULL" for k in range(len(values) if complete else 0)]
+        return f"(SELECT * FROM {cells} WHERE {' AND '.join(there)}) AS counted"
+
+    def about_means(self, values: Sequence[str], complete: bool = False) -> str:
+        """What stands behind FROM: the values less their means within the class of each row, and these beside them."""
+        cells, names = self.cells(values, complete), [f"v{k}" for k in range(len(values))]
+        means = ", ".join(f"{self.mean(name)} AS {mean_of(name)}" for name in names)
+        shown = ["y", *([] if self.weight is None else ["w"]), *map(mean_of, names)]
+        shown += [f"{name} - {mean_of(name)} AS {name}" for name in names]
+        found = f"(SELECT y AS k, {means} FROM {cells} GROUP BY y) AS means"
+        return f"(SELECT {', '.join(shown)} FROM {cells} JOIN {found} ON y = k) AS about"
+
+    def classes(self) -> Classes:
+        """The classes of all rows; a DataError where a weight is none."""
+        if self.weight is None:
+            return self.of_all_classes([], [])[0]
+        least, most = map(self.engine.dialect.number, (0.0, MOST_REPETITIONS))
+        usable = f"w >= {least} AND w <= {most}"
+        aggregates = [
+            self.engine.double(f"count(CASE WHEN w > {least} THEN 1 END)"),
+            "sum(w)",
+            f"count(CASE WHEN {usable} THEN NULL ELSE 1 END)",
+            f"max(CASE WHEN {usable} THEN NULL ELSE w END)",
+        ]
+        answer = self._ask(self.cells([], everything=True), aggregates)
+        bad = np.flatnonzero(as_floats(answer.column(3)))
+        if bad.size:
+            raise self._no_weight(answer.column(4)[int(bad[0])].as_py())
+        return self._classes(answer, as_floats(answer.column(2)))
+
+    def _no_weight(self, found: float | None) -> DataError:
+        """As `check_weights` refuses it; nobody can tell the row here."""
+        return DataError(
+            f"column {self.examples.weight!r}: a weight is {np.nan if found is None else found}; a weight is a number "
+            f"of repetitions: finite, not negative, at most {MOST_REPETITIONS:g}"
+        )
+
+    def _classes(self, answer: pa.Table, weight: Floats) -> Classes:
+        """The classes of an answer, which has the number of rows behind each label."""
+        labels, rows = self._labels(answer.column(0)), as_floats(answer.column(1))
+        known = labels.codes >= 0
+        total = np.bincount(labels.codes[known], weight[known], labels.classes.size).astype(np.float64)
+        return Classes(labels.classes, total, int(rows[known].sum()), int(rows[~known].sum()))
+
+    def of_all_classes(self, values: Sequence[str], aggregates: Sequence[str]) -> tuple[Classes, Floats, Flags]:
+        """The classes, and what `of_each_class` answers of values: in one statement where rows have no weights."""
+        if self.weight is not None:
+            classes = self.classes()
+            return classes, *self.of_each_class(self.cells(values), aggregates, classes)
+        rows = self.engine.double("count(*)")
+        answer = self._ask(self.cells(values, everything=True), [rows, *aggregates])
+        classes = self._classes(answer, as_floats(answer.column(1)))
+        return classes, *self._by_class(answer.remove_column(1), classes)
+
+    def of_each_class(self, source: str, aggregates: Sequence[str], classes: Classes) -> tuple[Floats, Flags]:
+        """The answer to each aggregate over a source, by class, NaN where there is none; and which of them are there
+        and NaN in some class."""
+        found = [(np.zeros((0, classes.labels.size)), np.zeros(0, dtype=np.bool_))]
+        for first in range(0, len(aggregates), MOST_AGGREGATES):
+            answer = self._ask(source, aggregates[first : first + MOST_AGGREGATES])
+            found.append(self._by_class(answer, classes))
+        numbers, broken = map(np.concatenate, zip(*found, strict=True))
+        return numbers, broken
+
+    def _by_class(self, answer: pa.Table, classes: Classes) -> tuple[Floats, Flags]:
+        codes = self.codes(answer.column(0), classes)
+        there = codes >= 0
+        cells = [column.cast(pa.float64()).filter(pa.array(there)) for column in answer.columns[1:]]
+        numbers = np.full((len(cells), classes.labels.size), np.nan)
+        for k, column in enumerate(cells):
+            numbers[k, codes[there]] = as_floats(column)
+        return numbers, np.array([pc.any(pc.is_nan(column)).as_py() is True for column in cells], dtype=np.bool_)
+
+    def _ask(self, source: str, aggregates: Sequence[str]) -> pa.Table:
+        """The answers to aggregates, for each label."""
+        shown = ", ".join(("y", *(f"{aggregate} AS a{k}" for k, aggregate in enumerate(aggregates))))
+        return self.rows.ask(f"SELECT {shown} FROM {source} GROUP BY y")
+
+    def codes(self, labels: pa.ChunkedArray, classes: Classes) -> Codes:
+        """The places of labels in an answer among the classes; a DataError where one is none of them."""
+        places = self._labels(labels).places_among(classes.labels)
+        if (places == UNKNOWN_LABEL).any():
+            raise DataError(CHANGED)
+        return places
+
+    def _labels(self, cells: pa.ChunkedArray) -> Labels:
+        """The labels in an answer, of the type that they have when they are read."""
+        kind = self.rows.columns[self.examples.target].type
+        return self.examples.labels_of(cells.cast(kind) if pa.types.is_floating(kind) else cells)
+
+    @property
+    def amount(self) -> str:
+        """The weight of all rows of a group."""
+        return self.engine.double("count(*)") if self.weight is None else "sum(w)"
+
+    def present(self, value: str) -> str:
+        """The weight of the rows where a value is there."""
+        return (
+            self.engine.double(f"count({value})")
+            if self.weight is None
+            else f"sum(CASE WHEN {value} IS NOT NULL THEN w END)"
+        )
+
+    def total(self, value: str) -> str:
+        """The weighted sum of a value."""
+        return f"sum({value})" if self.weight is None else f"sum(w * {value})"
+
+    def product(self, one: str, other: str) -> str:
+        """The product of two values."""
+        return self.engine.product(one, other) if self.careful else f"{one} * {other}"
+
+    def mean(self, value: str) -> str:
+        """A number near the weighted mean of a value."""
+        return f"avg({value})" if self.weight is None else f"({self.total(value)} / {self.present(value)})"
+
+
+def _weight(rows: SqlRows, engine: Engine, examples: LabelledStream) -> str:
+    assert examples.weight is not None
+    column = rows.columns[examples.weight]
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    number = engine.number(column) if any(is_kind(column.type) for is_kind in kinds) else None
+    if number is None:
+        raise DataError(f"the weights are not numbers ({column.type}); give one number a row")
+    return number
+
+
+def minus(asked: EngineRows, value: str, number: float) -> str:
+    """How far a value is from a number."""
+    return f"({value}) - {asked.engine.dialect.number(number)}"
+
+
+def mean_of(value: str) -> str:
+    """What the mean of a value within the class of a row is called."""
+    return f"mean_{value}"
+
+
+def as_floats(column: pa.ChunkedArray | pa.Array) -> Floats:
+    """A column of numbers in an answer, NaN where there is none."""
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,0 +1,102 @@
+"""Rows counted by an engine: none of them leaves it, but for the cells of columns that SQL cannot count."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.errors import DataError, warn_user
+from deciban.fitting.engines.answers import CountingRun
+from deciban.fitting.engines.asking import CHANGED, Classes, EngineRows
+from deciban.fitting.engines.columns import Columns
+from deciban.fitting.engines.families import Made, question_of, refuse_unusable
+from deciban.fitting.engines.hints import Hints
+from deciban.fitting.engines.numbers import Numbers
+from deciban.fitting.engines.questions import Questions
+from deciban.model.counts import Counts, Guard
+from deciban.schema.schema import Schema
+from deciban.sources.labelled_stream import LabelledStream
+from deciban.sources.stream import Source
+from deciban.tables.labels import Labels
+from deciban.util.progress import progress
+from deciban.util.text_tables import listed
+
+# Counts the rows of some columns under a schema of theirs, by reading them.
+Read = Callable[[Schema, LabelledStream], Counts]
+
+
+class Stopped(Exception):  # noqa: N818 - never leaves this module
+    """An engine could not answer, because of what it found."""
+
+
+def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Counts:
+    """The counts of all rows under a schema, as reading them gives: discrete ones to the bit, moments to 1e-12.
+
+    read: counts what SQL cannot.
+    """
+    try:
+        classes, found = _asked(schema, examples, careful=False)
+    except Stopped:  # perhaps by numbers that are more than the engine can add up
+        classes, found = _asked(schema, examples, careful=True)
+    rest = [place for place in range(len(schema.groups)) if place not in found]
+    if rest:
+        found |= _read(schema, rest, examples, classes, read)
+    statistics = tuple(found[place] for place in range(len(schema.groups)))
+    counts = Counts(schema, classes.labels, classes.weight, statistics, classes.rows, classes.unlabelled)
+    return counts.without_empty_classes()
+
+
+def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Classes, dict[int, Any]]:
+    """The classes, and the statistics of the column groups that SQL can count, by their places in the schema."""
+    guard = Guard(schema)
+    made: dict[int, Made] = {}
+    with examples.stream.sql() as rows, progress(f"counting in {rows.dialect.name}", "statements") as advance:
+
+        def ask(query: str) -> pa.Table:
+            try:
+                answer = rows.ask(query)
+            except DataError as problem:
+                if careful:
+                    raise
+                raise Stopped from problem
+            advance(1)
+            return answer
+
+        def refuse(found: Numbers) -> None:
+            for place in made:
+                group = schema.groups[place]
+                guard(place, refuse_unusable, group.family, found, group.columns)
+
+        careful = careful or rows.fragile
+        asked, questions = EngineRows.of(replace(rows, ask=ask), examples, careful), Questions()
+        columns = Columns.of(asked, schema)
+        for place, group in enumerate(schema.groups):
+            if (one := question_of(group.family, group.columns, columns, questions)) is not None:
+                made[place] = one
+        run = CountingRun.of(asked, columns, questions, Hints.of(asked, schema))
+        classes, answers = run.answers(refuse)
+    return classes, {place: guard(place, one, answers) for place, one in made.items()}
+
+
+def _read(
+    schema: Schema, places: Sequence[int], examples: LabelledStream, classes: Classes, read: Read
+) -> dict[int, Any]:
+    """The statistics of other column groups, from rows of their columns alone."""
+    groups = tuple(schema.groups[place] for place in places)
+    names = {schema.column_name(column) for group in groups for column in group.columns}
+    what = (
+        "this column is read, for SQL cannot count it" if len(names) == 1 else "columns are read that SQL cannot count"
+    )
+    warn_user(f"where='engine': {what}: {listed(sorted(names))}")
+    stream = examples.stream
+    if isinstance(stream, Source) and schema.names is not None:
+        kept = names | {examples.target, examples.weight}
+        stream = stream.without([name for name in stream.names if name not in kept])
+    counts = read(replace(schema, groups=groups), replace(examples, stream=stream, where="here"))
+    codes = Labels(counts.classes, np.arange(counts.classes.size, dtype=np.int32)).places_among(classes.labels)
+    there = classes.weight > 0.0
+    if counts.rows != classes.rows or not np.array_equal(np.sort(codes), np.flatnonzero(there)):
+        raise DataError(CHANGED)
+    return {p: one.place_classes(codes, there.size) for p, one in zip(places, counts.statistics, strict=True)}

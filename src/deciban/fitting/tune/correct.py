@@ -1,0 +1,348 @@
+"""Corrections learned on rows that are left out: where the sum of the evidence is wrong, and by how much.
+
+Two series of tables are grown, one on top of the weighted evidence, one on the prior alone; left-out rows then say how
+much each counts. The rows are cut into five folds. Each series is grown five times, each time without one fold, whose
+rows tell when to stop; the five are averaged. So every row has scores that it had no part in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deciban import kernels
+from deciban.families.protocols import LeftOut
+from deciban.fitting.tune.binning import associations, corrected_columns
+from deciban.fitting.tune.propose import most_rows
+from deciban.fitting.tune.rows import Rows
+from deciban.fitting.tune.weights import MOST_BLOCKS_WEIGHED, centred, figures_of, learn_weights, maximise
+from deciban.model.corrections import Bins, CorrectedColumn, Corrections, bins_of, cells_of, sums_of_values
+from deciban.model.counts import Counts
+from deciban.model.folds_by_content import fold_amounts
+from deciban.model.model import Model, estimate
+from deciban.model.tuning import Tuning
+from deciban.schema.schema import Schema
+from deciban.tables.row_sampling import sampled_places
+from deciban.tables.table import SparseMatrix
+from deciban.util.arrays import Flags, Floats, Integers, summed_cells
+from deciban.util.parallel import map_in_threads, one_blas_thread
+
+# With fewer rows, or more classes, nothing is corrected.
+FEWEST_ROWS_CORRECTED, MOST_CLASSES_CORRECTED = 100, 50
+
+# The parts that rows are cut into; the tests of a table; the curvature added to that of each cell, in rows; how far the
+# values of a table go towards the optimum, and at most where tables are few.
+FOLDS, DEPTH, RIDGE, RATE, MOST_RATE = 5, 6, 1.0, 0.2, 0.4
+
+# The most tables of a series, tables between two looks at the loss, and by what share it has to fall while so many more
+# tables are grown.
+MOST_TABLES, TABLES_A_LOOK, TABLES_OF_A_FALL, LEAST_FALL = 400, 10, 20, 0.001
+
+# The most slopes that a table explains at once: of more classes it explains random mixtures.
+MOST_OUTPUTS = 5
+
+# Columns that corrections may use, the share of them that each table may, and of how few it may use all.
+MOST_COLUMNS_CORRECTED, SHARE_OF_COLUMNS, FEW_COLUMNS = 128, 0.5, 8
+
+# Cells that may be looked at for a series: rows times columns times tables, more where there are several slopes. It is
+# what bounds the time.
+MOST_WORK, LEAST_TABLES = 4e9, 150
+
+# How strongly the scale of the evidence is drawn to 1 and that of the second series to 0: as so many rows would.
+SCALE_ROWS = 10.0
+
+# Numbers of evidence that are held at a time, and sums of slopes in the search of a table.
+EVIDENCE_AT_A_TIME, MOST_SUMS = 1 << 22, 1 << 21
+
+# Numbers that are held for all rows together.
+MOST_NUMBERS_HELD = 1 << 26
+
+# The log prior of a class that has no rows.
+LEAST_LOG_PRIOR = -50.0
+
+
+class Searched(NamedTuple):
+    """What tables are searched in: the bin of each cell, column by row; the bins of each column; and for each fold the
+    columns that its tables may use."""
+
+    bins: Bins
+    sizes: Integers
+    chosen: list[Integers]
+
+
+class Series(NamedTuple):
+    """Tables grown without each fold, and the correction of each row by those that were grown without it."""
+
+    tests: list[Integers]
+    values: list[Floats]
+    left_out: Floats
+
+
+@one_blas_thread()
+def correct(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
+    """The tuning with corrections, and with the scales that they leave to the evidence; as it is where rows are too
+    few. `learned`: whether the rows are among those counted."""
+    places = correctable(tuning.schema)
+    if rows.total < FEWEST_ROWS_CORRECTED or isinstance(rows.table, SparseMatrix):
+        return tuning
+    if not (columns := corrected_columns(rows, places[:MOST_COLUMNS_CORRECTED])):
+        return tuning
+    left_out, hashed, copies = rows.rows_to_leave_out(learned), len(columns), rows.copies.extra
+    amounts = fold_amounts(columns, rows.table, rows.labels, counts.classes, rows.weights, FOLDS)
+    place, fold = np.nonzero(amounts)  # a row that is in several folds is several rows
+    if not np.array_equal(place, np.arange(rows.labels.size)):
+        rows = replace(rows, table=rows.table.take(place), labels=rows.labels[place])
+        left_out = left_out[place]
+    rows = replace(rows, weights=amounts[place, fold])
+    if np.unique(fold).size < FOLDS:
+        return tuning
+    columns, chosen = _chosen_by_fold(rows, places, columns, fold)
+    prior = finite_prior(rows)
+    start = left_out_scores(tuning, counts, rows, left_out, fold)
+    search = Searched(bins_of(columns, rows.table), np.array([column.bins for column in columns]), chosen)
+    first = grow(search, rows, fold, start, seed=0)
+    second = grow(search, rows, fold, np.broadcast_to(prior, start.shape), seed=1)
+    scores = np.stack([start - prior + first.left_out, second.left_out], axis=1)
+    scale, bias = maximise(centred(scores), rows, np.array([1.0, 0.0]), np.zeros(rows.classes), SCALE_ROWS)
+    corrections, mean = _joined(columns, hashed, search.bins, rows, (first, second), scale)
+    accuracy, log_loss = figures_of(np.einsum("nbk,b->nk", scores, scale) + prior + bias, rows)
+    return replace(
+        tuning,
+        weights=scale[0] * tuning.weights,
+        bias=scale[0] * tuning.bias + bias + mean,
+        corrections=corrections,
+        cap=max(float(scale[0]), 1e-3) * tuning.cap,
+        accuracy=accuracy,
+        log_loss=log_loss,
+        copies=copies,
+    )
+
+
+def with_cap(tuning: Tuning, counts: Counts) -> Tuning:
+    """The tuning with a cap on what one block may be worth: no more than the rows behind it can support."""
+    few = 0 < len(tuning.schema.block_names) <= MOST_BLOCKS_WEIGHED
+    return replace(tuning, cap=float(np.log1p(counts.class_weight.sum()))) if tuning.rows and few else tuning
+
+
+def may_correct(tuning: Tuning, classes: int) -> bool:
+    """Whether there is anything to correct: tuned columns besides texts, and classes that are not too many."""
+    return bool(tuning.rows and 2 <= classes <= MOST_CLASSES_CORRECTED and correctable(tuning.schema))
+
+
+def rows_to_correct(columns: int, classes: int) -> int:
+    """The most rows that corrections are learned from."""
+    columns = min(columns, MOST_COLUMNS_CORRECTED)
+    numbers = FOLDS * (2 * classes + 2 * outputs_of(classes) + 6)  # that are held for each row
+    work = LEAST_TABLES * _work_of_a_row(_columns_a_table(columns), classes)
+    return int(min(MOST_WORK / work, MOST_NUMBERS_HELD / numbers))
+
+
+def _work_of_a_row(columns: int, classes: int) -> float:
+    """The cells of a row that are looked at for a table of each fold; further slopes cost half of the first."""
+    return FOLDS * columns * (1.0 + outputs_of(classes)) / 2.0
+
+
+def correctable(schema: Schema) -> list[int]:
+    """The columns that may be corrected: all but texts and counts of words."""
+    groups = (group for group in schema.groups if not group.family.holds_texts and not group.family.absorbs)
+    return sorted({column for group in groups for column in group.columns})
+
+
+def _chosen_by_fold(
+    rows: Rows, places: list[int], columns: list[CorrectedColumn], fold: Integers
+) -> tuple[list[CorrectedColumn], list[Integers]]:
+    """The columns to correct by, and for each fold which of them its tables may use: all, or of very many those that
+    depend most on the class by the rows of the other folds."""
+    if len(places) <= MOST_COLUMNS_CORRECTED:
+        return columns, [np.arange(len(columns))] * FOLDS
+    best = []
+    for f in range(FOLDS):
+        found = associations(rows, places, np.where(fold == f, 0.0, rows.weights))
+        best.append([places[k] for k in np.argsort(-found.round(12), kind="stable")[:MOST_COLUMNS_CORRECTED]])
+    known = {column.column for column in columns}
+    columns = columns + corrected_columns(rows, sorted(set().union(*best) - known))
+    where = {column.column: k for k, column in enumerate(columns)}
+    chosen = [np.array(sorted(where[place] for place in some if place in where), dtype=np.int64) for some in best]
+    return columns, [some if some.size else np.arange(len(columns)) for some in chosen]
+
+
+def _columns_a_table(columns: int) -> int:
+    return max(min(columns, FEW_COLUMNS), int(np.ceil(SHARE_OF_COLUMNS * columns)))
+
+
+def left_out_scores(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOut, fold: Integers) -> Floats:
+    """The log joint of each row by its left-out evidence, with weights that were learned without its fold."""
+    scored = counts.for_schema(tuning.schema)
+    model = estimate(scored, rows.log_prior)
+    few = sampled_places(rows.labels.size, most_rows(tuning.schema, rows.classes))
+    known = _evidence_of(model, scored, rows, left_out, few)
+    weights = _weights_by_fold(tuning, known, rows, few, fold)
+    out = np.empty((rows.labels.size, rows.classes))
+
+    def score(some: Integers) -> None:
+        evidence = known if some is few else _evidence_of(model, scored, rows, left_out, some)
+        for f, (weight, bias) in enumerate(weights):
+            here = np.flatnonzero(fold[some] == f)
+            weighted = np.where(weight[:, None] > 0.0, evidence[here], 0.0) * weight[:, None]
+            weighted = model.capped(weighted, tuning.cap).sum(axis=1)
+            out[some[here]] = weighted + bias + finite_prior(rows)
+
+    step = max(1, EVIDENCE_AT_A_TIME // (max(len(tuning.schema.block_names), 1) * rows.classes))
+    every = np.arange(rows.labels.size)
+    pieces = [few] if few.size == every.size else [every[first : first + step] for first in range(0, every.size, step)]
+    for _ in map_in_threads(score, pieces, rows.threads):
+        pass
+    top = out.max(axis=1, keepdims=True)
+    return np.asarray(np.where(np.isfinite(top), out - top, finite_prior(rows)))
+
+
+def finite_prior(rows: Rows) -> Floats:
+    """The log prior of each class, finite also for one that has no rows."""
+    return np.maximum(rows.log_prior, LEAST_LOG_PRIOR)
+
+
+def _evidence_of(model: Model, counts: Counts, rows: Rows, left_out: LeftOut, some: Integers) -> Floats:
+    """The left-out evidence of some rows, row by block by class."""
+    table = rows.table if some.size == rows.labels.size else rows.table.take(some)
+    return model.left_out_evidence_of(counts, table, left_out[some])
+
+
+def _weights_by_fold(
+    tuning: Tuning, evidence: Floats, rows: Rows, few: Integers, fold: Integers
+) -> list[tuple[Floats, Floats]]:
+    """The weights and the bias that the rows of all other folds support, for each fold; `evidence` is of `few` rows."""
+    if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
+        return [(tuning.weights, tuning.bias)] * FOLDS
+    evidence = centred(evidence)
+
+    def without(left_out: int) -> tuple[Floats, Floats]:
+        here = np.flatnonzero(fold[few] != left_out)
+        others = replace(rows, labels=rows.labels[few[here]], weights=rows.weights[few[here]])
+        return learn_weights(evidence[here], others, tuning.weight_groups)
+
+    return list(map_in_threads(without, range(FOLDS), rows.threads))
+
+
+def grow(search: Searched, rows: Rows, fold: Integers, start: Floats, seed: int) -> Series:
+    """A series of tables on top of the scores `start`, as long as the loss of left-out rows falls."""
+    columns = _columns_a_table(min(map(len, search.chosen)))
+    work = rows.labels.size * _work_of_a_row(columns, rows.classes)
+    most = int(np.clip(MOST_WORK / work, LEAST_TABLES, MOST_TABLES))
+    rate = min(RATE * MOST_TABLES / most, MOST_RATE)
+    members = [_Member.of(search, f, rows, fold == f, start, columns, FOLDS * seed + f) for f in range(FOLDS)]
+    losses = np.zeros(0)
+    while losses.size < most and _falls(losses):
+        for _ in map_in_threads(partial(_Member.grow, rate=rate), members, rows.threads):
+            pass
+        losses = np.sum([member.losses for member in members], axis=0)
+    best = int(losses.argmin())
+    left_out = np.zeros(start.shape)
+    tests, values = [], []
+    for f, member in enumerate(members):
+        tests.append(np.concatenate(member.tests)[:best])
+        values.append(np.concatenate(member.values)[:best])
+        here = np.flatnonzero(fold == f)
+        left_out[here] = sums_of_values(search.bins[:, here], tests[-1], values[-1])
+    return Series(tests, values, left_out)
+
+
+def _falls(losses: Floats) -> bool:
+    """Whether the loss has fallen enough while the last tables were grown, or these are too few to tell."""
+    return losses.size <= TABLES_OF_A_FALL or losses.min() < (1.0 - LEAST_FALL) * losses[:-TABLES_OF_A_FALL].min()
+
+
+@dataclass
+class _Member:
+    """A series that is being grown without one fold."""
+
+    rows: Any
+    search: Any
+    sizes: Integers
+    chosen: Integers
+    columns: int
+    depth: int
+    draw: np.random.Generator
+    tests: list[Integers]
+    values: list[Floats]
+    losses: Floats
+
+    @classmethod
+    def of(
+        cls, searched: Searched, fold: int, rows: Rows, held: Flags, start: Floats, columns: int, seed: int
+    ) -> "_Member":
+        size, classes, most = rows.labels.size, rows.classes, int(searched.sizes.max())
+        slopes = outputs_of(classes) + 1
+        room = columns * most * slopes
+        depth = max(1, min(DEPTH, 1 + int(np.log2(max(MOST_SUMS / room, 1.0)))))
+        cells = 1 << depth
+        search = kernels.TableSearch(
+            slopes=np.empty((size, slopes)),
+            posterior=np.empty((size, classes)),
+            cell=np.empty(size, dtype=np.int32),
+            searched=np.empty(size, dtype=np.int32),
+            some=np.empty(size, dtype=np.int32),
+            listed=np.empty((size, slopes)),
+            place=np.empty(size, dtype=np.int32),
+            sums=np.empty((columns, max(cells >> 1, 1) * most * slopes)),
+            half=np.empty(max(cells >> 2, 1) * most * slopes),
+            below=np.empty((slopes, most)),
+            gains=np.empty(most),
+            smaller=np.empty(cells, dtype=np.int64),
+            curvature=np.empty((cells, classes)),
+        )
+        learned, judged = np.where(held, 0.0, rows.weights), np.where(held, rows.weights, 0.0)
+        labels = rows.labels.astype(np.int64)
+        scores = np.array(start, dtype=np.float64, order="C")
+        part = kernels.CorrectedRows(searched.bins, labels, learned, judged, scores)
+        draw = np.random.default_rng(seed)
+        return cls(part, search, searched.sizes, searched.chosen[fold], columns, depth, draw, [], [], np.zeros(0))
+
+    def grow(self, rate: float) -> None:
+        """Grow some more tables."""
+        drawn = [self.draw.permutation(self.chosen.size)[: self.columns] for _ in range(TABLES_A_LOOK)]
+        columns = self.chosen[np.sort(np.stack(drawn), axis=1)].astype(np.int64)
+        grown = kernels.GrownTables(
+            tests=np.full((TABLES_A_LOOK, self.depth, 2), -1, dtype=np.int64),
+            values=np.zeros((TABLES_A_LOOK, 1 << self.depth, self.search.posterior.shape[1])),
+            losses=np.empty(TABLES_A_LOOK),
+        )
+        mix = self._mixtures()
+        kernels.learn_corrections(self.rows, self.sizes, columns, mix, RIDGE, rate, self.search, grown)
+        self.tests.append(grown.tests)
+        self.values.append(grown.values)
+        self.losses = np.concatenate([self.losses, grown.losses])
+
+    def _mixtures(self) -> Floats:
+        """What is to be explained by each of the next tables, table by class by output: every class by itself, or of
+        many classes random mixtures, whose squares add up to the same on average."""
+        classes = self.rows.scores.shape[1]
+        outputs = outputs_of(classes)
+        if outputs >= classes:
+            return np.tile(np.eye(classes), (TABLES_A_LOOK, 1, 1))
+        return self.draw.normal(scale=outputs**-0.5, size=(TABLES_A_LOOK, classes, outputs))
+
+
+def outputs_of(classes: int) -> int:
+    """How many slopes of each row a table explains."""
+    return 1 if classes == 2 else min(classes, MOST_OUTPUTS)
+
+
+def _joined(
+    columns: Sequence[CorrectedColumn], hashed: int, bins: Bins, rows: Rows, series: Sequence[Series], scale: Floats
+) -> tuple[Corrections | None, Floats]:
+    """All tables as one value, and the mean of what they add: their values are centred about it."""
+    parts = [
+        (tests, amount / FOLDS * values, np.full(len(tests), fold))
+        for one, amount in zip(series, scale.tolist(), strict=True)
+        for fold, (tests, values) in enumerate(zip(one.tests, one.values, strict=True))
+        if amount > 0.0
+    ]
+    if not sum(len(tests) for tests, _, _ in parts):
+        return None, np.zeros(rows.classes)
+    tests, values, fold = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    behind = np.stack([summed_cells(cell, rows.weights, values.shape[1]) for cell in cells_of(bins, tests)])
+    mean = np.einsum("tc,tck->tk", behind, values) / rows.total
+    corrections = Corrections(tuple(columns), tests, values - mean[:, None, :], behind, fold, FOLDS, hashed)
+    return corrections, mean.sum(axis=0)

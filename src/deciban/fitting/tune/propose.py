@@ -1,0 +1,159 @@
+"""What rows that are left out choose: groups of columns on a sample, then the weights that all counts support."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deciban.errors import BadCell, DataError
+from deciban.families.protocols import LeftOut
+from deciban.fitting.tune.blocks import choose_joint_gaussians
+from deciban.fitting.tune.families import choose_families
+from deciban.fitting.tune.rows import FEWEST_ROWS, Rows
+from deciban.fitting.tune.texts import choose_texts
+from deciban.fitting.tune.weights import MOST_BLOCKS_WEIGHED, learn_weights, left_out_figures
+from deciban.model.counts import Counts
+from deciban.model.model import estimate
+from deciban.model.tuning import Tuning
+from deciban.schema.schema import ColumnGroup, Schema
+from deciban.tables.labels import LabelArray, Labels
+from deciban.tables.table import Table
+from deciban.util.arrays import Floats
+from deciban.util.parallel import one_blas_thread
+from deciban.util.progress import progress
+from deciban.util.text_tables import counted
+
+# No more rows than this are tuned on, and no more numbers of evidence.
+MOST_ROWS_TUNED = 6_000
+MOST_EVIDENCE_TUNED = 1 << 23
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What tuning suggests from a sample of rows, before all rows are counted.
+
+    schema: what is to be counted. rows, classes: the sample, and the classes that its labels are places of. tuning:
+    what was found on the sample; None where nothing was, or where all blocks are to share one weight. note: why.
+    """
+
+    schema: Schema
+    rows: Rows
+    classes: LabelArray
+    tuning: Tuning | None = None
+    shared_weight: bool = False
+    note: str = ""
+
+
+@one_blas_thread()
+def propose(table: Table, labels: Labels, weights: Floats | None, base: Schema, threads: int | None = None) -> Proposal:
+    """The groups of columns to count and to score, chosen on these rows, each scored without itself."""
+    rows = Rows.of(table, labels.codes, weights, labels.classes.size, most_rows(base, labels.classes.size))
+    present, blocks = rows.of_classes_present(), len(base.block_names)
+    plain = Proposal(base, rows, labels.classes)
+    if present.classes < 2 or rows.total < FEWEST_ROWS:
+        few = "one class" if present.classes == 1 else counted(rows.total, "row")
+        return replace(plain, note=f"plain Bayes: {few} cannot be tuned on")
+    if blocks > MOST_BLOCKS_WEIGHED:
+        return replace(plain, shared_weight=True, note=f"one weight for all {blocks} blocks")
+    try:
+        with progress("tuning", "candidates") as advance:
+            tuning = choose(replace(present, advance=advance, threads=threads), base)
+    except (BadCell, np.linalg.LinAlgError) as problem:
+        return replace(plain, note=f"plain Bayes: tuning met {problem}")
+    return replace(plain, schema=with_groups(base, tuning.schema.groups), tuning=tuning)
+
+
+@one_blas_thread()
+def reweigh(proposal: Proposal, counts: Counts) -> Tuning:
+    """What was proposed, with weights that the counts of all rows support."""
+    rows = proposal.rows.among(proposal.classes, counts)
+    if proposal.shared_weight:
+        start = replace(Tuning.plain(counts), schema=proposal.schema, note=proposal.note)
+        return with_shared_weight(start, rows, counts, learned=True)
+    if proposal.tuning is None:
+        return replace(Tuning.plain(counts), note=proposal.note)
+    if rows.labels.size == counts.rows and proposal.tuning.bias.size == counts.classes.size:
+        return proposal.tuning  # the rows it was found on are all there are
+    return with_learned_weights(proposal.tuning, counts, rows)
+
+
+@one_blas_thread()
+def relearn_weights(
+    tuning: Tuning, counts: Counts, table: Table, labels: Labels, weights: Floats | None, learned: bool
+) -> tuple[Tuning, Rows]:
+    """The same groups with weights learned again from these rows, and the rows that were used."""
+    classes = labels.classes.size
+    rows = Rows.of(table, labels.codes, weights, classes, most_rows(tuning.schema, classes))
+    rows = rows.among(labels.classes, counts)
+    if classes < 2 or rows.total < FEWEST_ROWS:
+        raise DataError(
+            f"{counted(rows.labels.size, 'row')} of {counted(classes, 'class')} are too few to tune on; "
+            f"give at least {FEWEST_ROWS}"
+        )
+    if len(tuning.schema.block_names) > MOST_BLOCKS_WEIGHED:
+        return with_shared_weight(tuning, rows, counts.for_schema(tuning.schema), learned), rows
+    return with_learned_weights(tuning, counts, rows, learned), rows
+
+
+def with_learned_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
+    """The same groups with the weights that these rows support; they are among those counted if they were `learned`."""
+    scored = counts.for_schema(tuning.schema)
+    model = estimate(scored, rows.log_prior)
+    left_out = rows.rows_to_leave_out(learned)
+    evidence = model.left_out_evidence_of(scored, rows.table, left_out)
+    found = replace(tuning, rows=rows.labels.size, stale=False, note="")
+    return with_weights(found, evidence, rows, counts.class_weight, left_out)
+
+
+def with_weights(tuning: Tuning, evidence: Floats, rows: Rows, class_weight: Floats, left_out: LeftOut) -> Tuning:
+    """With the weights that this evidence supports, and how good they make it."""
+    weights, bias = learn_weights(evidence, rows, tuning.weight_groups)
+    accuracy, log_loss = left_out_figures(evidence, rows, weights, bias, class_weight, left_out.removed)
+    copies = rows.copies.extra
+    return replace(tuning, weights=weights, bias=bias, accuracy=accuracy, log_loss=log_loss, copies=copies)
+
+
+def choose(rows: Rows, base: Schema) -> Tuning:
+    """The groups to use and their weights, found on rows that are counted here for this purpose alone."""
+    scored, choices = choose_families(rows, base)
+    texts, more = choose_texts(rows, base)
+    scored += texts
+    choices += more
+    scored += choose_joint_gaussians(rows, base)
+    schema = replace(base, groups=tuple(group.group for group in scored))
+    tuning = Tuning(schema, np.ones(0), np.zeros(0), rows.labels.size, choices=choices)
+    evidence = np.empty((rows.labels.size, len(schema.block_names), rows.classes))
+    for slot, group in zip(schema.block_slots, scored, strict=True):
+        evidence[:, slot] = group.evidence
+    class_weight = np.bincount(rows.labels, rows.weights, rows.classes).astype(np.float64)
+    return with_weights(tuning, evidence, rows, class_weight, rows.left_out).without_zero_weights()
+
+
+def most_rows(schema: Schema, classes: int) -> int:
+    """How many rows are tuned on."""
+    blocks = min(len(schema.block_names), MOST_BLOCKS_WEIGHED)
+    return max(min(MOST_ROWS_TUNED, MOST_EVIDENCE_TUNED // max(1, blocks * classes)), FEWEST_ROWS)
+
+
+def with_groups(base: Schema, scored: Iterable[ColumnGroup]) -> Schema:
+    """The base and, beside it, all that has to be counted for the groups in use."""
+    schema = base
+    for group in scored:
+        if schema.group_counting(group) is None:
+            schema = replace(schema, groups=(*schema.groups, replace(group, auxiliary=True)))
+    return schema
+
+
+def with_shared_weight(tuning: Tuning, rows: Rows, counts: Counts, learned: bool) -> Tuning:
+    """With one weight for all blocks, and the bias of each class: for models of too many blocks to weigh each."""
+    schema, left_out = counts.schema, rows.rows_to_leave_out(learned)
+    evidence = np.zeros((rows.labels.size, 1, rows.classes))
+    for p, (group, statistic) in enumerate(zip(schema.groups, counts.statistics, strict=True)):
+        cells = group.family.read(rows.table, group.columns)
+        group.family.score_left_out(statistic, cells, left_out, schema.shared_slots[p], evidence)
+    shared, bias = learn_weights(evidence, rows, np.zeros(1, dtype=np.int64))
+    figures = left_out_figures(evidence, rows, shared, bias, counts.class_weight, left_out.removed)
+    weights = np.full(len(schema.block_names), shared[0])
+    return replace(
+        tuning, weights=weights, bias=bias, rows=rows.labels.size, stale=False, accuracy=figures[0], log_loss=figures[1]
+    )

@@ -1,0 +1,1 @@
+"""The core: counts, estimates, evidence and posteriors; the tuning and everything learned (`Fitted`) as values."""

@@ -1,0 +1,372 @@
+"""Corrections of the evidence: small tables of cells, each with a value for every class, learned on rows left out.
+
+A table asks up to six yes-or-no questions of a row (is this column above that cut?), which lead to one of its cells.
+What its cells add to the log joint can be told column by column, exactly.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import combinations, pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deciban import kernels
+from deciban.statistics.levels import encode
+from deciban.tables.readable import Readable
+from deciban.util.arrays import Flags, Floats, Integers, scatter_to, summed_cells
+from deciban.util.text_tables import as_written
+
+# The bin of a missing cell, and of a category that is none of the levels.
+MISSING_BIN, OTHER_BIN = 0, 1
+
+# Rows that are added to each cell of a table when its values are averaged, so that none is empty.
+ROWS_OF_NO_CELL = 1e-6
+
+# Tables whose shares are held at a time, where they are only added up.
+TABLES_AT_A_TIME = 64
+
+Bins = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CorrectedColumn:
+    """A column in bins: bin 0 is a missing cell.
+
+    cuts: of numbers, rising; a number has the bin 1 + how many of them do not lie above it. levels: of categories; a
+    category has the bin 2 + its place among them, or 1 if it is none of them.
+    """
+
+    column: int
+    cuts: Floats | None = None
+    levels: pa.Array | None = None
+
+    @property
+    def bins(self) -> int:
+        """How many bins there are."""
+        return 2 + int(len(self.levels) if self.cuts is None else self.cuts.size)  # type: ignore[arg-type]  # one is there
+
+    @property
+    def bin_names(self) -> list[str]:
+        """Each bin as people write it."""
+        if self.cuts is None:
+            assert self.levels is not None, "a column has cuts or levels"
+            return ["missing", "others", *map(str, self.levels.to_pylist())]
+        edges = [as_written(cut) for cut in self.cuts.tolist()]
+        if not edges:
+            return ["missing", "present"]
+        between = [f"{low} to {high}" for low, high in pairwise(edges)]
+        return ["missing", f"below {edges[0]}", *between, f"from {edges[-1]}"]
+
+    def read(self, table: Readable) -> Bins:
+        """The bin of each cell."""
+        if self.cuts is not None:
+            numbers = np.asarray(table.numbers([self.column])[:, 0], dtype=np.float64)
+            bins = (1 + self.cuts.searchsorted(numbers, side="right")).astype(np.uint8)
+            bins[np.isnan(numbers)] = MISSING_BIN
+            return bins
+        cells = table.values([self.column])
+        array = cells[0] if isinstance(cells, list) else pa.array(cells[:, 0], from_pandas=True)
+        codes = encode(array, self.levels, self.column)
+        return np.where(codes == -1, MISSING_BIN, np.maximum(2 + codes, OTHER_BIN)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What is added to the log joint of each class, by tables of cells.
+
+    columns: those that tables ask of, in bins. tests: (column, last bin below the cut) of each table, -1 where it has
+    no more. values: table by cell by class; their mean over the rows they were learned from is 0. rows: the weight of
+    these rows, table by cell. fold: of each table, the part of the rows that it was learned without. folds: how many
+    such parts there are. hashed: how many of the columns, the first ones, say which part a row is in.
+    """
+
+    columns: tuple[CorrectedColumn, ...]
+    tests: Integers
+    values: Floats
+    rows: Floats
+    fold: Integers
+    folds: int
+    hashed: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is derived from the rest."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def read(self, table: Readable) -> Bins:
+        """The bin of each cell of a table, column by row."""
+        return bins_of(self.columns, table)
+
+    def add_to(self, bins: Bins, out: Floats, unknown: Flags | None = None) -> None:
+        """Add the corrections of each row to out[row, class].
+
+        unknown: the cells that are unknown, column by row. A table is then averaged over the columns that are unknown:
+        its value is the mean of the cells that agree with the row in the others, by the rows behind the cells.
+        """
+        whole, partial = _parted(unknown, bins.shape[1])
+        if whole is None:
+            kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
+            return
+        part, room = out[whole], np.empty(whole.size, dtype=np.int64)
+        kernels.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part)
+        out[whole] = part  # added one after another, so that a row alone has the same bits
+        assert unknown is not None, "some cells are"
+        holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
+        mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
+        kernels.add_partial_corrections(codes, holed, self.tests, self.values, self._cell_weights, mean, part)
+        out[partial] += part
+
+    def add_left_out(self, bins: Bins, amounts: Floats, out: Floats, unknown: Flags | None = None) -> None:
+        """Add to out[row, class] the corrections by tables that were learned without a row.
+
+        amounts: how much of each row is in each fold, row by fold.
+        """
+        total = amounts.sum(axis=1)
+        for fold in range(self.folds):
+            here, own = np.flatnonzero(amounts[:, fold]), self.without(fold)
+            part = np.zeros((here.size, out.shape[1]))
+            holes = None if unknown is None else unknown[:, here]
+            own.add_to(np.ascontiguousarray(bins[:, here]), part, holes)
+            out[here] += (self.folds * amounts[here, fold] / total[here])[:, None] * part
+
+    def without(self, fold: int) -> "Corrections":
+        """The tables that were learned without a fold."""
+        return self._some(self.fold == fold)
+
+    def asking(self, place: int) -> "Corrections":
+        """The tables that ask of a column."""
+        return self._some((self.tests[:, :, 0] == place).any(axis=1))
+
+    def _some(self, own: Flags) -> "Corrections":
+        return replace(self, tests=self.tests[own], values=self.values[own], rows=self.rows[own], fold=self.fold[own])
+
+    def shares(self, bins: Bins, unknown: Flags | None = None) -> Floats:
+        """What each column has of the correction of each row, row by column by class: they add up to it."""
+        out = np.zeros((bins.shape[1], len(self.columns), self.values.shape[2]))
+        whole, partial = _parted(unknown, bins.shape[1])
+        whole = np.arange(bins.shape[1]) if whole is None else whole
+        part = np.zeros((whole.size, *out.shape[1:]))
+        for t, cell in enumerate(cells_of(np.ascontiguousarray(bins[:, whole]), self.tests)):
+            for level, column in enumerate(self.tests[t, :, 0].tolist()):
+                if column >= 0:
+                    part[:, column] += self._cell_shares[t, cell, level]
+        out[whole] = part
+        if partial.size:
+            assert unknown is not None, "some cells are"
+            holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, *out.shape[1:]))
+            room, codes = np.empty((self.values.shape[1], 1 + out.shape[2])), np.ascontiguousarray(bins[:, partial])
+            kernels.add_partial_shares(codes, holed, self.tests, self.values, self._cell_weights, room, part)
+            out[partial] = part
+        return out
+
+    @cached_property
+    def _cell_weights(self) -> Floats:
+        """The weight of each cell when a table is averaged, table by cell."""
+        return np.asarray(self.rows + ROWS_OF_NO_CELL)
+
+    @cached_property
+    def _cell_shares(self) -> Floats:
+        """What each test has of the value of each cell, table by cell by test by class."""
+        return cell_shares(self.tests, self.values, self.rows)
+
+    def averaged(self) -> "list[AveragedTable]":
+        """Each table with its means over unknown columns."""
+        return [
+            _averaged(tests, values, weight)
+            for tests, values, weight in zip(self.tests, self.values, self._cell_weights, strict=True)
+        ]
+
+    def for_classes(self, positions: Integers, size: int) -> "Corrections":
+        """The same with the classes at other positions among `size`; a class that it does not know is not corrected."""
+        return replace(self, values=scatter_to(self.values, positions, size, axis=2))
+
+    def for_columns(self, positions: Sequence[int]) -> "Corrections":
+        """The same where the columns of the table have moved to these positions."""
+        return replace(self, columns=tuple(replace(one, column=positions[one.column]) for one in self.columns))
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of all tables."""
+        return int((1 << (self.tests[:, :, 0] >= 0).sum(axis=1)).sum())
+
+    def tells_missing_apart(self, place: int) -> bool:
+        """Whether a table asks if the cell of this column is missing."""
+        return bool(((self.tests[:, :, 0] == place) & (self.tests[:, :, 1] == MISSING_BIN)).any())
+
+    @cached_property
+    def importance(self) -> Floats:
+        """How far each column moves the log-odds of two classes, in nats: the mean size of its part of each table, over
+        the rows that the tables were learned from, added up."""
+        found = np.zeros(len(self.columns))
+        for first in range(0, len(self.tests), TABLES_AT_A_TIME):
+            some = slice(first, first + TABLES_AT_A_TIME)
+            rows, asked = self.rows[some], self.tests[some, :, 0]
+            shares = cell_shares(self.tests[some], self.values[some], rows)
+            size = np.abs(shares - shares.mean(axis=3, keepdims=True)).sum(axis=3)
+            weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
+            each = np.einsum("tc,tcl->tl", weight, size)
+            found += summed_cells(asked[asked >= 0], each[asked >= 0], len(self.columns))
+        return found
+
+    def sets(self, size: int, most: int) -> list[tuple[int, ...]]:
+        """The sets of so many columns that tables ask together, by how much such tables move: the first ones of all."""
+        found: dict[tuple[int, ...], float] = {}
+        weight = self.rows / np.maximum(self.rows.sum(axis=1, keepdims=True), ROWS_OF_NO_CELL)
+        moved = np.einsum("tc,tck->t", weight, np.abs(self.values))
+        for tests, movement in zip(self.tests, moved.tolist(), strict=True):
+            for one in combinations(sorted({int(j) for j in tests[:, 0] if j >= 0}), size):
+                found[one] = found.get(one, 0.0) + movement
+        best = sorted(found, key=lambda one: (-found[one], one))[:most]
+        return [tuple(self.columns[place].column for place in one) for one in best]
+
+    def effect(self, place: int) -> Floats:
+        """What the cells of one column say by themselves, the others averaged over the rows: bin by class, in nats."""
+        out = np.zeros((self.columns[place].bins, self.values.shape[2]))
+        bins = np.arange(len(out))
+        for tests, values, rows in zip(self.tests, self.values, self.rows, strict=True):
+            depth = int((tests[:, 0] >= 0).sum())
+            own = np.flatnonzero(tests[:depth, 0] == place)
+            if own.size:
+                shape = (2,) * depth
+                weight = (rows[: 1 << depth] + ROWS_OF_NO_CELL).reshape(shape)
+                others = tuple(k for k in range(depth) if k not in own)
+                weighted = (weight[..., None] * values[: 1 << depth].reshape(*shape, -1)).sum(axis=others)
+                mean = weighted / weight.sum(axis=others)[..., None]
+                out += mean[tuple((bins > tests[k, 1]).astype(np.int64) for k in own)]
+        return out
+
+
+@dataclass(frozen=True)
+class AveragedTable:
+    """A table of corrections with one answer for each column that it asks of, which may be that it is unknown.
+
+    columns: the numbers of these columns. cuts: of each, the last bins below its cuts, rising. values: answer of the
+    first column by answer of the second and so on by class. Answer 0 is unknown; answer 1 + k lies beyond k cuts.
+    """
+
+    columns: tuple[int, ...]
+    cuts: tuple[tuple[int, ...], ...]
+    values: Floats
+
+    def shares(self) -> dict[int, Floats]:
+        """What each column has of the values: its Shapley value, 0 where the column is unknown."""
+        places = range(len(self.columns))
+        means = {}
+        for size in range(len(self.columns) + 1):
+            for known in combinations(places, size):
+                means[known] = self.values[tuple(slice(None) if k in known else slice(1) for k in places)]
+        found = {}
+        for place, column in enumerate(self.columns):
+            share = np.zeros_like(self.values)
+            for known, mean in means.items():
+                if place not in known:
+                    gain = means[tuple(sorted((*known, place)))] - mean
+                    share += gain / (len(self.columns) * comb(len(self.columns) - 1, len(known)))
+            found[column] = share
+        return found
+
+
+def _averaged(tests: Integers, values: Floats, weight: Floats) -> AveragedTable:
+    """A table with its means over unknown columns, by the weight of its cells."""
+    asked = [(int(column), int(cut)) for column, cut in tests if column >= 0]
+    cells, left = 1 << len(asked), [column for column, _ in asked]
+    sums = np.concatenate([weight[:cells, None], weight[:cells, None] * values[:cells]], axis=1)
+    sums = sums.reshape(*(2,) * len(asked), -1)
+    columns = tuple(dict.fromkeys(left))
+    cuts = tuple(tuple(sorted({cut for other, cut in asked if other == column})) for column in columns)
+    for column, own in zip(columns, cuts, strict=True):
+        tested = [cut for other, cut in asked if other == column]
+        axes = tuple(k for k, other in enumerate(left) if other == column)
+        answers = [sums.sum(axis=axes)]
+        for beyond in range(len(own) + 1):
+            index: list[Any] = [slice(None)] * sums.ndim
+            for axis, cut in zip(axes, tested, strict=True):
+                index[axis] = int(beyond > own.index(cut))
+            answers.append(sums[tuple(index)])
+        sums = np.stack(answers, axis=-2)
+        left = [other for other in left if other != column]
+    mean = sums[..., 1:] / sums[..., :1]
+    if columns:
+        mean[(0,) * len(columns)] = 0.0
+    return AveragedTable(columns, cuts, mean)
+
+
+def _parted(unknown: Flags | None, rows: int) -> tuple[Integers | None, Integers]:
+    """The rows of which every cell is known, None where these are all rows; and the others."""
+    if unknown is None or not unknown.any():
+        return None, np.zeros(0, dtype=np.int64)
+    partial = unknown.any(axis=0)
+    return np.flatnonzero(~partial), np.flatnonzero(partial)
+
+
+def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
+    """The bin of each cell, column by row."""
+    return np.stack([column.read(table) for column in columns])
+
+
+def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
+    """What some tables add to the log joint of each row, row by class."""
+    out, room = np.zeros((bins.shape[1], values.shape[2])), np.empty(bins.shape[1], dtype=np.int64)
+    kernels.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
+    return out
+
+
+def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:
+    """The cell of each row in each table, one table after another in the same array."""
+    cell = np.empty(bins.shape[1], dtype=np.int64)
+    for t in range(len(tests)):
+        kernels.find_cells(bins, tests, t, cell)
+        yield cell
+
+
+def cell_shares(tests: Integers, values: Floats, rows: Floats) -> Floats:
+    """The Shapley value of each column in each cell of each table, at the first test that asks of the column.
+
+    The value of some columns is the mean of the table over the rows that agree with the cell in these columns.
+    """
+    tables, depth, _ = tests.shape
+    shares = np.zeros((tables, values.shape[1], depth, values.shape[2]))
+    patterns, pattern = np.unique(_players(tests), axis=0, return_inverse=True)
+    for p, players in enumerate(patterns):
+        here = np.flatnonzero(pattern.ravel() == p)
+        levels = int((players >= 0).sum())
+        cells = 1 << levels
+        found = _shapley(players[:levels], values[here, :cells], rows[here, :cells])
+        for level, share in found.items():
+            shares[here, :cells, level] = share
+    return shares
+
+
+def _players(tests: Integers) -> Integers:
+    """For each test of each table the first one that asks of the same column; -1 where there is no test."""
+    asked = tests[:, :, 0]
+    first = (asked[:, :, None] == asked[:, None, :]).argmax(axis=2)
+    return np.where(asked >= 0, first, -1)
+
+
+def _shapley(players: Integers, values: Floats, rows: Floats) -> dict[int, Floats]:
+    """The Shapley value of each player in each cell of some tables, whose tests belong to the same players."""
+    tables, cells, classes = values.shape
+    shape = (tables, *(2,) * players.size, classes)
+    weight = np.broadcast_to((rows + ROWS_OF_NO_CELL)[:, :, None], values.shape).reshape(shape)
+    weighted = weight * values.reshape(shape)
+    names = sorted(set(players.tolist()))
+    means = {}
+    for size in range(len(names) + 1):
+        for known in combinations(names, size):
+            axes = tuple(1 + k for k, player in enumerate(players.tolist()) if player not in known)
+            mean = weighted.sum(axis=axes, keepdims=True) / weight.sum(axis=axes, keepdims=True)
+            means[known] = np.broadcast_to(mean if known else 0.0 * mean, shape)
+    found = {}
+    for player in names:
+        share = np.zeros(shape)
+        for known, mean in means.items():
+            if player not in known:
+                with_it = means[tuple(sorted((*known, player)))]
+                share += (with_it - mean) / (len(names) * comb(len(names) - 1, len(known)))
+        found[player] = share.reshape(tables, cells, classes)
+    return found

@@ -1,0 +1,136 @@
+"""Rows counted batch by batch on threads, and added up as a tree."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from threading import Lock
+
+import numpy as np
+
+from deciban.model.batching import BATCH_ROWS, row_ranges, rows_per_batch
+from deciban.model.counts import Counts, Guard
+from deciban.schema.schema import Schema
+from deciban.sources.labelled_stream import Examples
+from deciban.tables.labelled import LabelledTable
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table
+from deciban.util.arrays import Codes, Floats
+from deciban.util.parallel import map_in_threads, one_blas_thread
+from deciban.util.progress import progress
+
+_ONES = np.ones(BATCH_ROWS)
+
+# Bytes of text of one batch that is counted, at most and about: large, because vocabularies are added batch by batch.
+COUNTED_TEXT = 24 << 20
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table with their labels and weights."""
+
+    table: Table
+    classes: LabelArray
+    codes: Codes
+    weights: Floats
+    first_row: int
+
+
+def batches(examples: Examples, schema: Schema) -> Iterable[Batch]:
+    """The rows cut into batches, with the columns of the schema; those of a table in memory as a list."""
+    if isinstance(examples, LabelledTable):
+        return list(_batches([examples], schema, halved=True))
+    return _batches(examples.pieces(), schema)
+
+
+def _batches(pieces: Iterable[LabelledTable], schema: Schema, halved: bool = False) -> Iterator[Batch]:
+    for piece in pieces:
+        table, labels, weights = schema.table_as_learned(piece.table, piece.first_row), piece.labels, piece.weights
+        for start, stop in row_ranges(table.rows, rows_per_batch(table, COUNTED_TEXT, halved)):
+            part = _ONES[: stop - start] if weights is None else weights[start:stop]
+            first = piece.first_row + start
+            yield Batch(table.slice(start, stop), labels.classes, labels.codes[start:stop], part, first)
+
+
+def count(batch: Batch, schema: Schema) -> Counts:
+    """The counts of one batch. Rows without a label are only numbered; a row of weight 0 is no row at all."""
+    table, codes, weights = batch.table, batch.codes, batch.weights
+    there = (codes >= 0) & (weights > 0.0)
+    guard = Guard(schema, batch.first_row)
+    if not there.all():
+        rows = np.flatnonzero(there)
+        table, codes, weights = table.take(rows), codes[rows], weights[rows]
+        guard = Guard(schema, batch.first_row, rows)
+    statistics = []
+    for p, group in enumerate(schema.groups):
+        cells = guard(p, group.family.read, table, group.columns)
+        statistics.append(guard(p, group.family.count, cells, codes, weights, batch.classes.size))
+    return Counts(
+        schema=schema,
+        classes=batch.classes,
+        class_weight=np.bincount(codes, weights, batch.classes.size).astype(np.float64),
+        statistics=tuple(statistics),
+        rows=codes.size,
+        unlabelled=int(((batch.codes < 0) & (batch.weights > 0.0)).sum()),
+    )
+
+
+def count_batches(
+    rows: Iterable[Batch], start: Counts, threads: int | None = None, expected: int | None = None
+) -> Counts:
+    """`start`, which has counted nothing, and the counts of all batches, added up in their order as a binary tree."""
+    tree = _Tree()
+
+    def add(numbered: tuple[int, Batch]) -> int:
+        place, batch = numbered
+        counts = count(batch, start.schema)
+        tree.add(
+            place, start + counts if start.declared else counts
+        )  # adding to `start` refuses a label that is not declared
+        return counts.rows
+
+    items = list(enumerate(rows)) if isinstance(rows, Sequence) else enumerate(rows)
+    with one_blas_thread(), progress("counting", "rows", expected) as advance:
+        for more in map_in_threads(add, items, threads):
+            advance(more)
+    return tree.total(start).without_empty_classes()
+
+
+def add_up(parts: Iterable[Counts], start: Counts) -> Counts:
+    """`start`, which has counted nothing, and the counts of all parts, added up in their order as a binary tree."""
+    tree = _Tree()
+    for place, counts in enumerate(parts):
+        tree.add(place, counts)
+    return tree.total(start).without_empty_classes()
+
+
+class _Tree:
+    """Adds counts as a binary tree over their places, in whatever order they come.
+
+    Counts of about equal size are added, so that few additions are of large ones. The thread that brings the second of
+    two neighbours adds them, so that no thread waits for another.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[tuple[int, int], Counts] = {}  # by their height in the tree and their place at that height
+
+    def add(self, place: int, counts: Counts) -> None:
+        height = 0
+        while (neighbour := self._neighbour_of(height, place, counts)) is not None:
+            counts = neighbour + counts if place % 2 else counts + neighbour
+            height, place = height + 1, place // 2
+
+    def _neighbour_of(self, height: int, place: int, counts: Counts) -> Counts | None:
+        """The counts that these are to be added to; None, and these are kept, if those have not come yet."""
+        with self._lock:
+            neighbour = self._waiting.pop((height, place ^ 1), None)
+            if neighbour is None:
+                self._waiting[height, place] = counts
+            return neighbour
+
+    def total(self, start: Counts) -> Counts:
+        """`start` and all counts that came, in their order."""
+        subtotals = [
+            self._waiting[key] for key in sorted(self._waiting)
+        ]  # the lowest cover the last, and fewest, batches
+        return start + reduce(lambda later, earlier: earlier + later, subtotals) if subtotals else start

@@ -1,0 +1,167 @@
+"""The linear and the quadratic form of a model: scores as weights times features."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deciban.errors import UsageError
+from deciban.families.terms import Terms
+from deciban.model.counts import Guard
+from deciban.model.model import Model
+from deciban.model.partial_rows import PartialRows
+from deciban.schema.schema import Schema
+from deciban.sources.open import open_table
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Table, missing_cells
+from deciban.util.arrays import Floats
+from deciban.util.text_tables import aligned
+
+# Terms of a form that are printed; of more, the first and the last ones.
+MAX_TERMS_PRINTED = 40
+FIRST_TERMS = 25
+LAST_TERMS = 5
+
+
+@dataclass(frozen=True)
+class Form:
+    """score[class] = weights · features + offset (+ features' quadratic features): the model's log joint up to a term
+    that is the same for every class.
+
+    names: one for each feature. weights: feature by class. offset: one for each class, for rows without missing cells.
+    quadratic: class by feature by feature, or None: then the form is linear. A missing cell takes its features and its
+    share of the offset away; in a tuned model `scores` scales what is left as the model does.
+    """
+
+    classes: LabelArray
+    names: tuple[str, ...]
+    weights: Floats
+    offset: Floats
+    quadratic: Floats | None
+    log_prior: Floats
+    bias: Floats
+    partial: PartialRows | None
+    terms: dict[int, list[Terms]]  # of each group of the schema that has any
+    schema: Schema
+
+    def features(self, X: Any) -> Floats:
+        """The features of a table, NaN where a cell is missing."""
+        cells = self._cells(open_table(X))
+        features = [terms.features(cells[group]) for group, some in self.terms.items() for terms in some]
+        return np.concatenate(features, axis=1)
+
+    def scores(self, X: Any) -> Floats:
+        """The score of each class, row by class."""
+        table = open_table(X)
+        cells = self._cells(table)
+        missing = None if self.partial is None else missing_cells(self.schema.table_as_learned(table))
+        known = None if self.partial is None or missing is None else self.partial.known(missing)
+        out = np.tile(self.bias, (table.rows, 1)) if known is None else known.bias.copy()
+        for group, some in self.terms.items():
+            for terms in some:
+                out += terms.scores(cells[group])
+        return self.log_prior + (out if known is None else known.scale[:, None] * out)
+
+    def _cells(self, table: Table) -> dict[int, Any]:
+        """The cells of each group that has terms, as its family reads them."""
+        table, groups, guard = self.schema.table_as_learned(table), self.schema.groups, Guard(self.schema)
+        return {p: guard(p, groups[p].family.read, table, groups[p].columns) for p in self.terms}
+
+    def hyperplane(self, first: Any, second: Any) -> tuple[Floats, float]:
+        """w and b of the boundary w·x + b = 0 between two classes; on the side of the first it is positive."""
+        if self.quadratic is not None:
+            raise UsageError(
+                "the boundary of a quadratic form is no hyperplane; read its quadratic, weights and offset"
+            )
+        a, b = self._place(first), self._place(second)
+        return self.weights[:, a] - self.weights[:, b], float(self.offset[a] - self.offset[b])
+
+    def signed(self, positive: Any = None) -> tuple[Floats, float]:
+        """w and b of the two-class form sign(w·x + b), +1 for the positive class (without, the last); the posterior of
+        that class is 1 / (1 + exp(-(w·x + b)))."""
+        if self.classes.size != 2:
+            raise UsageError(f"sign(w·x + b) is for two classes, not {self.classes.size}; see hyperplane(a, b)")
+        place = 1 if positive is None else self._place(positive)
+        labels = self.classes.tolist()
+        return self.hyperplane(labels[place], labels[1 - place])
+
+    def _place(self, label: Any) -> int:
+        labels = self.classes.tolist()
+        if label not in labels:
+            raise UsageError(f"{label!r} is none of the classes {labels}")
+        return int(labels.index(label))
+
+    def __str__(self) -> str:
+        terms = [*zip(self.names, self.weights.tolist(), strict=True), *self._products()]
+        lines = [(name, *(f"{weight:.4g}" for weight in weights)) for name, weights in terms]
+        if len(lines) > MAX_TERMS_PRINTED:
+            lines = [*lines[:FIRST_TERMS], ("…", *[""] * self.classes.size), *lines[-LAST_TERMS:]]
+        head, offset = map(str, self.classes.tolist()), (f"{offset:.4g}" for offset in self.offset)
+        return aligned([("", *head), *lines, ("offset", *offset)], right=range(1, self.classes.size + 1))
+
+    def _products(self) -> list[tuple[str, list[float]]]:
+        """The quadratic terms: each product of two features, with what it counts for each class."""
+        if self.quadratic is None:
+            return []
+        found = []
+        for i, j in zip(*np.nonzero(np.triu(np.abs(self.quadratic).sum(axis=0))), strict=True):
+            name = f"{self.names[i]}²" if i == j else f"{self.names[i]} · {self.names[j]}"
+            weights = self.quadratic[:, i, j] + (self.quadratic[:, j, i] if i != j else 0.0)
+            found.append((name, weights.tolist()))
+        return found
+
+
+def form_of(model: Model, quadratic: bool) -> Form:
+    """The form of a model, linear unless `quadratic`; a UsageError that says why where there is none."""
+    terms = {p: found for p in range(len(model.schema.groups)) if (found := _group_terms(model, p, quadratic))}
+    if model.corrections is not None or model.cap < np.inf:
+        raise UsageError(
+            "a model with corrections, or a cap on what a block is worth, has no linear or quadratic form; "
+            "fit with tune='weights', or tune=None for plain Bayes"
+        )
+    every = [term.expanded() for some in terms.values() for term in some]
+    names = tuple(name for term in every for name in term.names)
+    classes = model.classes.size
+    prior = model.log_prior + model.bias
+    weights = np.concatenate([np.zeros((0, classes)), *(term.weights for term in every)])
+    offset = prior + sum((term.offset for term in every), np.zeros(classes))
+    quadratic_terms = _block_diagonal(every, classes)
+    start = model.log_prior, model.bias, model.partial
+    return Form(model.classes, names, weights, offset, quadratic_terms, *start, terms, model.schema)
+
+
+def _group_terms(model: Model, group: int, quadratic: bool) -> list[Terms]:
+    """The terms of the blocks of a group that have a weight."""
+    columns, family = model.schema.groups[group].columns, model.schema.groups[group].family
+    weights = model.weights[model.schema.block_slots[group]]
+    used = np.flatnonzero(weights).tolist()
+    if not used:
+        return []
+    names = [model.schema.column_name(column) for column in columns]
+    found = model.likelihoods[group].score_terms(names)
+    if found is None:
+        raise UsageError(f"{names[used[0]]}: {family} has no linear or quadratic form")
+    terms = [found[b].weighted(float(weights[b])) for b in used if found[b].names]
+    for term in terms:
+        if term.quadratic is not None and not quadratic:
+            raise UsageError(
+                f"{', '.join(term.names[:4])}: {family} has variances that differ between classes (one "
+                f"without rows has that of all): the score is quadratic; use quadratic_form() or Pooled() variances"
+            )
+        if not term.finite:
+            raise UsageError(f"{', '.join(term.names[:4])}: a probability of 0 has no finite weight; use alpha > 0")
+    return terms
+
+
+def _block_diagonal(terms: Sequence[Terms], classes: int) -> Floats | None:
+    """The quadratic terms of all blocks in one matrix for each class; None where there are none."""
+    if all(term.quadratic is None for term in terms):
+        return None
+    stops = np.cumsum([len(term.names) for term in terms])
+    matrices = np.zeros((classes, stops[-1], stops[-1]))
+    for term, stop in zip(terms, stops, strict=True):
+        if term.quadratic is not None:
+            here = slice(stop - len(term.names), stop)
+            matrices[:, here, here] = term.quadratic
+    return matrices

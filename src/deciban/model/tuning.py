@@ -1,0 +1,242 @@
+"""Tuning by leave-one-out: the family of each column, the columns modelled together, the weight of each block.
+
+Rows are scored by what is counted without them, so that a choice is judged by rows it has not seen. Counts do not
+depend on any of it: a choice is which statistics are kept beside those of plain Bayes, and how all are weighed.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from deciban.families import Family
+from deciban.model.corrections import Corrections
+from deciban.model.counts import Counts, column_places
+from deciban.model.folds_by_content import copies_in_words
+from deciban.model.model import Model, estimate
+from deciban.model.partial_rows import PartialRows
+from deciban.schema.reasons import ChosenBy, Reason
+from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
+from deciban.tables.labels import Labels
+from deciban.util.arrays import Floats, Integers
+from deciban.util.text_tables import aligned, counted
+
+# Columns that are listed with the share of the corrections that hangs on them.
+MOST_CORRECTIONS_SHOWN = 12
+
+# What is said of a column whose missing cells were evidence in training.
+MISSING_COUNTS = "missing cells are evidence"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The family chosen for a column, and those it was preferred to, each with its leave-one-out log-loss alone."""
+
+    column: str
+    family: Family
+    loss: float
+    others: tuple[tuple[Family, float], ...]
+
+    @property
+    def reason(self) -> Reason:
+        """Why the column has this family."""
+        return Reason(ChosenBy.TUNED, self._comparison)
+
+    @property
+    def _comparison(self) -> str:
+        """How the family compares with the others, in words."""
+        if not self.others:
+            return "the only family that suits it"
+        family, loss = self.others[0]
+        name = str(family).replace(", outside='ignore'", "").replace("outside='ignore'", "").removesuffix("()")
+        if loss < self.loss:  # by less than a change has to gain
+            return f"kept, log-loss {self.loss:.4f} alone: {name} {loss:.4f} gains too little"
+        return f"best of {len(self.others) + 1} tried: log-loss {self.loss:.4f} alone, next {name} {loss:.4f}"
+
+    def __str__(self) -> str:
+        runners_up = ", ".join(f"{family} {loss:.4f}" for family, loss in self.others[:3])
+        return f"{self.column}: {self.family} {self.loss:.4f}" + (f" before {runners_up}" if runners_up else "")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The column groups in use, the weight of each of their blocks, the bias of each class, and how they were found.
+
+    `stale`: the counts have changed since.
+    `accuracy`, `log_loss`: of the rows it was found on, each scored without itself; the weights were chosen by these
+    same rows, so they flatter a little. None where nothing was tuned, or the counts have changed since.
+    `copies`: about how many of these rows are copies of others, and were left out with them.
+    `corrections`: what is added to the sum of the evidence; None where nothing is. `cap`: no block but texts is worth
+    more than this, in nats, for or against any class. `partial`: how rows with missing cells are scored; None where
+    that was not learned: then the columns have even parts of the bias.
+    """
+
+    schema: Schema
+    weights: Floats
+    bias: Floats
+    rows: int
+    note: str = ""
+    choices: tuple[Choice, ...] = ()
+    stale: bool = False
+    accuracy: float | None = field(default=None, metadata=ADDED_LATER)
+    log_loss: float | None = field(default=None, metadata=ADDED_LATER)
+    corrections: Corrections | None = field(default=None, metadata=ADDED_LATER)
+    cap: float = field(default=np.inf, metadata=ADDED_LATER)
+    copies: int = field(default=0, metadata=ADDED_LATER)
+    partial: PartialRows | None = field(default=None, metadata=ADDED_LATER)
+
+    @property
+    def weight_groups(self) -> Integers:
+        """The group of each block: one for all columns alone, one for each other model of the columns together; -1 for
+        interactions, whose weights are drawn to 0."""
+        groups = np.zeros(len(self.schema.block_names), dtype=np.int64)
+        auxiliary = 0
+        for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
+            if group.auxiliary and group.family.interaction:
+                groups[slot] = -1
+            elif group.auxiliary:
+                auxiliary += 1
+                groups[slot] = auxiliary
+        return groups
+
+    @classmethod
+    def plain(cls, counts: Counts) -> "Tuning":
+        """Every block of plain Bayes with weight 1."""
+        schema = counts.schema.plain
+        return cls(schema, np.ones(len(schema.block_names)), np.zeros(counts.classes.size), 0)
+
+    def without_zero_weights(self) -> "Tuning":
+        """Without the blocks beside the columns that weigh nothing."""
+        slots = self.schema.block_slots
+        kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
+        schema = replace(self.schema, groups=tuple(self.schema.groups[p] for p in kept))
+        weights = np.empty(len(schema.block_names))
+        for place, p in enumerate(kept):
+            weights[schema.block_slots[place]] = self.weights[slots[p]]
+        return replace(self, schema=schema, weights=weights)
+
+    def model(self, counts: Counts, log_prior: Floats) -> Model:
+        """The model that these counts support."""
+        scored = counts.for_schema(self.schema)
+        model = estimate(scored, log_prior, weights=self.weights)
+        return replace(model, cap=self.cap, corrections=self.corrections, partial=self.scored_partial)
+
+    @property
+    def described_schema(self) -> Schema:
+        """The schema with a note on each column whose missing cells are evidence."""
+        informative = set() if self.partial is None else set(self.partial.informative.tolist())
+        notes = {
+            self.schema.column_name(column): f"{reason.note}, {MISSING_COUNTS}" if reason.note else MISSING_COUNTS
+            for group in self.schema.groups
+            for column, reason in zip(group.columns, group.reasons, strict=True)
+            if column in informative
+        }
+        return self.schema.with_notes(notes)
+
+    @property
+    def scored_partial(self) -> PartialRows | None:
+        """How rows with missing cells are scored; None where a missing cell does not matter beyond its block."""
+        if self.partial is not None or (self.corrections is None and not self.bias.any()):
+            return self.partial
+        columns = sorted({column for group in self.schema.groups for column in group.columns})
+        return PartialRows.even(self.bias, columns, self.schema.width)
+
+    def after(self, counts: Counts, classes: Any) -> "Tuning":
+        """The same, marked stale, for counts that have changed; `classes` are those of the bias.
+
+        What is not counted any more is dropped: a column then takes its plain family with the weight it had. New
+        columns have the mean weight of the others.
+        """
+        place = column_places(self.schema, counts.schema)
+        held: list[tuple[ColumnGroup, list[float]]] = []
+        alone: dict[int, float] = {}
+        for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
+            moved = replace(group, columns=tuple(place[column] for column in group.columns))
+            own = self.weights[slot].tolist()
+            if counts.schema.group_counting(moved) is not None:
+                held.append((moved, own))
+            elif not group.auxiliary:
+                alone.update(zip(moved.columns, own * len(moved.columns) if group.family.joint else own, strict=True))
+        scored = {column for group, _ in held if not group.auxiliary for column in group.columns}
+        usual = float(np.mean(self.weights)) if self.weights.size else 1.0
+        for group in counts.schema.plain.groups:
+            missing = [k for k, column in enumerate(group.columns) if column not in scored]
+            if group.family.joint and missing:
+                held.append((group, [alone.get(group.columns[0], usual)]))
+            elif missing:
+                some = group.subset(missing)
+                held.append((some, [alone.get(column, usual) for column in some.columns]))
+        schema = replace(counts.schema, groups=tuple(group for group, _ in held))
+        weights = np.empty(len(schema.block_names))
+        for p, (_, own) in enumerate(held):
+            weights[schema.block_slots[p]] = own
+        bias = np.zeros(counts.classes.size)
+        known = np.isin(counts.classes, classes)
+        bias[known] = self.bias[np.isin(classes, counts.classes)]
+        corrections = self.corrections
+        if corrections is not None:
+            places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
+            corrections = corrections.for_columns(place).for_classes(places.astype(np.int64), counts.classes.size)
+        partial = self.partial
+        if partial is not None:
+            places = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
+            partial = partial.for_columns(place, schema.width).for_classes(places.astype(np.int64), counts.classes.size)
+        kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
+        return replace(kept, stale=True, accuracy=None, log_loss=None)
+
+    @property
+    def summary(self) -> str:
+        """On how many rows it was tuned and how good it is, in one line."""
+        if not self.rows:
+            return self.note or "not tuned"
+        text = f"tuned on {counted(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
+        if self.accuracy is None or self.log_loss is None:
+            return text
+        given = "given the tuning" if self.corrections is None else "cross-fitted"
+        copies = f"; {copies_in_words(self.copies)}" if self.copies else ""
+        return f"{text}: left-out accuracy {self.accuracy:.4f}, log-loss {self.log_loss:.4f} ({given}){copies}"
+
+    def __str__(self) -> str:
+        stale = "; the counts have changed since: retune" if self.stale else ""
+        text = f"{self.summary}{stale}\n{self.weights_table}"
+        return text if self.corrections is None else f"{text}\n\n{self.corrections_table}"
+
+    @property
+    def corrections_table(self) -> str:
+        """What the corrections are and which columns they hang on, for people."""
+        corrections = self.corrections
+        if corrections is None:
+            return "no corrections"
+        order = np.argsort(-corrections.importance, kind="stable")
+        total = max(float(corrections.importance.sum()), 1e-300)
+        lines = [("corrected by", "share", "")]
+        for place in order[:MOST_CORRECTIONS_SHOWN].tolist():
+            column = corrections.columns[place].column
+            informative = self.partial is not None and column in self.partial.informative
+            missing = MISSING_COUNTS if informative else ""
+            name = self.schema.column_name(column)
+            lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f} %", missing))
+        if hidden := max(len(order) - MOST_CORRECTIONS_SHOWN, 0):
+            lines.append((counted(hidden, "other"), "", ""))
+        asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
+        head = f"{counted(len(asked), 'table')} of corrections, of up to {counted(asked.max(), 'question')} each"
+        return f"{head}\n{aligned(lines)}"
+
+    def effects(self, classes: Any) -> list[dict[str, Any]]:
+        """What the corrections add to the log joint by the cells of each column alone, the others averaged: a record
+        for each column, bin and class, in nats."""
+        corrections = self.corrections
+        if corrections is None:
+            return []
+        return [
+            {"column": self.schema.column_name(column.column), "cell": cell, "class": label, "nats": nats}
+            for place, column in enumerate(corrections.columns)
+            for cell, by_class in zip(column.bin_names, corrections.effect(place).tolist(), strict=True)
+            for label, nats in zip(classes, by_class, strict=True)
+        ]
+
+    @property
+    def weights_table(self) -> str:
+        """The weight of each block, for people."""
+        weights = zip(self.schema.block_names, self.weights, strict=True)
+        return aligned((name, f"{weight:.3f}") for name, weight in weights)

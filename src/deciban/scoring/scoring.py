@@ -1,0 +1,307 @@
+"""From rows to posteriors and decisions: scored by one model, batch by batch on threads."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deciban.decisions.loss import Loss
+from deciban.decisions.policy import Decisions, least_risk_decisions
+from deciban.errors import UsageError
+from deciban.model.batching import row_ranges, rows_per_batch
+from deciban.model.fitted import Fitted
+from deciban.model.intervals import posterior_intervals
+from deciban.model.model import Model
+from deciban.model.posterior import most_probable, posteriors
+from deciban.model.priors import prior_variance
+from deciban.sources.databases.write import Existing
+from deciban.sources.open import open_rows, open_table
+from deciban.sources.stream import Source, Stream
+from deciban.sources.write import FileKind, kind_of_output, refuse_inputs, written
+from deciban.tables.arrow import with_each
+from deciban.tables.labels import LabelArray
+from deciban.tables.table import Frame, Table, with_columns
+from deciban.tables.text_types import as_whole
+from deciban.util.arrays import Floats, Integers
+from deciban.util.parallel import map_in_threads
+from deciban.util.progress import progress
+from deciban.util.text_tables import class_name
+
+# Bytes of text that are scored together, about.
+SCORED_TEXT = 2 << 20
+
+# Scores of one batch at most: they stay in the cache, and memory stays bounded when there are many classes.
+SCORES_OF_A_BATCH = 1 << 18
+
+# From the log joint of some rows and the log prior to an array with a line for each row, or to several.
+Finish = Callable[[Floats, Floats], Any]
+
+
+def score_table(
+    model: Model, table: Table, finish: Finish, full: bool = False, threads: int | None = None, first_row: int = 0
+) -> Any:
+    """finish(log joint, log prior) of all rows of a table that is aligned with the model's schema.
+
+    full: the log joint includes the terms that are the same for every class. first_row: the number that errors give the
+    first row.
+    """
+    scores = model.classes.size * model.score_blocks
+    most = min(rows_per_batch(table, SCORED_TEXT), max(1, SCORES_OF_A_BATCH // scores))
+    if table.rows <= most:
+        return finish(model.log_joint(table, first_row, full), model.log_prior)
+    nothing = finish(np.empty((0, model.classes.size)), model.log_prior)
+    arrays = nothing if isinstance(nothing, tuple) else (nothing,)
+    results = tuple(np.empty((table.rows, *array.shape[1:]), array.dtype) for array in arrays)
+
+    def fill(rows: tuple[int, int]) -> None:
+        found = finish(model.log_joint(table.slice(*rows), first_row + rows[0], full), model.log_prior)
+        for result, part in zip(results, found if isinstance(found, tuple) else (found,), strict=True):
+            result[slice(*rows)] = part
+
+    deque(map_in_threads(fill, row_ranges(table.rows, most), threads), maxlen=0)
+    return results if isinstance(nothing, tuple) else results[0]
+
+
+def score_rows(
+    fitted: Fitted, X: Any, finish: Finish, full: bool = False, model: Model | None = None
+) -> npt.NDArray[Any]:
+    """finish(log joint, log prior) of all rows, wherever they are, by one and the same model."""
+    model = fitted.model if model is None else model
+
+    def score(table: Table, first_row: int, shown: Table | None = None) -> npt.NDArray[Any]:
+        aligned = model.schema.table_as_learned(table, first_row)
+        return np.asarray(score_table(model, aligned, finish, full, fitted.settings.threads, first_row))
+
+    source = opened_rows(fitted, X)
+    if not isinstance(source, Stream):
+        return score(source, 0)
+    return np.concatenate(list(_each_piece(fitted, source, score, others_as_text=True)))
+
+
+def predict(fitted: Fitted, X: Any) -> LabelArray:
+    """The most probable class of each row; ties go to the first class."""
+    model = fitted.model
+    return np.asarray(model.classes[score_rows(fitted, X, most_probable, model=model)])
+
+
+def predict_posteriors(fitted: Fitted, X: Any) -> Floats:
+    """The posterior of each row, row by class."""
+    return score_rows(fitted, X, posteriors)
+
+
+def intervals(fitted: Fitted, X: Any, level: float) -> tuple[Floats, Floats]:
+    """The bounds between which each posterior lies, row by class; see `deciban.model.intervals`."""
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
+    model = fitted.model
+    counts = fitted.counts.for_schema(model.schema)
+    variance = prior_variance(fitted.settings.prior, counts.class_weight)
+    return posterior_intervals(model, counts, variance, aligned_table(fitted, X), level)
+
+
+def table_of(fitted: Fitted, X: Any) -> Table:
+    """All rows in memory, read as the model has learned to."""
+    return open_table(X, fitted.column_types(), fitted.origin.habit)
+
+
+def aligned_table(fitted: Fitted, X: Any) -> Table:
+    """All rows in memory, with the columns of the model in their order."""
+    return fitted.model.schema.table_as_learned(table_of(fitted, X))
+
+
+def opened_rows(fitted: Fitted, X: Any) -> Table | Stream:
+    """Rows, wherever they are, whose cells are read as the model has learned to."""
+    return open_rows(X, fitted.column_types(), fitted.origin.habit)
+
+
+def predict_batches(
+    fitted: Fitted,
+    X: Any,
+    *,
+    probabilities: bool = False,
+    observe: Callable[[Table], None] | None = None,
+    for_file: FileKind | None = None,
+) -> Iterator[pa.Table]:
+    """Tables of the rows, piece by piece, with the columns `predicted` and `probability` added.
+
+    probabilities: also add the probability of every class. observe: is called with each piece as the model reads it.
+    for_file: what the tables are written to: for "csv" cells of a CSV file stay as they are written there, for "json"
+    its whole numbers are integers; None is typed columns. Memory does not grow with a file.
+    """
+    model = fitted.model
+
+    def predicted(table: Table, first_row: int, shown: Table) -> pa.Table:
+        table = model.schema.cells_as_learned(table, first_row)
+        if observe is not None:
+            observe(table)
+        posterior, best = _posterior_and_best(fitted, table, first_row)
+        added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
+        if probabilities:
+            added |= {f"P({class_name(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
+        return with_columns(shown, added)
+
+    yield from _each_piece(fitted, X, predicted, others_as_text=True, for_file=for_file)
+
+
+def predict_to(
+    fitted: Fitted,
+    path: Any,
+    X: Any,
+    *,
+    probabilities: bool = False,
+    table: str | None = None,
+    existing: Existing = "refuse",
+) -> int:
+    """Write the tables of `predict_batches`, as `write_tables` does; the number of rows."""
+    source = opened_rows(fitted, X)
+    kind = kind_of_output(path)
+    tables = predict_batches(fitted, source, probabilities=probabilities, for_file=kind)
+    return write_tables(path, tables, source, table, existing)
+
+
+def write_tables(
+    path: Any,
+    tables: Iterable[pa.Table],
+    source: Table | Stream,
+    table: str | None = None,
+    existing: Existing = "refuse",
+) -> int:
+    """Write tables to a .csv, .jsonl or .parquet file, or into a table of a database; the number of rows.
+
+    source: what they come from, which is not to be overwritten. existing: what becomes of a table that is there.
+    """
+    if isinstance(source, Source):
+        refuse_inputs(path, source.inputs)
+    rows = 0
+    with written(path, table=table, existing=existing) as write:
+        for one in tables:
+            write(one)
+            rows += one.num_rows
+    return rows
+
+
+def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
+    """The loss for the model's classes; None is zero-one. reject: what it costs to leave a row undecided."""
+    labels = list(fitted.model.classes)
+    given = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
+    return given if reject is None else given.with_reject(reject)
+
+
+def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
+    """The decisions of least risk for rows in memory; `loss` is for the model's classes."""
+    posterior, best = _posterior_and_best(fitted, table, first_row)
+    return break_ties_as_predict(least_risk_decisions(posterior, loss, column_of(table)), best)
+
+
+def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
+    """The decisions; where every mistake costs the same, the places of the most probable classes, which `predict` has
+    chosen among equals."""
+    if not decisions.loss.is_zero_one:
+        return decisions
+    second = np.where(decisions.second == best, decisions.chosen, decisions.second)
+    return replace(decisions, chosen=best.astype(np.int32), second=second)
+
+
+def decide_batches(
+    fitted: Fitted,
+    X: Any,
+    loss: Any = None,
+    *,
+    reject: float | None = None,
+    observe: Callable[[Table], None] | None = None,
+    for_file: FileKind | None = None,
+) -> Iterator[pa.Table]:
+    """Tables of the rows, piece by piece, with the decision, its risk, and the next best decision added.
+
+    observe, for_file: as for `predict_batches`.
+    """
+    wanted = loss_for(fitted, loss, reject)
+    schema = fitted.model.schema
+
+    def decided(table: Table, first_row: int, shown: Table) -> pa.Table:
+        table = schema.cells_as_learned(table, first_row)
+        if observe is not None:
+            observe(table)
+        found = decide_table(fitted, table, wanted, first_row)
+        chosen = {"decision": found.decision, "risk": found.risk}
+        return with_columns(shown, {**chosen, "runner_up": found.runner_up, "runner_up_risk": found.runner_up_risk})
+
+    others_as_text = not wanted.varies  # costs that vary may be columns
+    yield from _each_piece(fitted, X, decided, others_as_text=others_as_text, for_file=for_file)
+
+
+def decide_to(
+    fitted: Fitted,
+    path: Any,
+    X: Any,
+    loss: Any = None,
+    *,
+    reject: float | None = None,
+    table: str | None = None,
+    existing: Existing = "refuse",
+) -> int:
+    """Write the tables of `decide_batches`, as `write_tables` does; the number of rows."""
+    source = opened_rows(fitted, X)
+    tables = decide_batches(fitted, source, loss, reject=reject, for_file=kind_of_output(path))
+    return write_tables(path, tables, source, table, existing)
+
+
+def column_of(table: Table) -> Callable[[str], Any]:
+    """A function from the name of a column of a table to its cells as numbers."""
+
+    def column(name: str) -> Any:
+        if table.names is None or name not in table.names:
+            raise UsageError(f"the loss names a column {name!r}, which is not in the table; give an array instead")
+        return table.numbers([table.names.index(name)])[:, 0]
+
+    return column
+
+
+def _posterior_and_best(fitted: Fitted, table: Table, first_row: int) -> tuple[Floats, Integers]:
+    """The posterior of each row, and the place of its most probable class."""
+
+    def finish(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
+        return posteriors(joint, prior), most_probable(joint, prior)
+
+    model = fitted.model
+    aligned = model.schema.table_as_learned(table, first_row)
+    posterior, best = score_table(model, aligned, finish, False, fitted.settings.threads, first_row)
+    return posterior, best
+
+
+def _each_piece(
+    fitted: Fitted,
+    X: Any,
+    action: Callable[[Table, int, Table], Any],
+    others_as_text: bool = False,
+    for_file: FileKind | None = None,
+) -> Iterator[Any]:
+    """action(table, number of its first row, the table as it is shown in such a file) of each piece.
+
+    others_as_text: the columns of a CSV file that the model does not know are passed on as they are written.
+    """
+    types, source = fitted.column_types(), opened_rows(fitted, X)
+    if others_as_text and isinstance(source, Source):
+        source = source.as_text([name for name in source.names if name not in types])
+    if not isinstance(source, Stream):
+        yield action(source, 0, source)
+        return
+    with source.naming(), progress("reading", "rows", source.expected) as advance:
+        first_row = 1  # as people count the rows of a file
+        for table, shown in _with_shown(source, for_file):
+            yield action(Frame(table), first_row, Frame(shown))
+            first_row += table.num_rows
+            advance(table.num_rows)
+
+
+def _with_shown(source: Stream, for_file: FileKind | None) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Tables of a stream, each with what is shown of it in such a file."""
+    if for_file in ("csv", "tsv") and isinstance(source, Source):
+        yield from source.beside_text()
+        return
+    for table in source.tables():
+        yield table, with_each(table, as_whole) if for_file == "json" and not source.typed else table

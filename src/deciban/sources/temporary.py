@@ -1,0 +1,87 @@
+"""Temporary files that are gone with the process, whatever ends it."""
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Any
+
+from deciban.errors import DataError
+from deciban.util import shutdown
+
+# Bytes of a pipe that are copied at a time, and the share of the disk for temporary files that is left free.
+COPIED_BYTES = 1 << 20
+MIN_FREE_SPACE = 0.02
+
+# What the user calls standard input.
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A file to be written, and a name by which it can be opened as long as somebody holds this."""
+
+    file: Any
+    name: str
+
+    def __del__(self) -> None:
+        self.file.close()
+
+
+def temporary() -> Temporary:
+    """A new one: without an entry in any folder where the system can open such files, else removed in the end."""
+    file: Any = tempfile.TemporaryFile(prefix="deciban-")  # noqa: SIM115 - open as long as it is needed
+    name = f"/proc/self/fd/{file.fileno()}"
+    if os.path.exists(name):
+        return Temporary(file, name)
+    file.close()
+    file = tempfile.NamedTemporaryFile(prefix="deciban-", suffix=".table")  # noqa: SIM115
+    shutdown.remove_at_exit(file.name)
+    return Temporary(file, file.name)
+
+
+def spooled(path: str) -> Temporary:
+    """Standard input, a pipe or a terminal as a file on disk, so that it can be read twice.
+
+    A DataError for devices such as /dev/zero, which have no end, and an OSError before the disk is full.
+    """
+    if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise DataError("standard input is closed; give a file, or something that is read through a pipe")
+        return _copied(sys.stdin.buffer, "standard input")
+    mode = os.stat(path).st_mode
+    if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
+        raise DataError(f"{path}: this is not a file; give a file, a folder or a pipe")
+    with open(path, "rb") as pipe:
+        return _copied(pipe, path)
+
+
+def _copied(source: Any, name: str) -> Temporary:
+    """What can be read of a source up to its end."""
+    try:
+        endless = stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and not source.isatty()
+    except (OSError, ValueError, AttributeError):  # a test, or a program, has put something else in its place
+        endless = False
+    if endless and source.read(1):  # /dev/null is empty
+        raise DataError(f"{name}: this is a device, which has no end; give a file, a folder or a pipe")
+    copy, size = temporary(), 0
+    while block := source.read(COPIED_BYTES):
+        copy.file.write(block)
+        size += len(block)
+        disk = shutil.disk_usage(tempfile.gettempdir())
+        if disk.free < MIN_FREE_SPACE * disk.total:
+            raise OSError(
+                f"{name}: it has more than {size / 1e6:,.0f} MB, and the folder for temporary files is nearly full; "
+                f"end what writes it, free some space, or name another folder in TMPDIR"
+            )
+    copy.file.flush()
+    return copy
+
+
+def spill_folder() -> str:
+    """Where DuckDB may put what it has no room for in memory: it makes the folder if need be."""
+    path = os.path.join(tempfile.gettempdir(), f"deciban-{os.getpid()}.spill")
+    shutdown.remove_at_exit(path)
+    return path

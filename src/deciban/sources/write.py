@@ -1,0 +1,290 @@
+"""Tables written piece by piece: CSV, JSON lines or Parquet, or into a database; whole or not at all."""
+
+import csv
+import errno
+import gzip
+import io
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.errors import UsageError
+from deciban.sources.databases.addresses import is_address
+from deciban.sources.databases.write import Existing, written_into
+from deciban.sources.duckdb import connect, interrupts
+from deciban.sources.leftovers import lock, sweep
+from deciban.sources.temporary import STANDARD_INPUT
+from deciban.tables.arrow import like_first, with_each
+from deciban.tables.cell_numbers import plain_type
+from deciban.util import shutdown
+
+Write = Callable[[pa.Table], None]
+
+FileKind = Literal["csv", "tsv", "json", "parquet"]
+WRITTEN_KINDS: dict[str, FileKind] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".parquet": "parquet",
+}
+
+# A spreadsheet takes text that starts like this for a formula, behind blanks and line breaks too, which it may drop; a
+# number may start with a sign. The wide signs are those of East Asian keyboards.
+BLANK = r"[\x00-\x20\x7f\x{85}\x{a0}\x{200b}\x{2028}\x{2029}\x{3000}\x{feff}]"
+FORMULA = rf"(?s)^{BLANK}*[=@＝＠]|^[\t\r]|^{BLANK}*[+\-＋－]."
+NUMBER_IN_SHEETS = rf"^{BLANK}*([+\-]?[.,]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?|[+\-](?i:inf|infinity)){BLANK}*$"
+
+
+def kind_of_file(path: str | os.PathLike[str]) -> FileKind:
+    """What a file of this name holds."""
+    name = os.fspath(path).lower()
+    ending = Path(name.removesuffix(".gz")).suffix
+    if ending not in WRITTEN_KINDS or (WRITTEN_KINDS[ending] == "parquet" and name.endswith(".gz")):
+        raise UsageError(
+            f"{path}: the name does not say what to write; end it with .csv, .jsonl or .parquet (or .csv.gz)"
+        )
+    return WRITTEN_KINDS[ending]
+
+
+def refuse_inputs(path: str | os.PathLike[str] | None, inputs: Iterable[str]) -> None:
+    """A UsageError where a file would be overwritten that is read, under whatever name; "-" is standard input.
+
+    Without a path, that is the file to which standard output goes.
+    """
+    written = _status(path) if path is not None else _status_of(sys.stdout)
+    if written is None or not stat.S_ISREG(written.st_mode):
+        return
+    for name in inputs:
+        read = _status_of(sys.stdin) if name == STANDARD_INPUT else _status(name)
+        if read is not None and os.path.samestat(read, written):
+            raise UsageError(f"{path or 'standard output'}: the output is an input; give it another name")
+
+
+def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+    return os.stat(path) if os.path.exists(path) else None
+
+
+def _status_of(stream: Any) -> os.stat_result | None:
+    """What the system says of the file that standard input comes from, or output goes to; None where there is none."""
+    try:
+        return os.fstat(stream.fileno())
+    except (OSError, AttributeError, ValueError):
+        return None
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file that takes the place of the old one when all is written and synced; until then the old one is whole."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
+    if target.exists() and not target.is_file():
+        try:
+            with open(target, "wb") as device:  # a device or a pipe cannot be replaced
+                yield device
+        except OSError as problem:
+            _named(problem, path)
+            raise
+        return
+    sweep(target.parent)
+    beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")  # no other thread has it
+    shutdown.remove_at_exit(str(beside))
+    try:
+        with open(beside, "xb") as file:
+            lock(file)
+            if target.exists():
+                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if sys.platform != "win32":  # while it is locked, so that nobody sweeps it away
+                os.replace(beside, target)
+        if sys.platform == "win32":
+            os.replace(beside, target)
+    except BaseException as problem:
+        with suppress(OSError):
+            beside.unlink()
+        shutdown.finished(str(beside))
+        _named(problem, path)
+        raise
+    shutdown.finished(str(beside), os.fspath(path))
+    with suppress(OSError):  # that the new name outlives a power failure, where the system can do that
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _named(problem: BaseException, path: str | os.PathLike[str]) -> None:
+    """Let an error say which file the disk has no room for."""
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        problem.filename = problem.filename or os.fspath(path)
+
+
+def kind_of_output(path: str | os.PathLike[str]) -> FileKind | None:
+    """What a file of this name holds; None for a database, whose columns have types of their own."""
+    return None if is_address(path) else kind_of_file(path)
+
+
+@contextmanager
+def written(
+    path: str | os.PathLike[str], *, safe: bool = True, table: str | None = None, existing: Existing = "refuse"
+) -> Iterator[Write]:
+    """A function that writes one table after the other to a file, whose name says how, or into a table of a database.
+
+    safe: see `to_stream`. table, existing: the table of a database, and what becomes of one that is there.
+    """
+    if table is not None:
+        if not is_address(path):
+            raise UsageError("table= is for databases; give the URL of one, such as postgresql://user@host/database")
+        with written_into(os.fspath(path), table, existing) as write:
+            yield write
+        return
+    if is_address(path):
+        raise UsageError("which table of the database to write is not said; give table='schema.table'")
+    kind = kind_of_file(path)
+    with replacing(path) as file:
+        compressed = os.fspath(path).lower().endswith(".gz")
+        packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else nullcontext(file)
+        with packed as stream, to_stream(stream, kind, safe=safe) as write:
+            yield write
+
+
+@contextmanager
+def to_stream(file: Any, kind: str, *, safe: bool = True) -> Iterator[Write]:
+    """A function that writes one table after the other to an open file.
+
+    safe: in CSV, text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    makers = {"csv": _csv, "tsv": _csv, "json": _json, "parquet": _parquet}
+    writer: Any = None
+    schema: pa.Schema | None = None
+
+    def write(table: pa.Table) -> None:
+        nonlocal writer, schema
+        if kind in ("csv", "tsv"):
+            table = with_each(table, _flat)
+            table = without_formulas(table) if safe else table
+        if writer is None:
+            schema = table.schema
+            writer = makers[kind](file, schema, kind)
+        writer.write_table(like_first(table, schema) if kind == "parquet" else table)
+
+    try:
+        yield write
+    except BaseException:
+        if writer is not None:
+            with suppress(Exception):
+                writer.close()  # while the file is open: later it would complain of that
+        raise
+    if writer is not None:
+        writer.close()
+
+
+class _csv:  # noqa: N801 - a maker like the others
+    """Cells with commas between, those in quotes that need them."""
+
+    def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
+        self._file, self._sign = file, "\t" if kind == "tsv" else ","
+        header = io.StringIO()
+        csv.writer(header, delimiter=self._sign, lineterminator="\n").writerow(schema.names)
+        file.write(header.getvalue().encode())
+
+    def write_table(self, table: pa.Table) -> None:
+        from pyarrow import csv as arrow_csv
+
+        special = f'["\r\n{self._sign}]|^$'
+        texts = [column for column in table.columns if pa.types.is_string(column.type)]
+        if any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts):
+            self._file.write(self._lines(table, special))
+            return
+        options = arrow_csv.WriteOptions(include_header=False, delimiter=self._sign, quoting_style="none")
+        arrow_csv.write_csv(table.combine_chunks(), self._file, options)  # of an empty chunk it would make NUL bytes
+
+    def _lines(self, table: pa.Table, special: str) -> pa.Buffer:
+        """All rows as text: Arrow would put quotes around every text, not only around those that need them."""
+        quote, nothing, end, sign = (pa.scalar(text, pa.large_string()) for text in ('"', "", "\n", self._sign))
+        columns = []
+        for column in table.columns:
+            cells = pa.chunked_array([column.combine_chunks()]).chunk(0).cast(pa.large_string())
+            if pa.types.is_string(column.type):
+                inside = pc.replace_substring(cells, '"', '""')
+                quoted = pc.binary_join_element_wise(quote, inside, quote, nothing)
+                cells = pc.if_else(pc.match_substring_regex(cells, special), quoted, cells)
+            columns.append(cells)
+        empty = {"null_handling": "replace", "null_replacement": ""}
+        rows = pc.binary_join_element_wise(*columns, sign, **empty)
+        ended = pc.binary_join_element_wise(rows, nothing, end)
+        offsets = np.frombuffer(ended.buffers()[1], dtype=np.int64)[ended.offset : ended.offset + len(ended) + 1]
+        return ended.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+
+    def close(self) -> None:
+        pass
+
+
+def _parquet(file: Any, schema: pa.Schema, kind: str) -> Any:
+    from pyarrow import parquet
+
+    return parquet.ParquetWriter(file, schema)
+
+
+class _json:  # noqa: N801 - a maker like the others
+    """Lines of JSON; numbers that JSON does not have are null."""
+
+    def __init__(self, file: Any, schema: pa.Schema, kind: str) -> None:
+        self._file = file
+        self._connection = connect(len(schema))
+
+    def write_table(self, table: pa.Table) -> None:
+        table = with_each(table, _finite)
+        with interrupts():
+            self._connection.register("deciban rows", table)
+            found = self._connection.sql('SELECT to_json("deciban rows") AS line FROM "deciban rows"')
+            for batch in found.to_arrow_reader(1 << 14):
+                lines = batch.column(0).to_pylist()
+                self._file.write(("\n".join(lines) + "\n").encode() if lines else b"")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _finite(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without the numbers that JSON does not have."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
+
+
+def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Lists and records as text, for files that have none, and all text of the one type that is looked through."""
+    import json
+
+    if str(plain_type(column.type)) == "string":  # of pandas and polars too
+        return column.cast(pa.string())
+    if pa.types.is_nested(column.type):
+        cells = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_pylist()]
+        return pa.chunked_array([pa.array(cells, pa.string())])
+    return column
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """Text that a spreadsheet would run, with an apostrophe in front: it is shown as it is and does nothing."""
+    table = with_each(table, lambda column: _guarded(column) if pa.types.is_string(column.type) else column)
+    names = _guarded(pa.array(table.column_names, pa.string())).to_pylist()
+    return table.rename_columns(names)
+
+
+def _guarded(cells: Any) -> Any:
+    formula = pc.and_not(pc.match_substring_regex(cells, FORMULA), pc.match_substring_regex(cells, NUMBER_IN_SHEETS))
+    return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells)

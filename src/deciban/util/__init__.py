@@ -1,0 +1,1 @@
+"""Leaf helpers: arrays, sparse matrices, threads, progress, text tables, signals."""
