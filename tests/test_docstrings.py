@@ -84,7 +84,7 @@ def test_what_is_exported_is_documented(name: str) -> None:
     assert any(line.startswith(">>> ") for line in found.get("Examples", [])), "there is no example"
     if not (isinstance(thing, type) and issubclass(thing, Exception)):
         check_parameters(thing)
-    if not isinstance(thing, type):
+    if not isinstance(thing, type) and inspect.signature(thing).return_annotation not in NOTHING:
         assert "Returns" in found
 
 

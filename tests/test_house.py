@@ -1,11 +1,8 @@
 """The house is in order: lint, format, types, import order, lazy imports, documents that tell the truth."""
 
-import ast
 import re
 import subprocess
 import sys
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,24 +76,3 @@ def test_importing_is_light() -> None:
         f"print([name for name in {optional} if name in sys.modules])"
     )
     assert run(sys.executable, "-c", code).strip() == "[]"
-
-
-def constants(path: Path) -> Iterator[str]:
-    """The names in capitals that a module defines, but for type variables and names of its own (_NAME)."""
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and "TypeVar(" not in ast.unparse(node):
-            stored = (part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-            yield from (name.id for name in stored if name.id.isupper() and not name.id.startswith("_"))
-
-
-# `shutdown` and the package itself define it, so as not to import typing.
-NOT_OURS = {"TYPE_CHECKING"}
-
-
-def test_constants_have_one_meaning() -> None:
-    homes = defaultdict(set)
-    for path in sorted((ROOT / "src" / "deciban").rglob("*.py")):
-        for name in constants(path):
-            homes[name].add(str(path.relative_to(ROOT)))
-    shared = {name: sorted(modules) for name, modules in homes.items() if len(modules) > 1 and name not in NOT_OURS}
-    assert not shared
