@@ -1,12 +1,90 @@
-"""One family of errors: each message names the cause, the place and the remedy."""
+"""Errors as values: a place, a cause, a remedy and a parameter, rendered by whoever shows them.
+
+Python renders them with ``str``. The command line renders arguments as options, and the service renders the place as
+a path in the request. Nobody reads a message back.
+"""
 
 import sys
 import warnings
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
+
+NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: ""})()
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the library that a message mentions: Python shows ``alpha=3``, the command line ``--alpha 3``.
+
+    Without a value it is the name alone: ``columns=``. A family is mentioned as ``Argument("family", "Gamma")``.
+
+    >>> str(Argument("missing", "n/a")), str(Argument("columns")), str(Argument("family", "Gamma"))
+    ("missing='n/a'", 'columns=', 'Gamma()')
+    """
+
+    name: str
+    value: Any = NOT_GIVEN
+
+    def __str__(self) -> str:
+        if self.name == "family":
+            return f"{self.value}()"
+        return f"{self.name}=" if self.value is NOT_GIVEN else f"{self.name}={self.value!r}"
+
+
+# A message: text, and the arguments in it. Text is never looked into, so that no cell of a user is mistaken for one.
+Message = str | tuple[str | Argument, ...]
+
+
+def rendered(message: Message, argument: Callable[[Argument], str] = str) -> str:
+    """Return the text of a message; argument: how arguments are shown."""
+    if isinstance(message, str):
+        return message
+    return "".join(part if isinstance(part, str) else argument(part) for part in message)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where data are wrong: the source (a file, a query), the column, and the row counted from 0. All optional.
+
+    >>> print(Place("a.csv", "age", 12))
+    a.csv, column 'age', row 12
+    >>> print(Place(column="it's"))
+    column "it's"
+    """
+
+    source: str | None = None
+    column: str | None = None
+    row: int | None = None
+
+    def __str__(self) -> str:
+        column = None if self.column is None else f"column {self.column!r}"
+        row = None if self.row is None else f"row {self.row}"
+        return ", ".join(part for part in (self.source, column, row) if part is not None)
+
+    def __bool__(self) -> bool:
+        return not (self.source is None and self.column is None and self.row is None)
+
+
+NOWHERE = Place()
 
 
 class DecibanError(Exception):
     """The base class of all errors that deciban raises on purpose; catch this to catch them all.
+
+    Parameters
+    ----------
+    cause : str or tuple
+        What is wrong; a tuple mixes text and `Argument`.
+
+    place : Place, default=Place()
+        The source, column and row that it is about.
+
+    remedy : str or tuple, default=""
+        What to do about it.
+
+    parameter : Argument, default=None
+        The argument that is wrong.
 
     See Also
     --------
@@ -25,6 +103,66 @@ class DecibanError(Exception):
     """
 
     names_source = False  # whether the message begins with the file, or whatever else, that it is about
+
+    def __init__(
+        self, cause: Message = "", *, place: Place = NOWHERE, remedy: Message = "", parameter: Argument | None = None
+    ) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.place = place
+        self.remedy = remedy
+        self.parameter = parameter
+
+    def render(self, argument: Callable[[Argument], str] = str, place: Callable[[Place], str] = str) -> str:
+        """Return the message in one line.
+
+        Parameters
+        ----------
+        argument : callable, default=str
+            Shows an `Argument`.
+
+        place : callable, default=str
+            Shows the `Place`.
+
+        Returns
+        -------
+        str
+            Place, parameter, cause and remedy, as far as there are any.
+        """
+        parameter = "" if self.parameter is None else argument(self.parameter)
+        what = "; ".join(text for text in (rendered(self.cause, argument), rendered(self.remedy, argument)) if text)
+        return ": ".join(text for text in (place(self.place), parameter, what) if text)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def about(self, source: str | None = None, column: str | None = None, row: int | None = None) -> Self:
+        """Fill in the parts of the place that the error does not have yet.
+
+        Parameters
+        ----------
+        source : str, default=None
+            The file, query or table.
+
+        column : str, default=None
+            The name of the column.
+
+        row : int, default=None
+            The row, counted from 0.
+
+        Returns
+        -------
+        DecibanError
+            The error itself.
+        """
+        known = self.place
+        self.place = replace(
+            known,
+            source=source if known.source is None else known.source,
+            column=column if known.column is None else known.column,
+            row=row if known.row is None else known.row,
+        )
+        return self
 
 
 class UsageError(DecibanError, ValueError):
@@ -126,27 +264,33 @@ def naming_source(problem: Problem) -> Problem:
     return problem
 
 
-def warn_user(message: str) -> None:
-    """Warn of something, at the line outside of this package that brought it about."""
+class DecibanWarning(UserWarning):
+    """A warning whose message may mention arguments, which the command line shows as options."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(rendered(message))
+        self.message = message
+
+
+def warn_user(message: Message) -> None:
+    """Warn the caller: the warning points at the line outside of this package that brought it about."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(DecibanWarning(message), stacklevel=level)
 
 
 class BadCell(Exception):  # noqa: N818 - never leaves the package: a DataError is made of it where names are known
-    """A cell that a family cannot use: its column (as a position among those given), row, content, and the remedy."""
+    """A cell that a family cannot use: its column (as a position among those given), row, cause and remedy."""
 
-    def __init__(self, column: int, row: int | None, problem: str, remedy: str) -> None:
-        super().__init__(problem)
+    def __init__(self, column: int, row: int | None, cause: Message, remedy: Message) -> None:
+        super().__init__(cause)
         self.column = column
         self.row = row
-        self.problem = problem
+        self.cause = cause
         self.remedy = remedy
 
     def as_error(self, column_name: str, first_row: int = 0) -> DataError:
-        """The error a user sees, with the name of the column and the row counted from 0 in the whole table."""
-        place = f"column {column_name!r}"
-        if self.row is not None:
-            place += f", row {self.row + first_row}"
-        return DataError(f"{place}: {self.problem}; {self.remedy}")
+        """Return the error for users, with the name of the column and the row counted from 0 in the whole table."""
+        row = None if self.row is None else self.row + first_row
+        return DataError(self.cause, place=Place(column=column_name, row=row), remedy=self.remedy)

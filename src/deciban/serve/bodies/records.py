@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import BadCell, DecibanError
+from deciban.errors import BadCell, DecibanError, rendered
 from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds
 from deciban.serve.json_values import JSON_KINDS, Record
@@ -213,7 +213,7 @@ def _cells(name: str, cells: tuple[Any, ...], learned: str, named: bool, strict:
     except BadCell as bad:
         if (remedy := CELL_REMEDIES.get(kind_of(learned))) is None:
             raise bad.as_error(name) from None
-        raise Problem(422, bad.problem, remedy, place_of(bad.row or 0, name, named)) from None
+        raise Problem(422, rendered(bad.cause), remedy, place_of(bad.row or 0, name, named)) from None
     return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
 
 
