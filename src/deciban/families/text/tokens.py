@@ -19,7 +19,6 @@ from deciban.kernels.text_arrays import CharacterRules, Texts, UnknownWords, Wor
 from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarged, enlarged_spans, number_with_room
 from deciban.util.arrays import SPARE, Bytes, Codes, Flags, Integers, kernel_view
 
-
 Analyzer = Literal["word", "char", "char_wb"]
 
 Tokenizer = Callable[[str], Iterable[str]]
