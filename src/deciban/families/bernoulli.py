@@ -163,7 +163,7 @@ class BernoulliLikelihood(BaseLikelihood):
         # block by block every absent word is evidence of its own, and `out` is larger than this
         if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
             dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
-            kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
+            kernels.scoring.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
             return
         exchange = self._exchange if (weight == 1.0).all() else Exchange.of(self.one, self.zero, weight)
         exchange.score(cells, self.threshold, out)
@@ -227,11 +227,11 @@ class Exchange:
         return cls(one, zero, gain, np.where(shut, 0.0, zero).sum(axis=0), shut.sum(axis=0).astype(np.float64), finite)
 
     def score(self, cells: Numbers | SparseRows, threshold: float, out: Floats) -> None:
-        terms = kernels.BinaryTerms(self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
+        terms = kernels.scoring.BinaryTerms(self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
         total = np.empty(max(self.zeros.size, self.gain.shape[1]))
         if isinstance(cells, np.ndarray):
             columns = cells.shape[1]
             room = np.arange(columns), np.ones(columns), np.empty(columns + 1, dtype=np.int64), total
-            kernels.score_all_binary(cells, threshold, terms, *room, out)
+            kernels.scoring.score_all_binary(cells, threshold, terms, *room, out)
         else:
-            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, terms, total, out)
+            kernels.scoring.score_sparse_binary(*cells.kernel_arrays(), threshold, terms, total, out)

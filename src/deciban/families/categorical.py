@@ -225,9 +225,9 @@ def counted_left_out(
     slot: Integers,
     out: Floats,
 ) -> None:
-    """Score each row by counts, level by class, of the other rows; see `kernels.left_out_lookup`."""
+    """Score each row by counts, level by class, of the other rows; see `kernels.left_out.score_lookup`."""
     total = np.add.reduceat(counts, start[:-1], axis=0)
-    levels = kernels.LevelCounts(
+    levels = kernels.left_out.LevelCounts(
         start=start,
         counts=counts,
         every=counts.sum(axis=1),
@@ -237,7 +237,9 @@ def counted_left_out(
         log_width=log_width,
         log_share=table,
     )
-    kernels.left_out_lookup(np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out)
+    kernels.left_out.score_lookup(
+        np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out
+    )
 
 
 def _score_where_nothing_is_left(
@@ -311,7 +313,7 @@ class CategoricalLikelihood(BaseLikelihood):
         return np.where(unseen, sizes, codes)
 
     def score(self, cells: Numbers | list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(
+        kernels.scoring.score_lookup(
             self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
         )
 
@@ -391,4 +393,4 @@ class WholeNumbers:
     def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
         """The codes, and whether every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
-        return codes, kernels.encode_integers(numbers, self.low, self.start, self.code_of, codes)
+        return codes, kernels.counting.encode_integers(numbers, self.low, self.start, self.code_of, codes)
