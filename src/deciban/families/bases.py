@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from deciban.families.column_numbers import ColumnNumbers
+from deciban.families.lowering import ExportedColumns, Lowered
 from deciban.families.shares import Shares
 from deciban.families.support import VALUES, Support
 from deciban.families.terms import Terms
@@ -85,6 +86,9 @@ class BaseLikelihood:
 
     def score_terms(self, names: Sequence[str]) -> Sequence[Terms] | None:
         return None
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        raise columns.cannot_export()
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
         return None

@@ -14,6 +14,7 @@ from deciban.families.checks import Outside, check_amount, check_outside, imposs
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.log_normal import positive_log
+from deciban.families.lowering import ExportedColumns, HalfLineTerm, Lowered, NarrowGammaTerm, Term, reject_infinite
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.spreads import rounding_variance, vary
 from deciban.families.support import POSITIVE, refuse_infinite
@@ -276,6 +277,18 @@ class GammaLikelihood(BaseLikelihood):
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)
         if self.outside == "refuse":
             impossible(cells <= 0, weight, slot, out)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        impossible, peak = self.outside == "refuse", log_peak(self.shape)
+        blocks: list[list[Term]] = []
+        for j, column in enumerate(columns.numbers):
+            if self.narrow[j]:
+                mean, low = self.mean[j], self.mean_low[j]
+                blocks.append([NarrowGammaTerm(column, peak[j], self.shape[j], mean, low, impossible)])
+            else:
+                offset, power, slope = self.offset[j], self.power[j], self.slope[j]
+                blocks.append([HalfLineTerm(column, offset, power, slope, False, impossible)])
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))

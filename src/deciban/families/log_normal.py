@@ -17,6 +17,7 @@ from deciban.families.gaussian import (
     estimate_normal,
     score_normal_left_out,
 )
+from deciban.families.lowering import ExportedColumns, Lowered, reject_infinite
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.spreads import Pooled
 from deciban.families.support import POSITIVE, refuse_infinite
@@ -121,6 +122,10 @@ class LogNormalLikelihood(BaseLikelihood):
 
     def base(self, cells: Numbers) -> Floats:
         return -np.nan_to_num(positive_log(cells))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        blocks = self.normal.normal_terms(columns, of_log=True, impossible=self.outside == "refuse")
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]

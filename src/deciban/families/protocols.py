@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
+from deciban.families.lowering import ExportedColumns, Lowered
 from deciban.families.shares import Shares
 from deciban.families.support import Support
 from deciban.families.terms import Terms
@@ -65,6 +66,10 @@ class Likelihood(Protocol):
     def score_terms(self, names: Sequence[str]) -> Sequence[Terms] | None:
         """The evidence of each block as weights times features, given the names of the columns; None where the family
         has no linear or quadratic form."""
+        ...
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The evidence of each block as terms, for export; a UsageError that names a column if it has none."""
         ...
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
