@@ -8,6 +8,7 @@ import numpy as np
 
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.shares import Shares
+from deciban.families.sql_questions import Later, SqlQuestions
 from deciban.families.support import VALUES, Support
 from deciban.families.terms import Terms
 from deciban.util.arrays import Floats
@@ -51,6 +52,9 @@ class CountedFamily(ShortRepr):
     @classmethod
     def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
         return []
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
+        return None
 
 
 class ColumnFamily(CountedFamily):

@@ -15,6 +15,7 @@ from deciban.families.checks import Alpha, check_alpha
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import fraction, smoothed
+from deciban.families.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.support import FINITE, FLAGS, Support
 from deciban.families.terms import Terms
 from deciban.statistics import Totals
@@ -94,6 +95,9 @@ class Bernoulli(ColumnFamily):
 
     def count(self, cells: Numbers | SparseRows, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes, self.cut)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Flag(column, self.cut) for column in columns], whole=self.threshold is None)
 
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha

@@ -17,6 +17,7 @@ from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.families.spreads import vary
+from deciban.families.sql_questions import Later, Number, SqlQuestions
 from deciban.families.support import FINITE, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Bins, Combined, Moments
@@ -92,6 +93,11 @@ class Binned(ColumnFamily):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> MomentsAndBins:
         moments = Moments.count(cells, labels, weights, classes)  # refuses infinite cells
         return Combined((moments, Bins.count(cells, labels, weights, classes)))
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndBins]:
+        numbers = [Number(column) for column in columns]
+        moments, bins = questions.moments(numbers), questions.bins(numbers)
+        return lambda: Combined((moments(), bins()))
 
     def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
         moments, cells = statistic.parts

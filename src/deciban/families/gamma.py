@@ -16,6 +16,7 @@ from deciban.families.estimates import Estimated, Parameters
 from deciban.families.log_normal import positive_log
 from deciban.families.protocols import Covariance, LeftOut, Sampled
 from deciban.families.spreads import rounding_variance, vary
+from deciban.families.sql_questions import Later, Logarithm, Positive, SqlQuestions
 from deciban.families.support import POSITIVE, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Combined, Moments
@@ -104,6 +105,11 @@ class Gamma(ColumnFamily):
         cells = POSITIVE.learnable(cells, self.outside)
         logs = positive_log(cells)
         return Combined((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndLogs]:
+        plain = questions.moments([Positive(column) for column in columns])
+        logs = questions.moments([Logarithm(column) for column in columns])
+        return lambda: Combined((plain(), logs()))
 
     def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
         plain, logs = statistic.parts

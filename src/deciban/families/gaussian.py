@@ -24,6 +24,7 @@ from deciban.families.spreads import (
     spread_errors,
     vary,
 )
+from deciban.families.sql_questions import Later, Number, SqlQuestions
 from deciban.families.support import FINITE, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Moments
@@ -121,6 +122,9 @@ class Gaussian(NormalShaped):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         return Moments.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
+        return questions.moments([Number(column) for column in columns])
 
     def estimate(self, statistic: Moments) -> "Normal":
         return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.added)

@@ -12,6 +12,7 @@ from deciban.families.joint_left_out import Downdate
 from deciban.families.joint_normal import JointNormal, joint_normal, units
 from deciban.families.protocols import Covariance, LeftOut, by_pattern, evidence_of_block
 from deciban.families.spreads import PerClass, Spread, check_spread, spread_errors
+from deciban.families.sql_questions import Later, Number, SqlQuestions
 from deciban.families.support import FINITE
 from deciban.statistics import Scatter
 from deciban.tables.readable import Readable
@@ -80,6 +81,9 @@ class JointGaussian(BlockFamily):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Scatter:
         return Scatter.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Scatter]:
+        return questions.scatter([Number(column) for column in columns])
 
     def estimate(self, statistic: Scatter) -> JointNormal:
         return self._estimate(statistic, self._shares(statistic))

@@ -20,6 +20,7 @@ from deciban.families.leave_one_out import cells_of, score_anew
 from deciban.families.protocols import Covariance, LeftOut, Sampled, by_pattern, evidence_of_block
 from deciban.families.shares import Shares, shapley
 from deciban.families.smoothing import draw, fraction, smoothed
+from deciban.families.sql_questions import Interval, Later, SqlQuestions
 from deciban.statistics import Tuples
 from deciban.tables.readable import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, in_lanes, log
@@ -113,6 +114,11 @@ class JointTable(BlockFamily):
 
     def count(self, cells: list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Tuples:
         return Tuples.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Tuples]:
+        pairs = zip(columns, self.cuts or (None,) * len(columns), strict=True)
+        found = questions.tuples([column if cuts is None else Interval(column, cuts) for column, cuts in pairs])
+        return lambda: self.count(*found())
 
     def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
         every = np.arange(len(statistic.levels))

@@ -19,6 +19,7 @@ from deciban.families.gaussian import (
 )
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.spreads import Pooled
+from deciban.families.sql_questions import Later, Logarithm, SqlQuestions
 from deciban.families.support import POSITIVE, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Moments
@@ -92,6 +93,9 @@ class LogNormal(NormalShaped):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         refuse_infinite(cells)
         return Moments.count(positive_log(POSITIVE.learnable(cells, self.outside)), labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
+        return questions.moments([Logarithm(column) for column in columns])
 
     def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)

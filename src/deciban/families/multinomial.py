@@ -18,6 +18,7 @@ from deciban.families.poisson import Poisson
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.shares import Rule, Shares
 from deciban.families.smoothing import draw_counts, fraction, smoothed
+from deciban.families.sql_questions import Amount, Later, SqlQuestions
 from deciban.families.support import AMOUNTS
 from deciban.families.terms import Terms
 from deciban.statistics import Totals
@@ -134,6 +135,9 @@ class AmountsFamily(BlockFamily):
 
     def count(self, cells: Amounts, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Amount(column) for column in columns])
 
 
 def _word_parameters(statistic: Totals) -> Parameters:

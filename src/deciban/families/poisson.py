@@ -15,6 +15,7 @@ from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
 from deciban.families.smoothing import draw_counts
+from deciban.families.sql_questions import Event, Later, SqlQuestions
 from deciban.families.support import COUNTS, refuse_infinite
 from deciban.families.terms import Terms
 from deciban.statistics import Totals
@@ -87,6 +88,9 @@ class Poisson(ColumnFamily):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
         refuse_too_large(cells)
         return Totals.count(COUNTS.learnable(cells, self.outside), labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Event(column) for column in columns], whole=True)
 
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
         rate = self._rates(statistic.total, statistic.present, axis=0).T

@@ -10,6 +10,7 @@ import pyarrow as pa
 from deciban.families.column_numbers import ColumnNumbers
 from deciban.families.estimates import Estimated, Parameters
 from deciban.families.shares import Shares
+from deciban.families.sql_questions import Later, SqlQuestions
 from deciban.families.support import Support
 from deciban.families.terms import Terms
 from deciban.tables.readable import Readable
@@ -153,6 +154,11 @@ class Family(Protocol):
 
     def count(self, cells: Any, labels: Codes, weights: Floats, classes: int) -> Any:
         """The statistic of the rows; label -1 and weight 0 are rows that are not there."""
+        ...
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
+        """Ask an SQL engine for what `count` counts; the result makes the statistic after the engine has answered. None
+        where SQL cannot count it: the columns are read."""
         ...
 
     def estimate(self, statistic: Any) -> Likelihood:
