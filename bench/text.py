@@ -4,7 +4,8 @@
 
 The folder has 20news.parquet (part, group, text) and sms_spam.parquet (label, text); without them texts of about the
 same size are drawn. Everything is measured in processes of its own, contenders in turns. --quick takes a third of the
-documents, fewer turns, smaller corpora and no tuned peers; --write writes its parts of bench/SPEED.md and bench/ACCURACY.md, with a plot.
+documents, fewer turns, smaller corpora and no tuned peers; --write puts the results into bench/SPEED.md, with a plot,
+and bench/ACCURACY.md.
 """
 
 import json
@@ -788,10 +789,12 @@ def main(options: Namespace) -> None:
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         page = Page(folder, options.data, options.quick)
-        lines, quality = (
-            page.head(),
-            ["# Texts", "", "Written by `python bench/text.py --write`, on the same texts as in [SPEED.md](SPEED.md)."],
-        )
+        lines = page.head()
+        quality = [
+            "# Texts",
+            "",
+            "Written by `python bench/text.py --write`; [SPEED.md](SPEED.md) describes the texts.",
+        ]
         print("\n".join(lines), flush=True)
         for name in options.sections or SECTIONS:
             section = getattr(page, name)
