@@ -97,7 +97,7 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
         if not isinstance(tuning, Tuning | None) or not isinstance(origin, Origin):
             raise ValueError("it has another record as its tuning or its origin")
         settings = _settings(parameters)
-        fitted = Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
+        fitted = Fitted(counts, prior_of(settings.class_prior, counts), tuning, origin, settings)
         check(fitted)
     except ModelFileError:
         raise
