@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deciban import Loss
-from deciban.decisions.policy import least_risk_decisions
+from deciban.decisions.decide import least_risk_decisions
 
 
 def seconds(action: Callable[[], Any]) -> float:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from deciban.errors import Argument, DataError, UsageError
-from deciban.families.checks import Unseen, check_amount, check_unseen
+from deciban.families.base.checks import Unseen, check_amount, check_unseen
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.priors import Prior, parse_prior

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.families.checks import check_amount
+from deciban.families.base.checks import check_amount
 from deciban.model.counts import Counts
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, log

@@ -16,7 +16,7 @@ from deciban.estimators.classifier.state import SETTINGS
 from deciban.estimators.classifier.updating import Updating
 from deciban.evaluation import evaluate
 from deciban.explain.explanation import Explanation
-from deciban.families.checks import Unseen
+from deciban.families.base.checks import Unseen
 from deciban.fitting import fit
 from deciban.model.fitted import Fitted
 from deciban.model.posterior import log_normalize
