@@ -10,15 +10,20 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import Unseen, check_amount, check_unseen
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.smoothing import draw, fraction, smoothed
-from deciban.families.sql_questions import DistinctRows, Later, SqlQuestions
-from deciban.families.support import VALUES, Support
-from deciban.families.terms import Terms
+from deciban.families.base.checks import VALUES, Support, Unseen, check_amount, check_unseen
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 from deciban.tables.readable import Readable

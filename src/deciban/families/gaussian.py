@@ -9,12 +9,20 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import check_amount
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.spreads import (
+from deciban.families.base.checks import FINITE, check_amount, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
+from deciban.families.base.variance import (
     PerClass,
     Pooled,
     Spread,
@@ -24,9 +32,6 @@ from deciban.families.spreads import (
     spread_errors,
     vary,
 )
-from deciban.families.sql_questions import Later, Number, SqlQuestions
-from deciban.families.support import FINITE, refuse_infinite
-from deciban.families.terms import Terms
 from deciban.statistics import Moments
 from deciban.tables.readable import Readable
 from deciban.util.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers

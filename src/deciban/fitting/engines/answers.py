@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from deciban.families.sql_questions import DistinctRows, Number
+from deciban.families.base.sql_questions import DistinctRows, Number
 from deciban.fitting.engines.asking import Classes, EngineRows
 from deciban.fitting.engines.bins import Grouping
 from deciban.fitting.engines.columns import Columns

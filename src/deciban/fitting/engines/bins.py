@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deciban.families.sql_questions import DistinctRows
+from deciban.families.base.sql_questions import DistinctRows
 from deciban.fitting.engines.asking import as_floats
 from deciban.fitting.engines.engine import Engine
 from deciban.fitting.engines.groups import Keys

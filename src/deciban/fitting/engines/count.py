@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.errors import DataError, warn_user
-from deciban.families.sql_questions import Later
+from deciban.families.base.sql_questions import Later
 from deciban.fitting.engines.answers import CountingRun
 from deciban.fitting.engines.asking import CHANGED, Classes, EngineRows
 from deciban.fitting.engines.columns import Columns

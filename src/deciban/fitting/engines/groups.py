@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from deciban.errors import DataError
-from deciban.families.sql_questions import DistinctRows
+from deciban.families.base.sql_questions import DistinctRows
 from deciban.fitting.engines.asking import CHANGED, Classes, EngineRows, as_floats
 from deciban.tables.table import Frame
 from deciban.util.arrays import summed_cells

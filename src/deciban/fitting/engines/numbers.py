@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deciban.errors import BadCell
-from deciban.families.protocols import Family
-from deciban.families.sql_questions import Number
+from deciban.families.base.contract import Family
+from deciban.families.base.sql_questions import Number
 from deciban.fitting.engines.asking import MOST_AGGREGATES, Classes, EngineRows, mean_of, minus
 from deciban.fitting.engines.sums import Aggregate, Sums
 from deciban.statistics import Moments, Totals

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from deciban.families.sql_questions import DistinctRows, Number
+from deciban.families.base.sql_questions import DistinctRows, Number
 from deciban.fitting.engines.columns import Columns
 from deciban.statistics import Bins, Moments, Scatter, Totals
 from deciban.statistics.bins import Column
@@ -64,7 +64,7 @@ class NotInSql(Exception):  # noqa: N818 - never leaves this package
 
 
 class GroupQuestions:
-    """The questions of one column group, as its family asks them (`families.sql_questions.SqlQuestions`).
+    """The questions of one column group, as its family asks them (`families.base.sql_questions.SqlQuestions`).
 
     looks: whether the family reads numbers, which it may reject.
     """
