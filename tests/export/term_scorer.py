@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.export.ir import Block, TermModel
-from deciban.families.lowering import (
+from deciban.families.base.lowering import (
     CutPlace,
     HalfLineTerm,
     JointNormalTerm,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from deciban.families.lowering import CellPlace, LookupTerm, Refusal, Term, TuplePlace, TupleTerm
+from deciban.families.base.lowering import CellPlace, LookupTerm, Refusal, Term, TuplePlace, TupleTerm
 from deciban.model.corrections import AveragedTable, Corrections
 from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray

@@ -9,7 +9,8 @@ import numpy as np
 
 from deciban.errors import Place as Where, UsageError
 from deciban.export.ir import Block, Column, CorrectionTables, ExpandedTerm, Kind, ReadAs, TermModel, term_places
-from deciban.families.lowering import (
+from deciban.families.base.contract import by_pattern
+from deciban.families.base.lowering import (
     OTHER_PLACE,
     SUMMED_OVER,
     CellPlace,
@@ -30,8 +31,7 @@ from deciban.families.lowering import (
     level_place,
     reject_other_than_flags,
 )
-from deciban.families.protocols import by_pattern
-from deciban.families.smoothing import smoothed
+from deciban.families.base.smoothing import smoothed
 from deciban.model.corrections import Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model

@@ -11,9 +11,9 @@ import numpy as np
 from deciban.errors import UsageError
 from deciban.export.ir import Block, ExpandedTerm
 from deciban.export.lower import all_codes, capped, tuple_evidence
-from deciban.families.joint_normal import JointNormal
-from deciban.families.lowering import SUMMED_OVER, JointNormalTerm, LookupTerm
-from deciban.families.shares import settled, shapley
+from deciban.families.base.lowering import SUMMED_OVER, JointNormalTerm, LookupTerm
+from deciban.families.base.shapley import settled, shapley
+from deciban.families.joint_gaussian import JointNormal
 from deciban.model.model import VAST_EVIDENCE, Model
 from deciban.util.arrays import Flags, Floats
 

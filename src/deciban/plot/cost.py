@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from deciban.decisions.loss import Loss
-from deciban.decisions.ratio import Threshold
+from deciban.decisions.threshold import Threshold
 from deciban.errors import UsageError
 from deciban.plot.cost_curves import costs_by_prior, costs_by_threshold
 from deciban.plot.display import Display, frame_of

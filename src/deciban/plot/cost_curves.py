@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from deciban.decisions.decide import incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import incurred, least_risk_decisions
 from deciban.errors import UsageError
 from deciban.plot.judged import Judged
 from deciban.util.arrays import Floats

@@ -2,8 +2,8 @@
 
 from typing import Any, Self
 
+from deciban.decisions.decide import CoverageCurve, incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import CoverageCurve, incurred, least_risk_decisions
 from deciban.errors import UsageError
 from deciban.plot.display import Display, frame_of
 from deciban.plot.figures import Axes, axes_for

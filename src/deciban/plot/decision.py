@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from deciban.decisions.bayes_error_result import BayesError
+from deciban.decisions.bayes_error import BayesError
+from deciban.decisions.decide import risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import risks
 from deciban.decisions.regions import Interval, areas_of, decision_at
 from deciban.errors import UsageError
 from deciban.explain.decision_curves import curves_of_column, curves_of_result, places_of_columns

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.decisions.bayes_error_exact import log_joint
-from deciban.decisions.bayes_error_result import BayesError
+from deciban.decisions.bayes_error import BayesError, log_joint
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import least_risk
 from deciban.errors import UsageError

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from deciban.decisions.loss import Loss
-from deciban.decisions.ratio import Threshold
+from deciban.decisions.threshold import Threshold
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
 from deciban.evaluation.importance import (

@@ -17,7 +17,7 @@ from deciban.export.onnx.partial_rows import KnownCells
 from deciban.export.onnx.places import CellPlace, Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.onnx.trees import always, corrections
-from deciban.families.lowering import (
+from deciban.families.base.lowering import (
     HalfLineTerm,
     JointNormalTerm,
     LevelPlace,

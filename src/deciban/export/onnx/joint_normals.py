@@ -5,8 +5,8 @@ import numpy as np
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.densities import capped
 from deciban.export.onnx.tensors import Tensor
-from deciban.families.joint_normal import HALF_LOG_2_PI
-from deciban.families.lowering import JointNormalTerm, WhitenedForm
+from deciban.families.base.lowering import JointNormalTerm, WhitenedForm
+from deciban.families.joint_gaussian import HALF_LOG_2_PI
 from deciban.util.arrays import Floats
 
 # Numbers of all matrices that are factored at a time, of rows with missing cells.

@@ -13,7 +13,7 @@ from deciban.export.onnx.cells import InputCells
 from deciban.export.onnx.graph import log_joint
 from deciban.export.onnx.posterior import as_labels, posterior_and_label, unless_refused
 from deciban.export.onnx.tensors import ML_DOMAIN, Graph, Tensor, declared, library
-from deciban.families.lowering import LevelPlace
+from deciban.families.base.lowering import LevelPlace
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.util.version import __version__

@@ -8,7 +8,7 @@ from deciban.export.ir import TermModel
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
-from deciban.families.lowering import MISSING_PLACE, CutPlace
+from deciban.families.base.lowering import MISSING_PLACE, CutPlace
 from deciban.model.partial_rows import PartialRows
 
 

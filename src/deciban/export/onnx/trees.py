@@ -9,7 +9,7 @@ from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.partial_rows import KnownCells
 from deciban.export.onnx.places import CellPlace, Places
 from deciban.export.onnx.tensors import Tensor, as_constant
-from deciban.families.lowering import MISSING_PLACE, CutPlace
+from deciban.families.base.lowering import MISSING_PLACE, CutPlace
 from deciban.model.corrections import AveragedTable
 from deciban.util.arrays import Floats
 

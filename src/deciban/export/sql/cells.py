@@ -7,7 +7,7 @@ from typing import Any
 from deciban.export.ir import TermModel
 from deciban.export.sql.engines import Reading
 from deciban.export.sql.stages import Stages
-from deciban.families.lowering import (
+from deciban.families.base.lowering import (
     MISSING_PLACE,
     OTHER_PLACE,
     CutPlace,

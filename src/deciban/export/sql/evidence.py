@@ -9,7 +9,7 @@ from deciban.export.ir import Block
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.joint_normals import joint_normal_evidence
 from deciban.export.sql.stages import total
-from deciban.families.lowering import (
+from deciban.families.base.lowering import (
     HalfLineTerm,
     JointNormalTerm,
     LinearTerm,

@@ -9,7 +9,7 @@ from deciban.export.ir import Block
 from deciban.export.lower import REMEDY
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
-from deciban.families.lowering import JointNormalTerm, WhitenedForm
+from deciban.families.base.lowering import JointNormalTerm, WhitenedForm
 from deciban.util.arrays import Floats
 
 

@@ -18,7 +18,7 @@ from deciban.export.sql.evidence import (
 from deciban.export.sql.joint_normals import distances
 from deciban.export.sql.stages import total
 from deciban.export.term_shares import Polynomials, normal_shares, table_shares
-from deciban.families.lowering import JointNormalTerm, LinearTerm, LookupTerm
+from deciban.families.base.lowering import JointNormalTerm, LinearTerm, LookupTerm
 from deciban.model.model import Model
 from deciban.util.arrays import Floats
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from deciban.export.ir import TermModel
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.engines import Reading
-from deciban.families.lowering import LevelPlace
+from deciban.families.base.lowering import LevelPlace
 
 
 class KnownCells:

@@ -15,7 +15,7 @@ from deciban.export.sql.joint_normals import fail_at_holes, may_miss
 from deciban.export.sql.joint_shares import block_shares
 from deciban.export.sql.partial_rows import KnownCells
 from deciban.export.sql.stages import Stages
-from deciban.families.lowering import JointNormalTerm
+from deciban.families.base.lowering import JointNormalTerm
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.sources.dialects import dialect_of

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.families.bases import ShortRepr
+from deciban.families.base.contract import ShortRepr
 from deciban.util.arrays import ROUNDING_VARIANCE, Flags, Floats
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deciban.decisions.loss import Loss
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.model.priors import log_prior
 
 THRESHOLD_ARGUMENTS = "the arguments are Threshold.of(loss, prior, classes)"
@@ -80,16 +80,19 @@ class Threshold:
         Threshold
         """
         if isinstance(loss, int | float | np.number):
-            raise UsageError(f"loss={loss!r}: expected costs; {THRESHOLD_ARGUMENTS}")
+            raise UsageError("expected costs", remedy=THRESHOLD_ARGUMENTS, parameter=Argument("loss", loss))
         classes = _two_labels("classes", classes)
         order = classes if order is None else _two_labels("order", order)
         if set(order) != set(classes):
-            raise UsageError(f"order={order!r}: give the two classes {classes!r} in the order of the matrix")
+            raise UsageError(
+                f"give the two classes {classes!r} in the order of the matrix", parameter=Argument("order", order)
+            )
         if not isinstance(prior, int | float | np.number):
             if np.ndim(prior) > 1 or _is_pair_of_texts(prior):
                 raise UsageError(
                     f"prior={_on_one_line(prior)}: expected the probability of {classes[0]!r}, or those of both "
-                    f"classes; {THRESHOLD_ARGUMENTS}"
+                    "classes",
+                    remedy=THRESHOLD_ARGUMENTS,
                 )
             shares = np.exp(log_prior(prior, np.array(order), np.ones(2)))
             prior = float(shares[order.index(classes[0])])
@@ -185,8 +188,8 @@ def _two_labels(name: str, labels: Any) -> tuple[Any, Any]:
         if first != second:
             return first, second
     raise UsageError(
-        f"{name}={_on_one_line(labels)}: expected the labels of two classes, such as ('fire', 'no fire'); "
-        f"{THRESHOLD_ARGUMENTS}"
+        f"{name}={_on_one_line(labels)}: expected the labels of two classes, such as ('fire', 'no fire')",
+        remedy=THRESHOLD_ARGUMENTS,
     )
 
 
