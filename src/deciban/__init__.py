@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         Shrunk as Shrunk,
         Text as Text,
     )
-    from deciban.fitting.plan import Plan as Plan
+    from deciban.fitting.fit import Plan as Plan
     from deciban.model.counts import Counts as Counts
     from deciban.model.model import Evidence as Evidence, Model as Model
     from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
@@ -80,7 +80,7 @@ _NAMES = {
         *("Bernoulli", "Binned", "Categorical", "Complement", "Gamma", "Gaussian", "JointGaussian", "JointTable"),
         *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
-    "deciban.fitting.plan": ("Plan",),
+    "deciban.fitting.fit": ("Plan",),
     "deciban.model.counts": ("Counts",),
     "deciban.model.model": ("Evidence", "Model"),
     "deciban.model.priors": ("Empirical", "Uniform"),

@@ -201,7 +201,7 @@ def _cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> A
 
 def _dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.evaluation.evaluate import diagnose_rows
-    from deciban.fitting.learn import open_examples
+    from deciban.fitting.fit import open_examples
     from deciban.plot import DependenceDisplay
 
     rows = open_examples(fitted, scan, _target(fitted, options), fitted.origin.weight)
@@ -222,7 +222,7 @@ def _judged(display: Any, fitted: "Fitted", scan: "Source | None", options: dict
     """A picture of rows whose class is known; rows that the model has learned are left out in their turn."""
     from deciban.cli.scoring import unknown_cells
     from deciban.evaluation.evaluate import evaluate_and_recognise
-    from deciban.fitting.learn import open_examples
+    from deciban.fitting.fit import open_examples
 
     target, weight = _target(fitted, options), fitted.origin.weight
     with unknown_cells(fitted) as observe:

@@ -21,6 +21,7 @@ from deciban.families.base.contract import (
     Terms,
 )
 from deciban.families.base.smoothing import fraction, smoothed
+from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
@@ -99,6 +100,9 @@ class Bernoulli(ColumnFamily):
 
     def count(self, cells: Numbers | SparseRows, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes, self.cut)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Flag(column, self.cut) for column in columns], whole=self.threshold is None)
 
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha

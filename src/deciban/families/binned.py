@@ -22,6 +22,7 @@ from deciban.families.base.contract import (
     Terms,
 )
 from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import vary
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
 from deciban.statistics import Bins, Combined, Moments
@@ -97,6 +98,11 @@ class Binned(ColumnFamily):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> MomentsAndBins:
         moments = Moments.count(cells, labels, weights, classes)  # refuses infinite cells
         return Combined((moments, Bins.count(cells, labels, weights, classes)))
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndBins]:
+        numbers = [Number(column) for column in columns]
+        moments, bins = questions.moments(numbers), questions.bins(numbers)
+        return lambda: Combined((moments(), bins()))
 
     def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
         moments, cells = statistic.parts

@@ -21,6 +21,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.sql_questions import Later, Logarithm, Positive, SqlQuestions
 from deciban.families.base.variance import rounding_variance, vary
 from deciban.families.log_normal import positive_log
 from deciban.statistics import Combined, Moments
@@ -108,6 +109,11 @@ class Gamma(ColumnFamily):
         cells = POSITIVE.learnable(cells, self.outside)
         logs = positive_log(cells)
         return Combined((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndLogs]:
+        plain = questions.moments([Positive(column) for column in columns])
+        logs = questions.moments([Logarithm(column) for column in columns])
+        return lambda: Combined((plain(), logs()))
 
     def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
         plain, logs = statistic.parts

@@ -21,6 +21,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import (
     PerClass,
     Pooled,
@@ -126,6 +127,9 @@ class Gaussian(NormalShaped):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         return Moments.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
+        return questions.moments([Number(column) for column in columns])
 
     def estimate(self, statistic: Moments) -> "Normal":
         return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.added)

@@ -26,6 +26,7 @@ from deciban.families.base.contract import (
     evidence_of_block,
 )
 from deciban.families.base.shapley import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
@@ -101,6 +102,9 @@ class JointGaussian(BlockFamily):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Scatter:
         return Scatter.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Scatter]:
+        return questions.scatter([Number(column) for column in columns])
 
     def estimate(self, statistic: Scatter) -> "JointNormal":
         return self._estimate(statistic, self._shares(statistic))

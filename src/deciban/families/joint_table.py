@@ -28,6 +28,7 @@ from deciban.families.base.contract import (
 )
 from deciban.families.base.shapley import Shares, shapley
 from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import Interval, Later, SqlQuestions
 from deciban.families.categorical import Categorical, add_share_variance
 from deciban.statistics import Tuples
 from deciban.tables.readable import Readable
@@ -122,6 +123,11 @@ class JointTable(BlockFamily):
 
     def count(self, cells: list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Tuples:
         return Tuples.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Tuples]:
+        pairs = zip(columns, self.cuts or (None,) * len(columns), strict=True)
+        found = questions.tuples([column if cuts is None else Interval(column, cuts) for column, cuts in pairs])
+        return lambda: self.count(*found())
 
     def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
         every = np.arange(len(statistic.levels))

@@ -18,6 +18,7 @@ from deciban.families.base.contract import (
     Terms,
     add_base,
 )
+from deciban.families.base.sql_questions import Later, Logarithm, SqlQuestions
 from deciban.families.base.variance import Pooled
 from deciban.families.gaussian import (
     Normal,
@@ -97,6 +98,9 @@ class LogNormal(NormalShaped):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         refuse_infinite(cells)
         return Moments.count(positive_log(POSITIVE.learnable(cells, self.outside)), labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
+        return questions.moments([Logarithm(column) for column in columns])
 
     def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)

@@ -26,6 +26,7 @@ from deciban.families.base.contract import (
 )
 from deciban.families.base.shapley import Rule, Shares
 from deciban.families.base.smoothing import draw_counts, fraction, smoothed
+from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
 from deciban.families.poisson import Poisson
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
@@ -141,6 +142,9 @@ class AmountsFamily(BlockFamily):
 
     def count(self, cells: Amounts, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Amount(column) for column in columns])
 
 
 def _word_parameters(statistic: Totals) -> Parameters:

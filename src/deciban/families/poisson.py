@@ -23,6 +23,7 @@ from deciban.families.base.contract import (
     add_base,
 )
 from deciban.families.base.smoothing import draw_counts
+from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
@@ -93,6 +94,9 @@ class Poisson(ColumnFamily):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
         refuse_too_large(cells)
         return Totals.count(COUNTS.learnable(cells, self.outside), labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Event(column) for column in columns], whole=True)
 
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
         rate = self._rates(statistic.total, statistic.present, axis=0).T

@@ -8,7 +8,7 @@ from deciban.datasets import weather
 from deciban.errors import UsageError
 from deciban.export.javascript import scorer_source
 from deciban.export.model_json import model_as_json
-from deciban.fitting.learn import fit
+from deciban.fitting.fit import fit
 from deciban.model.fitted import Fitted, Settings
 from deciban.report.figures import ReportFigures, report_figures
 from deciban.report.form import form_data

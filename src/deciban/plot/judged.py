@@ -7,7 +7,8 @@ import numpy as np
 
 from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.evaluation.evaluate import learned_rows, left_out
-from deciban.fitting.learn import open_examples, places_of
+from deciban.fitting.fit import open_examples
+from deciban.fitting.update import places_of
 from deciban.plot.display import fitted_of
 from deciban.scoring.scoring import predict_posteriors
 from deciban.tables.labels import LabelArray

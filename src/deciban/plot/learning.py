@@ -9,8 +9,8 @@ import numpy as np
 from deciban.errors import Argument, UsageError
 from deciban.evaluation.evaluate import evaluate_rows
 from deciban.evaluation.folds import split
-from deciban.fitting.learn import open_examples, with_counts
-from deciban.fitting.plan import count_examples
+from deciban.fitting.fit import count_examples, open_examples
+from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted
 from deciban.plot.display import Axes, Display, curve_styles, fitted_of, frame_of, legend, panels_for, printed, quiet
 from deciban.tables.labelled import LabelledTable

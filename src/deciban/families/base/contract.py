@@ -16,6 +16,7 @@ import pyarrow as pa
 from deciban.errors import DataError, ForgetError
 from deciban.families.base.checks import VALUES, Support
 from deciban.families.base.shapley import Shares
+from deciban.families.base.sql_questions import Later, SqlQuestions
 from deciban.tables.arrow import take_cells
 from deciban.tables.readable import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers
@@ -327,6 +328,11 @@ class Family(Protocol):
         """The statistic of the rows; label -1 and weight 0 are rows that are not there."""
         ...
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
+        """Ask an SQL engine for what `count` counts; the result makes the statistic after the engine has answered. None
+        where SQL cannot count it: the columns are read."""
+        ...
+
     def estimate(self, statistic: Any) -> Likelihood:
         """The likelihood that the statistic supports."""
         ...
@@ -380,6 +386,9 @@ class CountedFamily(ShortRepr):
     @classmethod
     def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
         return []
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
+        return None
 
 
 class ColumnFamily(CountedFamily):

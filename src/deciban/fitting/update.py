@@ -1,9 +1,8 @@
-"""From rows to what is known of them: fit, learn more, forget, add and subtract.
+"""Update what is known: learn more, forget, add, subtract, merge, retune.
 
-Every function returns a new `Fitted` and changes nothing: where one fails, what was known before stays as it was.
+Every function returns a new `Fitted` and changes nothing: if one fails, what was known before stays as it was.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,123 +10,34 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import DataError, ForgetError, SchemaError, UsageError
-from deciban.fitting.plan import (
+from deciban.fitting.fit import (
     Plan,
-    completed,
-    conclude,
+    complete,
     count_examples,
     declared_classes,
-    defaults_of,
-    plan_examples,
+    finish,
+    fit,
+    open_examples,
     refuse_nothing_learned,
+    warn_of_labels,
 )
 from deciban.fitting.tune.propose import relearn_weights
 from deciban.model.counts import Counts
-from deciban.model.fitted import Fitted, Origin, Settings
+from deciban.model.fitted import Fitted
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
-from deciban.schema.infer import extended
+from deciban.schema.infer import Defaults, extended
 from deciban.schema.schema import Schema
 from deciban.sources.labelled_stream import Examples, LabelledStream, Where
-from deciban.sources.open import found_rows, open_rows
-from deciban.sources.relations import RelationRows, is_relation
-from deciban.sources.stream import Source, Stream
 from deciban.store import model_file
 from deciban.store.identity import identity
 from deciban.store.model_file import shards_of
-from deciban.tables.label_warnings import cut_off, spellings
-from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.util.arrays import Codes, Floats
 from deciban.util.text_tables import listed
 
 # What labels in a file look like, if they are not dates: these are taken as they are written.
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
-
-
-def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Examples:
-    """Rows with their labels and weights, which files hold in columns of their own.
-
-    If something was learned before, columns of a file are read as the types they were learned with, and left out if
-    they were left out then. where: whether they are to be counted here or by the engine that has them.
-    """
-    if where not in ("here", "engine"):
-        raise UsageError(f"where={where!r}: choose 'here' or 'engine'")
-    given = found_rows(X, files=isinstance(y, str))
-    if where == "engine" and is_relation(given):
-        given = RelationRows.of(given)
-    types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
-    source = open_rows(given, types, None if fitted is None else fitted.origin.habit)
-    if not isinstance(source, Stream):
-        if where == "engine":
-            raise UsageError(
-                "where='engine': the rows are in memory, and no engine has them; leave where= out, or give a file, "
-                "a query or a table of a database"
-            )
-        return LabelledTable.of(source, y, sample_weight)
-    if isinstance(source, Source) and fitted is not None:
-        source = source.without([name for name in fitted.origin.ignored if name in source.names])
-    examples = LabelledStream.of(source, y, sample_weight, where)
-    if isinstance(given, Source) and isinstance(source, Source) and source.looks_like(y) != given.looks_like(y):
-        return replace(examples, labels_look_like=given.looks_like(y))
-    return examples
-
-
-def fit(
-    settings: Settings,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    classes: Any = None,
-    partial: bool = False,
-    where: Where = "here",
-) -> Fitted:
-    """What is known after these rows alone; see `fit_examples`."""
-    settings.check()
-    examples = open_examples(None, X, y, sample_weight, where)
-    with examples.naming():
-        fitted = fit_examples(settings, examples, classes=classes, partial=partial)
-    return replace(fitted, origin=_named(fitted.origin, y, sample_weight))
-
-
-def _named(origin: Origin, y: Any, sample_weight: Any) -> Origin:
-    """Where rows came from, with the columns of their labels and weights, where these were given by name."""
-    target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
-    return replace(origin, target=target, weight=weight)
-
-
-def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
-    """How rows like these, with labels and weights in columns of these names, are to be counted."""
-    settings.check()
-    examples = open_examples(None, X, y, sample_weight)
-    with examples.naming():
-        found = plan_examples(settings, examples)
-    return replace(found, origin=_named(found.origin, y, sample_weight))
-
-
-def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitted:
-    """What is known from what was counted by a plan elsewhere; the same rows twice are refused, unless `force`."""
-    names = [f"shard {k + 1}" for k in range(len(shards))]
-    parts = [model_file.from_content(shard, name) for shard, name in zip(shards, names, strict=True)]
-    counted = merge(parts, names, force)
-    refuse_nothing_learned(counted.counts)
-    found = conclude(plan, plan.start + counted.counts)
-    return replace(found, origin=found.origin.with_shards(shards_of(counted)))
-
-
-def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False) -> Fitted:
-    """What is known after these rows: the schema is inferred, structure chosen, all rows counted, weights learned.
-
-    classes: all the labels there may be; without, those of the settings. partial: these are the first rows of more;
-    they may lack columns that the settings name, and may weigh nothing.
-    """
-    plan = plan_examples(settings, examples, classes=classes, partial=partial, stacklevel=5)
-    assert plan.everything is not None, "it was made here"
-    counts = plan.start + count_examples(plan.schema, plan.everything, settings.threads)
-    refuse_nothing_learned(counts, partial)
-    _warn_of_labels(examples, counts, stacklevel=5)
-    return conclude(plan, counts)
 
 
 def learn_more(
@@ -150,7 +60,7 @@ def learn_more(
         known = known if declared is None else known.declaring(declared_classes(declared))
         counted = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counted, known)
-        _warn_of_labels(examples, counted, fitted.counts)
+        warn_of_labels(examples, counted, fitted.counts)
         if not counted.rows and not counted.unlabelled and known.classes.size == fitted.classes.size:
             return fitted
         return with_counts(fitted, known + counted)
@@ -182,7 +92,7 @@ def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned
         table = fitted.counts.schema.table_as_learned(rows.table)
         tuning = replace(tuning, corrections=None, cap=np.inf, partial=None)
         tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
-        tuning = completed(tuning, fitted.counts, used, everything, fitted.settings, learned)
+        tuning = complete(tuning, fitted.counts, used, everything, fitted.settings, learned)
     return replace(fitted, tuning=tuning)
 
 
@@ -195,14 +105,24 @@ def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Wher
         schema, everything = _extended(fitted, examples)
         counts = count_examples(schema, everything, settings.threads)
         _refuse_other_labels(examples, counts, fitted.counts)
-        _warn_of_labels(examples, counts, fitted.counts)
+        warn_of_labels(examples, counts, fitted.counts)
         refuse_nothing_learned(counts, partial=True)
     try:
-        prior = prior_of(settings.prior, counts)
+        prior = prior_of(settings.class_prior, counts)
     except UsageError:  # it names classes that are not in these rows
         settings = replace(settings, prior="empirical")
         prior = prior_of("empirical", counts)
     return Fitted(counts, prior, origin=fitted.origin.with_shards(()), settings=settings)
+
+
+def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitted:
+    """What is known from what was counted by a plan elsewhere; the same rows twice are refused, unless `force`."""
+    names = [f"shard {k + 1}" for k in range(len(shards))]
+    parts = [model_file.from_content(shard, name) for shard, name in zip(shards, names, strict=True)]
+    counted = merge(parts, names, force)
+    refuse_nothing_learned(counted.counts)
+    found = finish(plan, plan.start + counted.counts)
+    return replace(found, origin=found.origin.with_shards(shards_of(counted)))
 
 
 def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
@@ -284,7 +204,7 @@ def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
         raise DataError("no row is left: all that was learned would weigh nothing; fit anew instead")
     tuning = None if fitted.tuning is None else fitted.tuning.after(counts, fitted.classes)
     origin = fitted.origin.with_shards(shards_of(fitted))
-    return Fitted(counts, prior_of(fitted.settings.prior, counts), tuning, origin, fitted.settings)
+    return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
 
 
 def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:
@@ -309,19 +229,9 @@ def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
         return schema, examples
     sample, everything = examples.sample()
     sample = sample.weighing()
-    return extended(schema, sample.table, settings.columns, defaults_of(settings), sample.weights), everything
-
-
-def _warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = None, stacklevel: int = 4) -> None:
-    """Warn of labels that are probably not meant as they stand; `known` was learned before these were counted."""
-    old = [] if known is None else known.classes.tolist()
-    new = set(counts.classes.tolist()).difference(old)
-    if new and (warning := spellings([*old, *sorted(new, key=str)])):
-        warnings.warn(warning, stacklevel=stacklevel)
-    unfinished = examples.unfinished_labels if isinstance(examples, LabelledStream) else ()
-    before = None if known is None else known.classes
-    if warning := cut_off(unfinished, counts.classes, counts.class_weight, before):
-        warnings.warn(warning, stacklevel=stacklevel)
+    return extended(
+        schema, sample.table, settings.columns, Defaults(settings.alpha, settings.unseen), sample.weights
+    ), everything
 
 
 def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:
