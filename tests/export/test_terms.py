@@ -7,7 +7,7 @@ from deciban.export.likelihood_terms import TERMS
 from deciban.export.likelihoods import EXPORTS
 from deciban.export.model_terms import model_as_terms
 from deciban.export.terms import TermModel
-from deciban.families.text.likelihood import TextLikelihood
+from deciban.families.text.family import TextLikelihood
 from deciban.model.model import Model
 from deciban.model.posterior import log_normalize
 from tests.export.agreement import expected_of

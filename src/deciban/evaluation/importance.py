@@ -11,7 +11,7 @@ from deciban.evaluation.evaluate import sample_left_out
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import LEAST_PROBABILITY
 from deciban.explain.columns import column_evidence
-from deciban.families.protocols import evidence_of_block, with_missing
+from deciban.families.base.contract import evidence_of_block, with_missing
 from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.folds_by_content import fold_amounts

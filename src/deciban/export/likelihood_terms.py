@@ -32,7 +32,7 @@ from deciban.families.binned import BinnedLikelihood
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.families.gamma import GammaLikelihood, log_peak
 from deciban.families.gaussian import Normal
-from deciban.families.joint_normal import JointNormal
+from deciban.families.joint_gaussian import JointNormal
 from deciban.families.joint_table import JointTableLikelihood
 from deciban.families.log_normal import LogNormalLikelihood
 from deciban.families.multinomial import ComplementScore, MultinomialLikelihood

@@ -12,10 +12,10 @@ from deciban.errors import UsageError
 from deciban.export.likelihood_terms import joint_table_cells
 from deciban.export.model_terms import capped
 from deciban.export.terms import Block, JointNormalTerm, LookupTerm, TuplePlace
-from deciban.families.joint_normal import JointNormal
+from deciban.families.base.contract import evidence_of_block
+from deciban.families.base.shapley import settled
+from deciban.families.joint_gaussian import JointNormal
 from deciban.families.joint_table import JointTableLikelihood
-from deciban.families.protocols import evidence_of_block
-from deciban.families.shares import settled
 from deciban.model.model import VAST_EVIDENCE, Model
 from deciban.util.arrays import Floats
 

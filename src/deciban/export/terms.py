@@ -11,7 +11,7 @@ from functools import cached_property
 from math import prod
 from typing import Literal
 
-from deciban.families.joint_normal import JointNormal
+from deciban.families.joint_gaussian import JointNormal
 from deciban.model.corrections import AveragedTable
 from deciban.model.partial_rows import PartialRows
 from deciban.tables.labels import LabelArray

@@ -9,14 +9,20 @@ import numpy as np
 
 from deciban import kernels
 from deciban.errors import UsageError
-from deciban.families.bases import BaseLikelihood, ColumnFamily
+from deciban.families.base.checks import FINITE, FLAGS, Alpha, Support, check_alpha
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.smoothing import fraction, smoothed
+from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
-from deciban.families.checks import Alpha, check_alpha
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.smoothing import fraction, smoothed
-from deciban.families.support import FINITE, FLAGS, Support
-from deciban.families.terms import Terms
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
@@ -94,6 +100,9 @@ class Bernoulli(ColumnFamily):
 
     def count(self, cells: Numbers | SparseRows, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes, self.cut)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Flag(column, self.cut) for column in columns], whole=self.threshold is None)
 
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha

@@ -9,16 +9,22 @@ import numpy as np
 
 from deciban import kernels
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import BaseLikelihood, ColumnFamily
+from deciban.families.base.checks import FINITE, Unseen, check_amount, check_unseen, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
+from deciban.families.base.variance import vary
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
-from deciban.families.checks import Unseen, check_amount, check_unseen
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.smoothing import draw, fraction, smoothed
-from deciban.families.spreads import vary
-from deciban.families.support import FINITE, refuse_infinite
-from deciban.families.terms import Terms
 from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import Column
 from deciban.tables.readable import Readable
@@ -92,6 +98,11 @@ class Binned(ColumnFamily):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> MomentsAndBins:
         moments = Moments.count(cells, labels, weights, classes)  # refuses infinite cells
         return Combined((moments, Bins.count(cells, labels, weights, classes)))
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndBins]:
+        numbers = [Number(column) for column in columns]
+        moments, bins = questions.moments(numbers), questions.bins(numbers)
+        return lambda: Combined((moments(), bins()))
 
     def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
         moments, cells = statistic.parts

@@ -10,14 +10,20 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import Unseen, check_amount, check_unseen
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.smoothing import draw, fraction, smoothed
-from deciban.families.support import VALUES, Support
-from deciban.families.terms import Terms
+from deciban.families.base.checks import VALUES, Support, Unseen, check_amount, check_unseen
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 from deciban.tables.readable import Readable
@@ -115,6 +121,23 @@ class Categorical(ColumnFamily):
                 extra = values[int(known.argmin())].as_py()
                 raise BadCell(j, None, f"found {extra!r}, which is none of its levels", self.support.remedy)
         return counted
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Levels]:
+        found = questions.values(columns)
+
+        def made() -> Levels:
+            parts = [self._count_alone(j, rows) for j, rows in enumerate(found())]
+            return Levels(tuple(part.levels[0] for part in parts), tuple(part.tables[0] for part in parts))
+
+        return made
+
+    def _count_alone(self, j: int, rows: DistinctRows) -> Levels:
+        """Count the values of column j by itself; a BadCell names its place."""
+        try:
+            return self.count(*rows)
+        except BadCell as bad:
+            bad.column = j
+            raise
 
     def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
         levels, counts = list(statistic.levels), list(statistic.tables)

@@ -9,15 +9,21 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import Outside, check_amount, check_outside, impossible
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
+from deciban.families.base.checks import POSITIVE, Outside, check_amount, check_outside, impossible, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.sql_questions import Later, Logarithm, Positive, SqlQuestions
+from deciban.families.base.variance import rounding_variance, vary
 from deciban.families.log_normal import positive_log
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.spreads import rounding_variance, vary
-from deciban.families.support import POSITIVE, refuse_infinite
-from deciban.families.terms import Terms
 from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues
 from deciban.tables.readable import Readable
@@ -33,7 +39,6 @@ NARROW = 1e4
 
 # From this shape on Stirling's series has all digits.
 STIRLING = 100.0
-
 
 # The moments of the cells, and of their logarithms.
 MomentsAndLogs = Combined[Moments, Moments]
@@ -104,6 +109,11 @@ class Gamma(ColumnFamily):
         cells = POSITIVE.learnable(cells, self.outside)
         logs = positive_log(cells)
         return Combined((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndLogs]:
+        plain = questions.moments([Positive(column) for column in columns])
+        logs = questions.moments([Logarithm(column) for column in columns])
+        return lambda: Combined((plain(), logs()))
 
     def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
         plain, logs = statistic.parts

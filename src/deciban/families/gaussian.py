@@ -9,12 +9,20 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import check_amount
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.spreads import (
+from deciban.families.base.checks import FINITE, check_amount, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
+from deciban.families.base.variance import (
     PerClass,
     Pooled,
     Spread,
@@ -24,8 +32,6 @@ from deciban.families.spreads import (
     spread_errors,
     vary,
 )
-from deciban.families.support import FINITE, refuse_infinite
-from deciban.families.terms import Terms
 from deciban.statistics import Moments
 from deciban.tables.readable import Readable
 from deciban.util.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
@@ -121,6 +127,9 @@ class Gaussian(NormalShaped):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Moments:
         return Moments.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
+        return questions.moments([Number(column) for column in columns])
 
     def estimate(self, statistic: Moments) -> "Normal":
         return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.added)

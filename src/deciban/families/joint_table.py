@@ -12,14 +12,24 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import BaseLikelihood, BlockFamily
+from deciban.families.base.checks import Unseen, check_amount, check_unseen
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    BlockFamily,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    by_pattern,
+    cells_of,
+    evidence_of_block,
+    score_anew,
+)
+from deciban.families.base.shapley import Shares, shapley
+from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import Interval, Later, SqlQuestions
 from deciban.families.categorical import Categorical, add_share_variance
-from deciban.families.checks import Unseen, check_amount, check_unseen
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.leave_one_out import cells_of, score_anew
-from deciban.families.protocols import Covariance, LeftOut, Sampled, by_pattern, evidence_of_block
-from deciban.families.shares import Shares, shapley
-from deciban.families.smoothing import draw, fraction, smoothed
 from deciban.statistics import Tuples
 from deciban.tables.readable import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, in_lanes, log
@@ -113,6 +123,11 @@ class JointTable(BlockFamily):
 
     def count(self, cells: list[pa.Array], labels: Codes, weights: Floats, classes: int) -> Tuples:
         return Tuples.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Tuples]:
+        pairs = zip(columns, self.cuts or (None,) * len(columns), strict=True)
+        found = questions.tuples([column if cuts is None else Interval(column, cuts) for column, cuts in pairs])
+        return lambda: self.count(*found())
 
     def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
         every = np.arange(len(statistic.levels))

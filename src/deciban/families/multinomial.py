@@ -10,16 +10,24 @@ import scipy
 
 from deciban import kernels
 from deciban.errors import BadCell
-from deciban.families.bases import BaseLikelihood, BlockFamily
-from deciban.families.checks import Alpha, as_alpha, check_alpha
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.leave_one_out import cells_of, score_anew
+from deciban.families.base.checks import AMOUNTS, Alpha, as_alpha, check_alpha
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    BlockFamily,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+    add_base,
+    cells_of,
+    score_anew,
+)
+from deciban.families.base.shapley import Rule, Shares
+from deciban.families.base.smoothing import draw_counts, fraction, smoothed
+from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
 from deciban.families.poisson import Poisson
-from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
-from deciban.families.shares import Rule, Shares
-from deciban.families.smoothing import draw_counts, fraction, smoothed
-from deciban.families.support import AMOUNTS
-from deciban.families.terms import Terms
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
@@ -134,6 +142,9 @@ class AmountsFamily(BlockFamily):
 
     def count(self, cells: Amounts, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Amount(column) for column in columns])
 
 
 def _word_parameters(statistic: Totals) -> Parameters:

@@ -9,14 +9,21 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import Outside, check_amount, check_outside, impossible
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
-from deciban.families.smoothing import draw_counts
-from deciban.families.support import COUNTS, refuse_infinite
-from deciban.families.terms import Terms
+from deciban.families.base.checks import COUNTS, Outside, check_amount, check_outside, impossible, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+    add_base,
+)
+from deciban.families.base.smoothing import draw_counts
+from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
@@ -87,6 +94,9 @@ class Poisson(ColumnFamily):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Totals:
         refuse_too_large(cells)
         return Totals.count(COUNTS.learnable(cells, self.outside), labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Event(column) for column in columns], whole=True)
 
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
         rate = self._rates(statistic.total, statistic.present, axis=0).T

@@ -14,9 +14,7 @@ from hypothesis import example, given, settings, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.text.cells import texts_of
-from deciban.families.text.folding import CASED, COMPOSED, folded_text, folding
-from deciban.families.text.tokens import Tokens
+from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folded_text, folding, texts_of
 from deciban.kernels.text_arrays import CharacterRules, LabelledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import counts_by_class

@@ -15,8 +15,8 @@ from deciban import kernels
 from deciban.errors import DataError, UsageError
 from deciban.estimators.dropin.discrete_nb import DiscreteNB
 from deciban.families import Categorical, Family
+from deciban.families.base.checks import refuse_unless
 from deciban.families.categorical import CategoricalLikelihood
-from deciban.families.checks import refuse_unless
 from deciban.statistics import Levels
 from deciban.tables.readable import Readable
 from deciban.tables.table import Matrix, SparseMatrix

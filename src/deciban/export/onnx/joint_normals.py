@@ -6,7 +6,7 @@ from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.densities import capped
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.terms import JointNormalTerm, WhitenedForm
-from deciban.families.joint_normal import HALF_LOG_2_PI, JointNormal
+from deciban.families.joint_gaussian import HALF_LOG_2_PI, JointNormal
 from deciban.util.arrays import Floats
 
 # Numbers of all matrices that are factored at a time, of rows with missing cells.

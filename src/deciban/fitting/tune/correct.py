@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban import kernels
-from deciban.families.protocols import LeftOut
+from deciban.families.base.contract import LeftOut
 from deciban.fitting.tune.binning import associations, corrected_columns
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows
