@@ -86,7 +86,7 @@ rows whose class is known: reliability, coverage, cost, dependence, learning.
 @common
 def plot(model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, **options: Any) -> None:
     """Draw a picture of MODEL, or of what it says of the rows of TABLE."""
-    from deciban.plot.figures import kind_of_picture, without_screen, write_picture
+    from deciban.plot.display import kind_of_picture, without_screen, write_picture
 
     kind_of_picture(output)
     _check_options(kind, table, options)

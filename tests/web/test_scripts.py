@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deciban.web.assemble import assembled
+from deciban.web.scripts import assembled
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here: install it")
 

@@ -1,19 +1,25 @@
-"""What a form needs beside the scorer: columns in their order, colours of classes, losses, and rows to begin with."""
+"""The form of a report in which values are tried: the data it needs, the model, the scorer and a script."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from deciban.decisions.loss import Loss
+from deciban.errors import UsageError
 from deciban.explain.cells import form_cell
-from deciban.report.columns import ColumnFigures
-from deciban.report.figures import OPEN_COLUMNS, ReportFigures
-from deciban.report.rows import MOST_TERMS_TOLD
+from deciban.export.javascript import scorer_source
+from deciban.export.model_json import model_as_json
+from deciban.report.figures import MAX_TERMS_TOLD, OPEN_COLUMNS, ColumnFigures, ReportFigures
 from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
 from deciban.tables.text_types import kind_of
 from deciban.util.text_tables import as_written, class_name
+from deciban.web.html import Html, note, paragraph, tag
 from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR, class_colours
+from deciban.web.scripts import assembled, data_script, form_modules
 
 # Cells of typical rows, one for each class, that are kept.
-MOST_TYPICAL_CELLS = 5_000
+MAX_TYPICAL_CELLS = 5_000
 
 # What columns are to people, by how their values are shown, and where their type says more.
 FORM_KINDS = {"categories": "category", "whole": "count", "continuous": "number"}
@@ -47,7 +53,7 @@ def form_data(figures: ReportFigures, *, ranges: bool = True, scorer: bool = Tru
         "classes": names,
         "colours": class_colours(names),
         "open": OPEN_COLUMNS,
-        "terms": MOST_TERMS_TOLD,
+        "terms": MAX_TERMS_TOLD,
         "chart": CHART,
         "loss": None if figures.loss is None else loss_data(figures.loss, names),
         "rows": rows,
@@ -93,9 +99,73 @@ def _range(one: ColumnFigures, kind: str | None) -> dict[str, Any]:
 def _typical_rows(figures: ReportFigures, names: list[str]) -> list[dict[str, Any]]:
     """For each class a row of its most probable values."""
     shown = [one for one in figures.columns if one.values is not None]
-    if not shown or len(names) * len(shown) > MOST_TYPICAL_CELLS:
+    if not shown or len(names) * len(shown) > MAX_TYPICAL_CELLS:
         return []
     return [
         {"name": f"typical of {name}", "values": {one.name: one.typical[c] for one in shown}}
         for c, name in enumerate(names)
+    ]
+
+
+FORM_TOLD = (
+    "Change what is known of a row, and see what the model makes of it. An empty field is a missing cell. All of it is "
+    "computed in this page."
+)
+FORM_ROUNDED = (
+    " (The corrections of this model are many, and rounded here: probabilities may differ in the fifth digit.)"
+)
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The form, which its script fills, data that the script reads, and the script; or why there is no form."""
+
+    form: list[Html]
+    data: list[Html] = field(default_factory=list)
+    script: str = ""
+
+
+def what_if(figures: ReportFigures, room: int) -> WhatIf:
+    """The form in a page that has so many bytes left for it."""
+    modules = [*form_modules(), files("deciban.report") / "page.js"]
+    script = f"{scorer_source()}\n{assembled(modules)}"
+    data = data_script("what-if-data", form_data(figures, ranges=False))
+    try:
+        for small in (False, True):
+            model = data_script("model-json", model_as_json(figures.fitted, small))
+            if bytes_of([model, data, script]) <= room:
+                return WhatIf(_form(small), [model, data], script)
+    except UsageError as error:
+        return WhatIf([note(f"This model cannot be tried in a page: {error}")])
+    size = f"{len(model) / 1e6:.1f} MB"
+    return WhatIf([note(f"The model takes {size}, too much for a report; deciban export --to js writes it apart.")])
+
+
+def bytes_of(parts: Iterable[str]) -> int:
+    """How many bytes texts take."""
+    return sum(len(part.encode()) for part in parts)
+
+
+def _form(rounded: bool) -> list[Html]:
+    clear = tag("button", "nothing known", type="button", id="what-if-clear")
+    evidence = [tag("h3", "Evidence"), tag("p", id="what-if-against"), tag("div", id="what-if-evidence")]
+    return [
+        paragraph(FORM_TOLD, FORM_ROUNDED if rounded else ""),
+        tag("div", clear, class_="buttons", id="what-if-buttons"),
+        paragraph(tag("strong", id="what-if-said", role="status", aria_live="polite")),
+        tag("p", id="what-if-problem", class_="wrong", role="alert"),
+        tag(
+            "div",
+            tag("div", tag("h3", "Posterior"), tag("ul", id="what-if-posterior", class_="bars"), class_="card"),
+            tag("div", evidence, class_="card"),
+            class_="answer",
+        ),
+        tag(
+            "form",
+            tag("div", id="what-if-form", class_="fields"),
+            tag("details", id="what-if-more", hidden=True),
+            autocomplete="off",
+            aria_labelledby="what-if-title",
+        ),
+        tag("noscript", paragraph("This part needs JavaScript.")),
     ]

@@ -1,7 +1,6 @@
-"""Folders of documents and files of mail as a stream."""
+"""Folders of documents as a stream."""
 
 import json
-import mailbox
 import os
 import warnings
 from pathlib import Path
@@ -19,10 +18,6 @@ from deciban.sources.documents import Documents
 from deciban.sources.labelled_stream import LabelledStream
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 4
-
-
-def mail(subject: str, body: str) -> bytes:
-    return f"Received: from a\n\tby b\nFrom: ann@example.org\nSubject: {subject}\n\n{body}\n".encode()
 
 
 def corpus(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -63,51 +58,6 @@ def test_a_folder_of_documents_is_a_table_of_three_columns(tmp_path: Path) -> No
         {"folder": "spam", "file": "spam/deep/er/1.txt", "text": "c"},
         {"folder": None, "file": "x y", "text": "d"},
     ]
-
-
-def test_mail_among_them_has_a_subject_and_a_sender(tmp_path: Path) -> None:
-    files = {
-        "a/1.txt": mail("in a text", "x"),
-        "b/0001.7c53336b": mail("first", "one"),
-        "b/2.EML": mail("second", "two"),
-    }
-    found = rows(corpus(tmp_path, files))
-    assert [row["subject"] for row in found] == [None, "first", "second"]
-    assert [row["from"] for row in found] == [None, "ann@example.org", "ann@example.org"]
-    assert [row["text"] for row in found] == [files["a/1.txt"].decode(), "one", "two"]
-    assert list(found[0]) == ["folder", "file", "subject", "from", "text"]
-
-
-def test_an_mbox_has_a_row_for_each_message_that_says_what_it_says_alone(tmp_path: Path) -> None:
-    written = [mail(f"subject {k}", f"body {k}\n\nFrom one to {k}") for k in range(20)]
-    corpus(tmp_path, {f"alone/{k:02}.eml": raw for k, raw in enumerate(written)})
-    (tmp_path / "box").mkdir()
-    box = mailbox.mbox(tmp_path / "box" / "all.mbox")
-    for raw in written:
-        box.add(raw)
-    box.close()
-    (tmp_path / "box" / "bare").write_bytes((tmp_path / "box" / "all.mbox").read_bytes())
-    found = rows(tmp_path)
-    assert [row["file"] for row in found[20:40]] == [f"box/all.mbox#{k}" for k in range(1, 21)]
-    assert [row["file"] for row in found[40:]] == [f"box/bare#{k}" for k in range(1, 21)]
-    for others in (found[20:40], found[40:]):
-        for alone, inside in zip(found[:20], others, strict=True):
-            assert {**inside, "folder": "alone", "file": alone["file"]} == alone
-
-
-def test_files_of_mail_are_taken_by_name_by_glob_and_in_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {
-        "a/1.eml": mail("1", "x"),
-        "b/2.eml": mail("2", "y"),
-        "b/inbox": b"From a@b Thu Aug 22 12:36 2002\n" + mail("3", "z"),
-    }
-    monkeypatch.chdir(corpus(tmp_path, files))
-    (one,) = rows("a/1.eml")
-    assert one == {"folder": "a", "file": "a/1.eml", "subject": "1", "from": "ann@example.org", "text": "x"}
-    assert [(row["folder"], row["subject"]) for row in rows("*/*.eml")] == [("a", "1"), ("b", "2")]
-    assert [row["file"] for row in rows(["b/2.eml", "a/1.eml", "b/inbox"])] == ["b/2.eml", "a/1.eml", "b/inbox#1"]
-    monkeypatch.chdir(tmp_path / "a")
-    assert rows("1.eml")[0]["folder"] is None
 
 
 def test_tables_stay_tables(tmp_path: Path) -> None:
@@ -164,9 +114,7 @@ def test_a_folder_without_any_text_is_refused(tmp_path: Path) -> None:
         scan(tmp_path / "empty")
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from(["1.txt", "2.html", "3.eml", "4.mbox", "5", "6.bin"]), st.binary(max_size=80)))
-)
+@given(st.lists(st.tuples(st.sampled_from(["1.txt", "2.html", "3.eml", "5", "6.bin"]), st.binary(max_size=80))))
 def test_any_bytes_are_some_documents(tmp_path_factory: pytest.TempPathFactory, files: list[tuple[str, bytes]]) -> None:
     folder = tmp_path_factory.mktemp("any")
     corpus(folder, {"a/0.txt": "x", **{f"b/{name}": content for name, content in files}})
@@ -230,11 +178,11 @@ def test_what_cannot_be_meant_is_refused(letters: Path, tmp_path: Path) -> None:
         scan([str(letters / "spam"), str(letters / "ham")])
     with pytest.raises(UsageError, match="there is no column 'subject'; there are folder, file, text"):
         scan(letters, ignore=["subject"])
-    corpus(tmp_path, {"1.eml": mail("a", "b"), "t.csv": "a,b\n1,2\n"})
-    with pytest.raises(UsageError, match=r"several kinds \(.*1.eml is mail, .*t.csv is not\); choose one"):
-        scan([str(tmp_path / "1.eml"), str(tmp_path / "t.csv")])
+    corpus(tmp_path, {"1.eml": "Subject: a\n\nb\n"})
+    with pytest.raises(DataError, match=r"1.eml: this is mail, which is not read; read it with Python's mailbox"):
+        scan(tmp_path / "1.eml")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
-        scan("nowhere.eml")
+        scan("nowhere.txt")
 
 
 def test_a_file_that_may_not_be_read_is_named(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,17 +231,6 @@ def test_documents_without_a_folder_have_no_label(letters: Path) -> None:
     clf = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
     assert (clf.counts_.rows, clf.counts_.unlabelled) == (60, 1)
     assert clf.predict(letters).size == 61
-
-
-def test_documents_are_forgotten_that_were_learned_beside_mail(letters: Path) -> None:
-    """They have no subject, and are not said to lack it."""
-    clf = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
-    corpus(letters, {"spam/x.eml": "Subject: win\nFrom: a@b.c\n\nbuy now"})
-    both = BayesClassifier({"text": Categorical()}, tune=None).fit(letters, "folder")
-    assert "subject" in (both.schema_.names or ())
-    (letters / "spam" / "x.eml").unlink()
-    assert both.forget(letters, "folder").counts_.rows == 1
-    assert clf.counts_.rows == 60
 
 
 def test_folds_of_a_corpus_do_not_know_the_names_either(letters: Path) -> None:

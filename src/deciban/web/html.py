@@ -1,7 +1,8 @@
-"""HTML and SVG, escaped in one place: what is not markup already is text, whatever signs it has."""
+"""HTML and SVG, escaped in one place: anything but markup made here is text, whatever characters it has."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 
 # Elements that have no end.
 WITHOUT_END = ("meta", "link", "line", "rect", "circle", "polyline", "input")
@@ -74,3 +75,21 @@ def html_table(head: Sequence[str], lines: Iterable[Sequence[str]], caption: str
 
 def _line(line: Sequence[str]) -> Html:
     return tag("tr", tag("th", line[0], scope="row"), (tag("td", cell) for cell in line[1:]))
+
+
+def page_head(title: str, css: str, policy: str) -> Html:
+    """The head of a page that is one file."""
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Html(css)),
+    )
+
+
+def common_css() -> str:
+    """The styles that all pages share."""
+    return (files("deciban.web") / "common.css").read_text("utf-8")

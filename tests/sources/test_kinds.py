@@ -1,14 +1,12 @@
-"""What Arrow reads without DuckDB is what DuckDB and Python would read, and what it cannot read so DuckDB does."""
+"""CSV, JSON and Parquet are read as Python and Arrow read them, or refused."""
 
 import csv
 import gzip
 import io
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +17,9 @@ from hypothesis import HealthCheck, event, example, given, settings, strategies 
 
 from deciban import BayesClassifier, Text, scan
 from deciban.errors import DataError, DecibanError, UsageError
-from deciban.sources import arrow_readers, json_files, parquet_files
-from deciban.sources.arrow_readers import UNSUITABLE, JsonText, ParquetReader
-from deciban.sources.csv_files import CsvScan
+from deciban.sources import parquet_files
 from deciban.sources.duckdb import column_types, translated_errors
-from deciban.sources.scan import Scan
+from deciban.sources.quotes import quotes_of
 from tests import example_count
 
 OFTEN = settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -74,16 +70,6 @@ def rows_of(source: Any) -> Any:
         return str(problem)
 
 
-def rows_of_arrow(found: Scan) -> Any:
-    """The rows as Arrow reads them; None where it leaves them to DuckDB."""
-    if (reader := found.arrow_reader) is None:
-        return None
-    try:
-        return [row for batch in reader.batches(found.names) for row in batch.to_pylist()]
-    except UNSUITABLE:
-        return None
-
-
 def rows_by_python(text: str) -> list[dict[str, str | None]] | None:
     """The rows as Python's csv reads them; None where they have not as many cells as the header."""
     header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -95,132 +81,48 @@ def rows_by_python(text: str) -> list[dict[str, str | None]] | None:
 
 
 def test_tables_of_text(tmp_path: Path) -> None:
-    """Arrow's rows are those of DuckDB and of Python, however few bytes are read at a time; else DuckDB is asked."""
+    """Rows are those of Python, where quotes are plain."""
     path, outcomes = tmp_path / "table.csv", Counter[str]()
 
     @OFTEN
-    @example("a,b\nsome words,some words\nx,y z\n", 16)  # by Arrow
-    @given(tables_of_text(), st.sampled_from([16, 64, 1 << 20]))
-    def check(text: str, block: int) -> None:
+    @example("a,b\nsome words,some words\nx,y z\n")
+    @given(tables_of_text())
+    def check(text: str) -> None:
         path.write_bytes(text.encode())
         try:
             found = scan(path)
         except DecibanError:
             outcomes["refused"] += 1
             return
-        assert isinstance(found, CsvScan)
-        by_duckdb = rows_of(replace(found, arrow=None))
-        with mock.patch.object(arrow_readers, "_piece_bytes", return_value=block):
-            rows, by_arrow = rows_of(found), rows_of_arrow(found)
-        lines_end_alike = text.count("\n") == text.count("\r\n") or "\r\n" not in text
-        if isinstance(by_duckdb, list) or lines_end_alike:  # else it refuses what nobody has to
-            assert rows == by_duckdb
-        if by_arrow is not None:
-            assert rows == by_arrow == rows_by_python(text)
-        outcome = "by Arrow" if by_arrow is not None else "by DuckDB"
+        rows = rows_of(found)
+        plain = quotes_of([text.encode()], ",").plain
+        if isinstance(rows, list) and plain:
+            assert rows == rows_by_python(text)
+        outcome = "refused" if isinstance(rows, str) else "plain" if plain else "odd"
         event(outcome)
         outcomes[outcome] += 1
 
     check()
-    assert outcomes["by Arrow"]
-
-
-def test_line_ends_in_cells_at_the_end_of_what_is_read_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_bytes(b'a,b\nsome words,"l1\r\nl2"\nx,"\r\n"\nx,"\r\r\n\n"\n')
-    found = scan(path)
-    assert isinstance(found, CsvScan)
-    for block in range(24, 60):
-        with mock.patch.object(arrow_readers, "_piece_bytes", return_value=block):
-            assert [row["b"] for row in rows_of_arrow(found)] == ["l1\r\nl2", "\r\n", "\r\r\n\n"]
-
-
-VALUES = st.sampled_from(
-    ["x", "hello world", "", "é", 'a"b', "l\nm", "\\", "12", "2020-01-01", "12:30", "true", None, "\u2028", "😀", "[1]"]
-)
-STRANGE = [{"text": 5}, {"text": "x", "late": "y"}, {"A": "x"}, {"text": ["x"]}, {"text": {"a": "x"}}, {"a": True}, {}]
-ENDS = ["", "", "\n", "\n\n", '{"a": "x", "a": "y"}', '{"a": "\\ud800"}', "[]", '{"a": "x"} {"a": "y"}', '{"a": "x"}}']
-ENDS += ['{"a": "x\\u0000y"}', '{"a":\n"x"}', '{"a": "x\ty"}', "null", '{"a": nul}', '{"\\u0061": "x"}', "\ufeff", "{"]
-
-
-def test_lines_of_json(tmp_path: Path) -> None:
-    """Arrow's rows are those of DuckDB and of Python, and where they might not be, DuckDB is asked."""
-    path, outcomes = tmp_path / "lines.jsonl", Counter[str]()
-    lines = st.lists(st.dictionaries(st.sampled_from(["a", "b", "text"]), VALUES, min_size=1, max_size=3), max_size=6)
-    strange = st.one_of(st.just([]), st.just([]), st.sampled_from(STRANGE).map(lambda line: [line]))
-
-    @OFTEN
-    @example([{"a": "x"}, {"b": "y", "text": None}], [], True, "", 1 << 20)  # by Arrow
-    @example([{"a": "x"}], [{"text": 5}], True, "", 1 << 20)  # by DuckDB
-    @given(lines, strange, st.booleans(), st.sampled_from(ENDS), st.sampled_from([64, 1 << 20]))
-    def check(good: list[Any], odd: list[Any], plain: bool, end: str, block: int) -> None:
-        rows = [dict.fromkeys(("a", "b", "text"), "some words"), *good, *odd]
-        path.write_text("".join(json.dumps(row, ensure_ascii=plain) + "\n" for row in rows) + end)
-
-        def read() -> Any:
-            try:
-                found = scan(path)
-                return rows_of(found), isinstance(found, Scan) and found.arrow is not None
-            except DecibanError as problem:
-                return str(problem), False
-
-        with mock.patch.object(arrow_readers, "JSON_BLOCK", block):
-            found, by_arrow = read()
-        with mock.patch.object(json_files.JsonText, "of", return_value=None):
-            by_duckdb, _ = read()
-        assert found == by_duckdb
-        if by_arrow:
-            by_python = [json.loads(line) for line in path.read_text().split("\n") if line.strip()]
-            names = dict.fromkeys(name for row in by_python for name in row)
-            assert found == [names | row for row in by_python]
-        outcome = "by Arrow" if by_arrow else "by DuckDB"
-        event(outcome)
-        outcomes[outcome] += 1
-
-    check()
-    assert outcomes["by Arrow"]
-    assert outcomes["by DuckDB"]
-
-
-def test_files_of_text_are_read_without_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without DuckDB, also those that are read twice."""
-    words = [f"word{k % 7} in number{k} here, and\nthere " * 40 for k in range(300)]
-    texts = pa.table({"text": words, "label": ["so", "thus"] * 150})
-    texts.to_pandas().to_csv(tmp_path / "texts.csv", index=False)
-    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts.to_pylist()))
-    monkeypatch.setattr("duckdb.connect", lambda *_, **__: pytest.fail("DuckDB is asked"))
-    expected = BayesClassifier({"text": Text()}).fit(texts, "label").predict_proba(texts)
-    for kind in ("csv", "jsonl"):
-        path = str(tmp_path / f"texts.{kind}")
-        assert BayesClassifier(Text(), tune=None).fit(path, "label").classes_.tolist() == ["so", "thus"]
-        clf = BayesClassifier({"text": Text()}).fit(path, "label")
-        np.testing.assert_allclose(clf.predict_proba(path), expected, atol=1e-9)
+    assert outcomes["plain"]
 
 
 GOOD = '"good text, and\na second line",label\n'
 
 
 @pytest.mark.parametrize(
-    ("late", "says", "by_arrow"),
+    ("late", "says"),
     [
-        ('with a "quote" in it,label\n', None, False),
-        ("one,two,three\n", "found 3 cells", True),
-        ('"never closed,label\n', "quote", False),
-        (b"\xff\xfe,label\n", "UTF-8", True),
+        ('with a "quote" in it,label\n', None),
+        ("one,two,three\n", "found 3 cells"),
+        ('"never closed,label\n', "quote"),
+        (b"\xff\xfe,label\n", "UTF-8"),
     ],
 )
-def test_what_is_strange_late_in_a_file_is_told_by_duckdb(
-    tmp_path: Path, late: str | bytes, says: str | None, by_arrow: bool
-) -> None:
-    """Before Arrow is asked, if quotes are strange, and else behind the rows that it has read."""
+def test_what_is_strange_late_in_a_file(tmp_path: Path, late: str | bytes, says: str | None) -> None:
     path = tmp_path / "late.csv"
     data = late if isinstance(late, bytes) else late.encode()
     path.write_bytes(b"text,label\n" + GOOD.encode() * 150_000 + data)
-    found = scan(path)
-    assert isinstance(found, Scan)
-    assert (found.arrow is not None) == by_arrow
-    expected = rows_of(replace(found, arrow=None))
-    assert rows_of(found) == expected
+    expected = rows_of(scan(path))
     assert (says in expected) if says is not None else len(expected) == 150_001 or "line" in expected
 
 
@@ -300,7 +202,6 @@ def test_a_line_that_is_nested_too_deeply(tmp_path: Path) -> None:
 def test_keys_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text('{"\\ud800": "good words"}\n')
-    assert JsonText.of([path], None) is None
     with pytest.raises(DataError, match="line"):
         list(scan(path).tables())
 
@@ -311,21 +212,7 @@ def test_keys_in_another_order(tmp_path: Path) -> None:
         lines = [{key: f"good {key}" for key in order} for order in (keys, keys[::-1], keys)]
         path = tmp_path / "lines.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert JsonText.of([path], None) is not None
         assert rows_of(scan(path)) == [lines[0]] * 3
-
-
-def test_keys_that_look_like_a_number_of_duckdb(tmp_path: Path) -> None:
-    """DuckDB calls the second of "A" and "a" by this name, and is not asked here."""
-    path = tmp_path / "lines.jsonl"
-    path.write_text('{"A": "some words", "a_1": "more"}\n')
-    assert rows_of(scan(path)) == [{"A": "some words", "a_1": "more"}]
-
-
-def test_words_that_are_dates_to_duckdb(tmp_path: Path) -> None:
-    path = tmp_path / "lines.jsonl"
-    path.write_text('{"when":"epoch"}\n{"when":"2020-01-01"}\n')
-    assert JsonText.of([path], None) is None
 
 
 def test_signs_that_only_duckdb_knows(tmp_path: Path) -> None:
@@ -336,9 +223,7 @@ def test_signs_that_only_duckdb_knows(tmp_path: Path) -> None:
     path.write_text("text,label\n" + "good words,so\n" * 10)
     with pytest.raises(UsageError, match="DELIMITER"):
         scan(path, missing=["a,b"])
-    none = scan(path, ignore=["text", "label"])
-    assert isinstance(none, Scan)
-    assert none.arrow_reader is None
+    assert scan(path, ignore=["text", "label"]).names == ()
 
 
 def test_large_groups_of_rows(tmp_path: Path) -> None:
@@ -370,13 +255,10 @@ def test_a_mark_at_the_beginning_is_no_cell(tmp_path: Path) -> None:
         for path in paths:
             path.write_text(text, encoding="utf-8-sig")
         found = scan(paths, header=False)
-        assert isinstance(found, Scan)
-        assert found.arrow_reader is not None
-        rows = [row for batch in found.arrow_reader.batches(found.names) for row in batch.to_pylist()]
-        assert [row["column1"] for row in rows] == ["ham", "spam"] * 2
+        assert [row["column1"] for row in rows_of(found)] == ["ham", "spam"] * 2
 
 
-def test_lines_that_end_in_another_way_are_left_to_duckdb(tmp_path: Path) -> None:
+def test_lines_that_end_in_another_way(tmp_path: Path) -> None:
     """One carriage return in a file of one column would be a row more."""
     path = tmp_path / "table.csv"
     path.write_bytes(b"text\n" + b"some words\n" * 200_000 + b"some\rwords\n")
@@ -397,27 +279,25 @@ PLAIN_CELLS: dict[str, Any] = {
 @OFTEN
 @given(st.data())
 def test_short_parquet_files(tmp_path: Path, data: st.DataObject) -> None:
-    """Of all plain types, in groups of any size, one file or several, some of the columns: the rows of DuckDB."""
+    """Of all plain types, in groups of any size, one file or several, some of the columns."""
     names = data.draw(st.lists(st.sampled_from([*PLAIN_CELLS]), min_size=1, unique=True))
     files = data.draw(st.integers(1, 3))
+    written = []
     for k in range(files):
         rows = data.draw(st.integers(0, 9))
         columns = {
             name: pa.array([data.draw(st.none() | PLAIN_CELLS[name][1]) for _ in range(rows)], PLAIN_CELLS[name][0])
             for name in names
         }
-        pq.write_table(pa.table(columns), tmp_path / f"{k}.parquet", row_group_size=data.draw(st.integers(1, 10)))
+        written.append(pa.table(columns))
+        pq.write_table(written[-1], tmp_path / f"{k}.parquet", row_group_size=data.draw(st.integers(1, 10)))
     found = scan([tmp_path / f"{k}.parquet" for k in range(files)])
-    assert isinstance(found, Scan)
-    assert isinstance(found.arrow, ParquetReader)
     for chosen in (found, found.without([name for name in names[1:] if data.draw(st.booleans())])):
-        assert chosen.arrow_reader is not None
-        by_arrow, by_duckdb = ([*one.tables()] for one in (chosen, replace(chosen, arrow=None)))
-        assert by_arrow[0].schema.equals(by_duckdb[0].schema)
-        assert repr(pa.concat_tables(by_arrow).to_pylist()) == repr(
-            pa.concat_tables(by_duckdb).to_pylist()
-        )  # NaN is NaN
-        assert repr(chosen.head(2).to_pylist()) == repr(replace(chosen, arrow=None).head(2).to_pylist())
+        expected = pa.concat_tables(written).select(list(chosen.names))
+        rows = pa.concat_tables(chosen.tables())
+        assert rows.schema.equals(expected.schema)
+        assert repr(rows.to_pylist()) == repr(expected.to_pylist())  # NaN is NaN
+        assert repr(chosen.head(2).to_pylist()) == repr(expected.slice(0, 2).to_pylist())
 
 
 def test_a_parquet_file_whose_text_is_none(tmp_path: Path) -> None:
@@ -427,27 +307,6 @@ def test_a_parquet_file_whose_text_is_none(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": texts}), tmp_path / "table.parquet")
     with pytest.raises(DataError):
         list(scan(tmp_path / "table.parquet").tables())
-
-
-@pytest.mark.parametrize(
-    ("rows", "short", "expected"), [(10, 26, 1), (30_000, 26, 2), (230_000, 26, 2), (230_000, 21, 4)]
-)
-def test_pieces_of_one_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, short: int, expected: int
-) -> None:
-    """Two or four and not three: else a thread would be idle. None is much shorter than the others."""
-    monkeypatch.setattr(arrow_readers, "SHORT_BYTES", 1 << short)
-    table = pa.table({"text": ["word " * 20 + str(k) for k in range(rows)], "label": ["so", "no"] * (rows // 2)})
-    names = [tmp_path / f"table.{ending}" for ending in ("csv", "parquet", "jsonl")]
-    pyarrow.csv.write_csv(table, names[0])
-    pq.write_table(table, names[1], use_dictionary=False)
-    names[2].write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    for name in names:
-        pieces = [*scan(name).tables()]
-        sizes = [piece.num_rows for piece in pieces]
-        assert pa.concat_tables(pieces).equals(table)
-        assert len(sizes) == expected
-        assert min(sizes) > 0.6 * max(sizes)
 
 
 def test_many_files_of_json(tmp_path: Path) -> None:
