@@ -27,7 +27,7 @@ from deciban import (
 from deciban.errors import DataError, SchemaError
 from deciban.fitting.engines.engine import COUNTING_ENGINES
 from deciban.fitting.engines.hints import FIRST_HINTS, bundles
-from deciban.fitting.plan import count_examples
+from deciban.fitting.fit import count_examples
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema

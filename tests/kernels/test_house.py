@@ -11,7 +11,7 @@ from deciban import kernels
 
 HERE = Path(__file__).parent
 
-# Modules whose kernels are tested through their callers, in tests/families/text/ and tests/files: they pass a
+# Modules whose kernels are tested through their callers, in tests/families/text/ and tests/sources: they pass a
 # hash table, buffers or the state of a parser from one to the next, so that one alone has no twin of a few lines.
 TESTED_BY_CALLERS = {"texts", "words", "instructions"}
 

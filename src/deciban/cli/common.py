@@ -169,7 +169,7 @@ def loaded(path: str) -> "Fitted":
 
 def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
-    from deciban.fitting.learn import open_examples
+    from deciban.fitting.fit import open_examples
     from deciban.sources.labelled_stream import LabelledStream
 
     name = target if target is not None else fitted.origin.target

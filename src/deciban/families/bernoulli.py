@@ -20,7 +20,9 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, lookup, reject_other_than_flags
 from deciban.families.base.smoothing import fraction, smoothed
+from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
@@ -100,6 +102,9 @@ class Bernoulli(ColumnFamily):
     def count(self, cells: Numbers | SparseRows, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes, self.cut)
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Flag(column, self.cut) for column in columns], whole=self.threshold is None)
+
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
@@ -171,6 +176,14 @@ class BernoulliLikelihood(BaseLikelihood):
     @cached_property
     def _exchange(self) -> "Exchange":
         return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        cuts = (float(np.nextafter(self.threshold, np.inf)),)
+        tables = np.stack([self.zero, self.one], axis=1)
+        places = [CutPlace(column, cuts) for column in columns.numbers]
+        flags_only = columns.family.threshold is None
+        refusals = [reject_other_than_flags(column) for column in columns.numbers] if flags_only else []
+        return Lowered([[lookup(place, rows)] for place, rows in zip(places, tables, strict=True)], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         chance = self.probability[:, labels]

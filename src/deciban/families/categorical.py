@@ -22,7 +22,9 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
 from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 from deciban.tables.readable import Readable
@@ -120,6 +122,23 @@ class Categorical(ColumnFamily):
                 extra = values[int(known.argmin())].as_py()
                 raise BadCell(j, None, f"found {extra!r}, which is none of its levels", self.support.remedy)
         return counted
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Levels]:
+        found = questions.values(columns)
+
+        def made() -> Levels:
+            parts = [self._count_alone(j, rows) for j, rows in enumerate(found())]
+            return Levels(tuple(part.levels[0] for part in parts), tuple(part.tables[0] for part in parts))
+
+        return made
+
+    def _count_alone(self, j: int, rows: DistinctRows) -> Levels:
+        """Count the values of column j by itself; a BadCell names its place."""
+        try:
+            return self.count(*rows)
+        except BadCell as bad:
+            bad.column = j
+            raise
 
     def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
         levels, counts = list(statistic.levels), list(statistic.tables)
@@ -320,6 +339,19 @@ class CategoricalLikelihood(BaseLikelihood):
     @cached_property
     def _lanes(self) -> Floats:
         return in_lanes(self.table)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The row of a zero count, which stands last here, is that of other values, or nothing."""
+        blocks: list[list[Term]] = []
+        refusals = []
+        for j, levels in enumerate(self.levels):
+            place = columns.level_place(j, levels)
+            rows = self.table[self.start[j] : self.start[j + 1]]
+            other = rows[-1:] if self.unseen == "smooth" else np.zeros_like(rows[-1:])
+            blocks.append([lookup(place, np.concatenate([other, rows[:-1]]))])
+            if self.unseen == "error":
+                refusals.append(Refusal(place, (OTHER_PLACE,), never="never seen in training"))
+        return Lowered(blocks, refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []

@@ -25,7 +25,9 @@ from deciban.families.base.contract import (
     by_pattern,
     evidence_of_block,
 )
+from deciban.families.base.lowering import ExportedColumns, JointNormalTerm, Lowered, WhitenedForm, reject_infinite
 from deciban.families.base.shapley import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
@@ -101,6 +103,9 @@ class JointGaussian(BlockFamily):
 
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Scatter:
         return Scatter.count(cells, labels, weights, classes)
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Scatter]:
+        return questions.scatter([Number(column) for column in columns])
 
     def estimate(self, statistic: Scatter) -> "JointNormal":
         return self._estimate(statistic, self._shares(statistic))
@@ -376,6 +381,18 @@ class JointNormal(BaseLikelihood):
                 covariance = self.covariance[group][np.ix_(kept, kept)]
                 values[:, :, c] = gradual_normal_shares(z - self.mean[c, kept], covariance)
         return values
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The columns that vary."""
+        white, varies = self.whitened, self.whitened.columns
+        refusals = [reject_infinite(column) for column in columns.numbers]
+        if not varies.size:
+            return Lowered([[]], refusals)
+        form = WhitenedForm(white.group, white.whiten, white.reach, white.mean, white.offset)
+        covariance = self.covariance[:, varies][:, :, varies]
+        numbers = tuple(columns.numbers[k] for k in varies.tolist())
+        term = JointNormalTerm(numbers, white.centre, form, self.unit[varies], self.mean[:, varies], covariance)
+        return Lowered([[term]], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)

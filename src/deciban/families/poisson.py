@@ -22,7 +22,9 @@ from deciban.families.base.contract import (
     Terms,
     add_base,
 )
+from deciban.families.base.lowering import ExportedColumns, HalfLineTerm, Lowered, Term, reject_infinite
 from deciban.families.base.smoothing import draw_counts
+from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
@@ -94,6 +96,9 @@ class Poisson(ColumnFamily):
         refuse_too_large(cells)
         return Totals.count(COUNTS.learnable(cells, self.outside), labels, weights, classes)
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Event(column) for column in columns], whole=True)
+
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
         rate = self._rates(statistic.total, statistic.present, axis=0).T
         known = statistic.present.sum(axis=0)[:, None] > 0.0
@@ -157,6 +162,14 @@ class PoissonLikelihood(BaseLikelihood):
         return -np.asarray(
             scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, LARGEST), 0.0) + 1.0)
         )
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        impossible, flat = self.outside == "refuse", np.zeros(self.rate.shape[1])
+        blocks: list[list[Term]] = [
+            [HalfLineTerm(column, -rate, flat, log_rate, True, impossible)]
+            for column, rate, log_rate in zip(columns.numbers, self.rate, self.log_rate, strict=True)
+        ]
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(draw_counts(self.rate[:, labels], rng))

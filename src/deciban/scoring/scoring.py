@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import Decisions, least_risk_decisions
 from deciban.errors import UsageError
 from deciban.model.batching import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted

@@ -1,12 +1,11 @@
 """CSV files, opened as a scan.
 
-DuckDB, or Arrow, does the splitting and converting. What the columns are is found here, because a guess from the first
+DuckDB does the splitting and converting. What the columns are is found here, because a guess from the first
 rows must not change later ones; numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,7 +13,6 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from deciban.errors import BadCell, DataError, UsageError
-from deciban.sources.arrow_readers import UNSUITABLE, CsvText
 from deciban.sources.duckdb import files_of, list_of, literal, quoted, record_of, select_from
 from deciban.sources.quotes import LONGEST_LINE, Quotes, quotes_in, refuse_damaged
 from deciban.sources.scan import Scan, behind
@@ -30,9 +28,6 @@ MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 # The rows that the types of columns are first read off from; fewer where there are many columns.
 TYPED_ROWS = 20_000
 TYPED_CELLS = 1 << 22
-
-# Rows that are enough where all columns are text in them, which they are in more rows too.
-FEW_ROWS = 200
 
 # The size of files in which rows may be longer than two megabytes: DuckDB holds as much of them as it can.
 LONG_LINE_FILES = 1 << 30
@@ -114,7 +109,7 @@ class CsvScan(Scan):
     @property
     def has_types(self) -> bool:
         """Whether all columns are text, which needs no other look."""
-        return self.arrow_reader is not None and all(self.types[name].sure for name in self.names)
+        return all(one.sure and one.in_duckdb == one.own for one in (self.types[name] for name in self.names))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -155,7 +150,7 @@ class CsvScan(Scan):
         missing = tuple(dict.fromkeys((*self.missing, *habit.missing)))
         thousands, date_format = self.habit.thousands or habit.thousands, self.habit.date_format or habit.date_format
         found = replace(self, habit=CellHabits(missing, habit.marked, thousands, date_format))
-        return found if missing == self.missing else replace(found._with_reads(missing=missing), arrow=None)
+        return found if missing == self.missing else found._with_reads(missing=missing)
 
     def _with_reads(self, **changes: Any) -> "CsvScan":
         """The same files, read in another way."""
@@ -198,14 +193,13 @@ class CsvScan(Scan):
         return replace(one, days=one.days or learned.startswith("date"))
 
     def head(self, rows: int) -> pa.Table:
-        first = self._first_rows(rows)
-        return super(Scan, self).head(rows) if first is None else first
+        return super(Scan, self).head(rows)
 
-    def _streamed(self) -> Iterator[pa.Table]:
+    def tables(self) -> Iterator[pa.Table]:
         """As fast as the quotes and the lengths of the lines allow, and more slowly where DuckDB finds an error."""
         given, scan = 0, self._in_threads()
         try:
-            for piece in super(CsvScan, scan)._streamed():
+            for piece in super(CsvScan, scan).tables():
                 yield piece
                 given += piece.num_rows
         except DataError:
@@ -213,7 +207,7 @@ class CsvScan(Scan):
             slow = scan._on_one_thread(long_lines=self._size <= LONG_LINE_FILES and not packed)
             if slow.reads == scan.reads or not self._quotes.closed:
                 raise
-            yield from behind(given, super(CsvScan, slow)._streamed())
+            yield from behind(given, super(CsvScan, slow).tables())
 
     def _in_threads(self) -> "CsvScan":
         """On one thread, if a thread that begins in the middle of a file could take a part of a row for one."""
@@ -254,7 +248,7 @@ class CsvScan(Scan):
 
     def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
         as_text = {name: ColumnType("VARCHAR") for name in self.types}
-        as_written = replace(self._with_reads(missing=()), types=as_text, arrow=None)
+        as_written = replace(self._with_reads(missing=()), types=as_text)
         first = 1
         for text in as_written.tables():
             cells = [self._from_text(name, text[name], first) for name in self.names]
@@ -352,19 +346,6 @@ def open_csv(
         habit=replace(habit, missing=tuple(word for word in missing if word not in MISSING_WORDS)),
         files=tuple(paths), called=called,
     )  # fmt: skip
-    arrow = CsvText.of(paths, forms[0], missing) if len(reads) == 1 else None
-    return replace(_with_own_types(scan, arrow), arrow=arrow)
-
-
-def _with_own_types(scan: CsvScan, arrow: CsvText | None) -> CsvScan:
-    """The scan, whose columns are what their first cells look like: a column is text if a few of them are."""
-    if arrow is not None:
-        with suppress(*UNSUITABLE):
-            few = pa.Table.from_batches([arrow.first.slice(0, FEW_ROWS)])
-            if all(text_type(column) == "VARCHAR" for column in few.columns):  # of numbers, only the first is looked at
-                looked = scan.looked_at(few)
-                if all(one.kind == one.own for one in looked.types.values()):
-                    return looked
     return scan.looked_at(scan.head(max(1_000, min(TYPED_ROWS, TYPED_CELLS // len(scan.names)))))
 
 

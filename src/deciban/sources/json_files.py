@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from deciban.errors import DataError
-from deciban.sources.arrow_readers import JsonText
 from deciban.sources.duckdb import JSON_FILE_MEMORY, column_types, files_of, literal, record_of
 from deciban.sources.scan import Scan, select_typed
 from deciban.sources.sniff import FileFormat
@@ -47,20 +46,16 @@ def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], cal
     alike: dict[str | None, list[Path]] = {}
     for path, form in zip(paths, forms, strict=True):
         alike.setdefault(form.compression, []).append(path)
-    arrow = JsonText.of(paths, forms[0].compression) if len(alike) == 1 else None
-    if arrow is not None:
-        found = dict.fromkeys(arrow.names, "VARCHAR")
-    else:
-        looks = (JsonRead(tuple(files), compression).describe() for compression, files in alike.items())
-        found = column_types(" UNION ALL BY NAME ".join(looks), name, called, JSON_FILE_MEMORY * len(paths))
-        if found == {"json": "JSON"} and all(_has_no_keys(path, form) for path, form in zip(paths, forms, strict=True)):
-            found = {NO_COLUMN: "VARCHAR"}
-        _refuse_keys_by_case(name, found)
+    looks = (JsonRead(tuple(files), compression).describe() for compression, files in alike.items())
+    found = column_types(" UNION ALL BY NAME ".join(looks), name, called, JSON_FILE_MEMORY * len(paths))
+    if found == {"json": "JSON"} and all(_has_no_keys(path, form) for path, form in zip(paths, forms, strict=True)):
+        found = {NO_COLUMN: "VARCHAR"}
+    _refuse_keys_by_case(name, found)
     columns = tuple((column, JSON_TYPES.get(kind, kind)) for column, kind in found.items())
     return Scan(
         name, tuple(found), {column: ColumnType(kind) for column, kind in columns},
         tuple(JsonRead(tuple(files), compression, columns) for compression, files in alike.items()),
-        row_size=forms[0].row_bytes or 0.0, rows=None if arrow is None else arrow.rows, arrow=arrow,
+        row_size=forms[0].row_bytes or 0.0,
         more_memory=2 * JSON_FILE_MEMORY, files=tuple(paths), called=called,
     )  # fmt: skip
 

@@ -86,7 +86,7 @@ def scan(
     source : str, path or list of them, connection, Ibis table, dataset or lazy frame
         A file (CSV or JSON lines, which may be packed by gzip or zstd; Parquet, Arrow or ORC), a glob, a folder, a list
         of files, "-" for standard input, or "sql: select ...", any query of DuckDB. A dataset of pyarrow or a lazy
-        frame of polars. A folder of documents in folders named by their classes, or files of mail. A database: the URL
+        frame of polars. A folder of documents in folders named by their classes. A database: the URL
         of PostgreSQL ("postgresql://user@host/database"; the password is better in PGPASSWORD or ~/.pgpass), a
         connection of ADBC or of Python's DB-API, or a table of Ibis.
     query : str, default None
@@ -179,14 +179,14 @@ def _tables_or_documents(
     folder = _folder_of_documents(given)
     paths = [] if folder is not None else [path for one in given for path in _paths(one)]
     _refuse_twice(paths)
-    if folder is None and not _are_mail(name, paths):
+    if folder is None:
         return paths
     if any(options.values()):
         option = next(option for option, is_given in options.items() if is_given)
         raise UsageError(f"{name}: {option} is for tables, and these are documents; leave it out")
-    from deciban.sources.documents import documents_in, mail_files
+    from deciban.sources.documents import documents_in  # tables do not need it
 
-    return mail_files(name, paths, encoding) if folder is None else documents_in(folder, encoding)
+    return documents_in(folder, encoding)
 
 
 def _check_habit(thousands: str, date_format: str) -> None:
@@ -261,21 +261,6 @@ def _local(source: str) -> str:
         f"not on this machine; download it, or pass pyarrow.dataset.dataset({source!r}), which may know such a store"
     )  # fmt: skip
     raise UsageError(f"{source}: this is {elsewhere}")
-
-
-def _is_mail(path: str) -> bool:
-    from deciban.sources.documents import is_mail  # a table does not need the readers of mail
-
-    return is_mail(path)
-
-
-def _are_mail(name: str, paths: Sequence[str]) -> bool:
-    """Whether the files are mail, all or none of them."""
-    mail = {path: os.path.isfile(path) and not path.lower().endswith(TABLES) and _is_mail(path) for path in paths}
-    if any(mail.values()) and not all(mail.values()):
-        some, other = (next(path for path, found in mail.items() if found is wanted) for wanted in (True, False))
-        raise UsageError(f"{name}: the files are of several kinds ({some} is mail, {other} is not); choose one")
-    return any(mail.values())
 
 
 def _type(name: str, kind: str) -> str:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from deciban.errors import DataError, naming_source
-from deciban.sources.arrow_readers import SHORT_BYTES, ParquetReader, in_named_folders
 from deciban.sources.duckdb import column_types, files_of, select_from
 from deciban.sources.scan import Scan, select_typed
 from deciban.sources.typed_source import ColumnType, Types
@@ -69,12 +68,9 @@ def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], to
         own = column_types(f"SELECT * FROM {read.table}", name, called)
         types |= own
         reads[k] = replace(read, columns=frozenset(own))
-    rows = found.rows or 0
-    size = int(found.row_size * rows)
     return Scan(
         name, tuple(types), {name: ColumnType(own) for name, own in types.items()}, tuple(reads),
         row_size=found.row_size, rows=found.rows, files=tuple(paths), called=called,
-        arrow=ParquetReader(tuple(paths), rows, size) if found.types and size <= SHORT_BYTES else None,
     )  # fmt: skip
 
 
@@ -99,10 +95,15 @@ def footer(paths: Sequence[Path]) -> Footer:
     rows = sum(one.num_rows for one in held)
     size = sum(one.row_group(k).total_byte_size for one in held for k in range(one.num_row_groups))
     names, kinds = schemas[0].names, [str(kind) for kind in schemas[0].types]
-    alike = all(schema.equals(schemas[0]) for schema in schemas) and not in_named_folders(paths)
+    alike = all(schema.equals(schemas[0]) for schema in schemas) and not _in_named_folders(paths)
     plain = all(names) and len({name.lower() for name in names}) == len(names) and set(kinds) <= set(PLAIN_TYPES)
     types = {name: PLAIN_TYPES[kind] for name, kind in zip(names, kinds, strict=True)} if alike and plain else None
     return Footer(size / max(rows, 1), rows, types, tuple(schemas))
+
+
+def _in_named_folders(paths: Sequence[Path]) -> bool:
+    """Whether the name of a folder, such as year=2024, is a column of its files."""
+    return any("=" in folder for path in paths for folder in path.absolute().parts[:-1])
 
 
 def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told: Collection[str]) -> None:

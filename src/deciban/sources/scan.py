@@ -5,13 +5,12 @@ another. Each kind of file has its reads, and what else is special of it, in a f
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from deciban.sources.arrow_readers import UNSUITABLE, ArrowReader, bytes_of, pieces
 from deciban.sources.dialects import DUCKDB
 from deciban.sources.duckdb import NOTHING, connect, quoted, select_from, translated_errors
 from deciban.sources.pieces import VECTOR_ROWS, in_pieces, rows_of_piece
@@ -38,15 +37,13 @@ class Scan(TypedSource):
     """A table that is streamed from files or a query, as often as it is asked for. Its columns have types.
 
     reads: what DuckDB reads, one after the other. row_size: the bytes of a row in memory, about, where that is known
-    beforehand. rows: their number, where that is known. arrow: what reads the files without DuckDB. named: files that a
-    query names. kept: files that are deleted when nobody reads them any more. more_memory: megabytes of DuckDB beyond
-    those that rows take.
+    beforehand. rows: their number, where that is known. named: files that a query names. kept: files that are deleted
+    when nobody reads them any more. more_memory: megabytes of DuckDB beyond those that rows take.
     """
 
     reads: tuple[Read, ...]
     row_size: float = 0.0
     rows: int | None = None
-    arrow: ArrowReader | None = None
     named: tuple[str, ...] = ()
     kept: tuple[Any, ...] = ()
     more_memory: float = 0.0
@@ -59,42 +56,13 @@ class Scan(TypedSource):
     def expected(self) -> int | None:
         return self.rows
 
-    @property
-    def arrow_reader(self) -> ArrowReader | None:
-        """What reads the table without DuckDB, if nobody has to convert a cell."""
-        types = [self.types[name] for name in self.names]
-        as_they_are = all(one.kind == one.own and one.cell_format is None for one in types)
-        return self.arrow if types and as_they_are else None
-
     def head(self, rows: int) -> pa.Table:
-        if (first := self._first_rows(rows)) is not None:
-            return first
         if not self.files or any(one.wanted for one in self.types.values()):  # planned, and cast, in another way
             return super().head(rows)
         with self._answer(f"SELECT * FROM ({self._query}) LIMIT {int(rows)}") as reader:
             return self._named(reader.read_all())
 
-    def _first_rows(self, rows: int) -> pa.Table | None:
-        """The first rows, if they can be had without DuckDB."""
-        if (reader := self.arrow_reader) is not None:
-            with suppress(*UNSUITABLE):
-                enough = rows if self.rows is None else min(rows, self.rows)
-                if (first := reader.first).num_rows >= enough:
-                    return pa.Table.from_batches([first.slice(0, rows)]).select(self.names)
-        return None
-
     def tables(self) -> Iterator[pa.Table]:
-        given = 0
-        if (reader := self.arrow_reader) is not None:
-            with suppress(*UNSUITABLE):
-                for piece in pieces(reader, self.names):
-                    yield piece
-                    given += piece.num_rows
-                return
-        yield from behind(given, self._streamed())
-
-    def _streamed(self) -> Iterator[pa.Table]:
-        """All rows, as DuckDB reads them, in pieces of one size."""
         first = 1
         with self._answer(self._query) as reader:
             for piece in in_pieces(reader, self._piece_rows, reader.schema):
@@ -157,7 +125,7 @@ class Scan(TypedSource):
 
     @property
     def _size(self) -> int:
-        return bytes_of(self.files)
+        return sum(path.stat().st_size for path in self.files)
 
 
 def select_typed(table: str, names: Sequence[str], types: Types) -> str:

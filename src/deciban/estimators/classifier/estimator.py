@@ -17,7 +17,7 @@ from deciban.estimators.classifier.updating import Updating
 from deciban.evaluation import evaluate
 from deciban.explain.explanation import Explanation
 from deciban.families.base.checks import Unseen
-from deciban.fitting import learn
+from deciban.fitting import fit
 from deciban.model.fitted import Fitted
 from deciban.model.posterior import log_normalize
 from deciban.schema.schema import ColumnSpec
@@ -200,7 +200,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         ['no', 'yes']
         """
         X = named_rows(X, query, table)
-        fitted = learn.fit(self._settings(), X, y, sample_weight, where=where)
+        fitted = fit.fit(self._settings(), X, y, sample_weight, where=where)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:
@@ -346,7 +346,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         evaluate : All other figures.
         """
         fitted = self._fitted()
-        return evaluate.accuracy_of(fitted, learn.open_examples(fitted, X, y, sample_weight))
+        return evaluate.accuracy_of(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
         """Why each row is classified as it is: what each column says for it, in decibans.

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 from deciban.errors import UsageError
-from deciban.fitting import learn
+from deciban.fitting import fit
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
@@ -113,4 +113,4 @@ class FittedState:
             if kept is None:
                 raise UsageError("only the rows of a fit are remembered, and not in a file; give X and y")
             X, y, sample_weight = kept
-        return learn.open_examples(self._fitted(), X, y, sample_weight)
+        return fit.open_examples(self._fitted(), X, y, sample_weight)

@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from deciban.errors import DataError, ForgetError
 from deciban.families.base.checks import VALUES, Support
+from deciban.families.base.lowering import ExportedColumns, Lowered
 from deciban.families.base.shapley import Shares
+from deciban.families.base.sql_questions import Later, SqlQuestions
 from deciban.tables.arrow import take_cells
 from deciban.tables.readable import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers
@@ -239,6 +241,10 @@ class Likelihood(Protocol):
         has no linear or quadratic form."""
         ...
 
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The evidence of each block as terms, for export; a UsageError that names a column if it has none."""
+        ...
+
     def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
         """P(cell < x | class) for cells of one column; None where that is no continuous distribution of a given shape,
         which cells can be tested against."""
@@ -327,6 +333,11 @@ class Family(Protocol):
         """The statistic of the rows; label -1 and weight 0 are rows that are not there."""
         ...
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
+        """Ask an SQL engine for what `count` counts; the result makes the statistic after the engine has answered. None
+        where SQL cannot count it: the columns are read."""
+        ...
+
     def estimate(self, statistic: Any) -> Likelihood:
         """The likelihood that the statistic supports."""
         ...
@@ -381,6 +392,9 @@ class CountedFamily(ShortRepr):
     def suited_to(cls, numbers: ColumnNumbers) -> list[Self]:
         return []
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
+        return None
+
 
 class ColumnFamily(CountedFamily):
     """A family that models each column by itself."""
@@ -414,6 +428,9 @@ class BaseLikelihood:
 
     def score_terms(self, names: Sequence[str]) -> Sequence[Terms] | None:
         return None
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        raise columns.cannot_export()
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
         return None

@@ -58,10 +58,6 @@ class Engine:
         """The largest whole number below a double, as a double."""
         return f"floor({number})"
 
-    def whole(self, number: str) -> str:
-        """Whether a double is a whole number."""
-        return f"{number} = floor({number})"
-
     def scaled(self, number: str, exponent: int) -> str:
         """A double times 2**exponent, exactly; no factor of which is too large."""
         steps = []
@@ -130,9 +126,6 @@ class SparkEngine(Engine):
 
     def floor(self, number: str) -> str:
         return self.double(f"floor({number})")
-
-    def whole(self, number: str) -> str:
-        return f"{number} = rint({number})"
 
     def _bytewise(self, text: str) -> str:
         return text

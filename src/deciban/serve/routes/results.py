@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from deciban.decisions.policy import Decisions
+from deciban.decisions.decide import Decisions
 from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS
 from deciban.serve.bodies.body import ARROW_STREAM, CSV
 from deciban.serve.reader import Predicted, Reader
