@@ -20,6 +20,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, lookup, reject_other_than_flags
 from deciban.families.base.smoothing import fraction, smoothed
 from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
@@ -175,6 +176,14 @@ class BernoulliLikelihood(BaseLikelihood):
     @cached_property
     def _exchange(self) -> "Exchange":
         return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        cuts = (float(np.nextafter(self.threshold, np.inf)),)
+        tables = np.stack([self.zero, self.one], axis=1)
+        places = [CutPlace(column, cuts) for column in columns.numbers]
+        flags_only = columns.family.threshold is None
+        refusals = [reject_other_than_flags(column) for column in columns.numbers] if flags_only else []
+        return Lowered([[lookup(place, rows)] for place, rows in zip(places, tables, strict=True)], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         chance = self.probability[:, labels]

@@ -22,6 +22,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
 from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
@@ -336,6 +337,19 @@ class CategoricalLikelihood(BaseLikelihood):
     @cached_property
     def _lanes(self) -> Floats:
         return in_lanes(self.table)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The row of a zero count, which stands last here, is that of other values, or nothing."""
+        blocks: list[list[Term]] = []
+        refusals = []
+        for j, levels in enumerate(self.levels):
+            place = columns.level_place(j, levels)
+            rows = self.table[self.start[j] : self.start[j + 1]]
+            other = rows[-1:] if self.unseen == "smooth" else np.zeros_like(rows[-1:])
+            blocks.append([lookup(place, np.concatenate([other, rows[:-1]]))])
+            if self.unseen == "error":
+                refusals.append(Refusal(place, (OTHER_PLACE,), never="never seen in training"))
+        return Lowered(blocks, refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []

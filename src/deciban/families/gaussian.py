@@ -21,6 +21,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import ExportedColumns, Lowered, NormalTerm, Term, reject_infinite
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import (
     PerClass,
@@ -253,6 +254,17 @@ class Normal(BaseLikelihood):
         terms = (self.centre, self.mean, self.root, self.offset)
         if not kernels.score_normal(cells, *terms, weight, slot, column, tile, out):
             refuse_infinite(cells)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        refusals = [reject_infinite(column, if_weighted=j) for j, column in enumerate(columns.numbers)]
+        return Lowered(self.normal_terms(columns), refusals)
+
+    def normal_terms(
+        self, columns: ExportedColumns, of_log: bool = False, impossible: bool = False
+    ) -> list[list[Term]]:
+        """The term of each column, or of its logarithm."""
+        parts = zip(columns.numbers, self.centre.tolist(), self.mean, self.root, self.offset, strict=True)
+        return [[NormalTerm(*part, of_log=of_log, impossible=impossible)] for part in parts]
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         deviation = np.sqrt(self.variance)[:, labels]

@@ -25,6 +25,7 @@ from deciban.families.base.contract import (
     by_pattern,
     evidence_of_block,
 )
+from deciban.families.base.lowering import ExportedColumns, JointNormalTerm, Lowered, WhitenedForm, reject_infinite
 from deciban.families.base.shapley import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import PerClass, Spread, check_spread, spread_errors, vary
@@ -378,6 +379,18 @@ class JointNormal(BaseLikelihood):
                 covariance = self.covariance[group][np.ix_(kept, kept)]
                 values[:, :, c] = gradual_normal_shares(z - self.mean[c, kept], covariance)
         return values
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The columns that vary."""
+        white, varies = self.whitened, self.whitened.columns
+        refusals = [reject_infinite(column) for column in columns.numbers]
+        if not varies.size:
+            return Lowered([[]], refusals)
+        form = WhitenedForm(white.group, white.whiten, white.reach, white.mean, white.offset)
+        covariance = self.covariance[:, varies][:, :, varies]
+        numbers = tuple(columns.numbers[k] for k in varies.tolist())
+        term = JointNormalTerm(numbers, white.centre, form, self.unit[varies], self.mean[:, varies], covariance)
+        return Lowered([[term]], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         unit = np.where(np.isfinite(self.unit), self.unit, 0.0)

@@ -24,6 +24,7 @@ from deciban.families.base.contract import (
     cells_of,
     score_anew,
 )
+from deciban.families.base.lowering import ExportedColumns, LinearTerm, Lowered, reject_other_than_amounts
 from deciban.families.base.shapley import Rule, Shares
 from deciban.families.base.smoothing import draw_counts, fraction, smoothed
 from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
@@ -212,6 +213,12 @@ def amounts_left_out(
     out[again, slot[0]] += part[:, 0]
 
 
+def lower_amounts(columns: ExportedColumns, slope: Floats) -> Lowered:
+    """The amount of each column times its slope (column by class), all in one block."""
+    terms = [LinearTerm(column, slope[j]) for j, column in enumerate(columns.numbers)]
+    return Lowered([[*terms]], [reject_other_than_amounts(column) for column in columns.numbers])
+
+
 @dataclass(frozen=True, repr=False)
 class Multinomial(AmountsFamily):
     """Counts over a vocabulary, one column for each word: P(word | class) = (total + alpha) / (sum + alpha * words).
@@ -299,6 +306,9 @@ class MultinomialLikelihood(BaseLikelihood):
 
     def shares(self, cells: Amounts) -> Shares:
         return amount_shares(cells, self.log_share, self.base(cells))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        return lower_amounts(columns, self.log_share)
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         """`length` words, or as many as a row of the class has on average: then a Poisson number of them, and so is
@@ -415,6 +425,9 @@ class ComplementScore(BaseLikelihood):
 
     def shares(self, cells: Amounts) -> Shares:
         return amount_shares(cells, self.weight)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        return lower_amounts(columns, self.weight)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")
