@@ -7,10 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from deciban.errors import DataError
-from deciban.sources.duckdb import JSON_FILE_MEMORY, column_types, files_of, literal, record_of
-from deciban.sources.scan import Scan, select_typed
+from deciban.sources.duckdb import JSON_FILE_MEMORY, Scan, column_types, files_of, literal, record_of, select_typed
 from deciban.sources.sniff import FileFormat
-from deciban.sources.typed_source import ColumnType, Types
+from deciban.sources.source import ColumnType, Types
 from deciban.tables.table import NO_COLUMN
 
 # What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.

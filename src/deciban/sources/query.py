@@ -11,16 +11,17 @@ from typing import Any
 
 from deciban.errors import UsageError
 from deciban.sources.duckdb import (
+    Scan,
     column_types,
     connect,
     literal,
     query_error,
     quoted,
     record_of,
+    select_typed,
     translated_errors,
 )
-from deciban.sources.scan import Scan, select_typed
-from deciban.sources.typed_source import ColumnType, Types
+from deciban.sources.source import ColumnType, Types
 from deciban.tables.text_types import text_type
 
 SQL = "sql:"

@@ -1,21 +1,32 @@
-"""Tables that come piece by piece, as often as they are asked for."""
+"""Tables that come piece by piece, as often as they are asked for.
+
+Sources whose columns have types, each of which may be read as another.
+
+Streams cut into pieces whose size depends on the table alone, and not on the batches in which its rows come.
+
+Rows that stay in an engine, which is asked about them in SQL.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
 
 from deciban.errors import DecibanError, UsageError, naming_source
-from deciban.sources.sql_rows import SqlRows
+from deciban.sources.dialects import Dialect
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.cell_formats import CellHabits
-from deciban.tables.row_sampling import RowSampler, rows_that_fit
+from deciban.tables.cell_formats import CellFormat, CellHabits
+from deciban.tables.row_sampling import LONG_ROWS, RowSampler, lowest_priorities, rows_that_fit
 from deciban.tables.table import Frame
+from deciban.tables.text_types import kind_of
+from deciban.util.arrays import Integers
 from deciban.util.progress import Advance
 
 # What is made of the rows of a part of a stream, wherever that is; it can be pickled.
@@ -75,7 +86,7 @@ class Stream(ABC):
         """Cells of a column in last lines of files that have no end."""
         return ()
 
-    def sql(self) -> AbstractContextManager[SqlRows]:
+    def sql(self) -> "AbstractContextManager[SqlRows]":
         """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
         a UsageError where there is none."""
         raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
@@ -215,3 +226,179 @@ class Source(Stream):
             if problem.names_source:
                 raise
             raise naming_source(type(problem)(f"{self.name}: {problem}")) from problem
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """What one column is, in DuckDB's names for types.
+
+    own: what it is by itself; a column of a CSV file is text. wanted: what it is read as, where that is said or was
+    found. sure: False where no cell of it was seen yet. days: whether it holds dates without a time of the day.
+    cell_format: how its cells are written, where they are read as text and converted here.
+    """
+
+    own: str
+    wanted: str = ""
+    sure: bool = True
+    days: bool = False
+    cell_format: CellFormat | None = None
+
+    @property
+    def kind(self) -> str:
+        """What the column is read as, in the end."""
+        return self.wanted or self.own
+
+    @property
+    def in_duckdb(self) -> str:
+        """What DuckDB reads it as."""
+        return "VARCHAR" if self.cell_format is not None else self.kind
+
+
+Types = Mapping[str, ColumnType]
+
+
+@dataclass(frozen=True)
+class TypedSource(Source):
+    """A source that knows the types of its columns.
+
+    types: those of all columns, also of those that were left out.
+    """
+
+    types: Types
+
+    def with_types(self, types: Mapping[str, str]) -> Self:
+        """Read some columns as another type of DuckDB's."""
+        self._refuse_unknown(types)
+        wanted = {name: replace(self.types[name], wanted=kind) for name, kind in types.items()}
+        return replace(self, types={**self.types, **wanted})
+
+    def looks_like(self, column: str) -> str:
+        return kind_of(self.types[column].kind) if column in self.types else ""
+
+    def reading_as(self, types: Mapping[str, str]) -> Self:
+        own = {name: kind_of(self.types[name].own) for name in self.names if kind_of(types.get(name, "")) == "VARCHAR"}
+        wanted = {name: "VARCHAR" for name, kind in own.items() if kind != "VARCHAR"}
+        return self.with_types(wanted) if wanted else self
+
+    def resolve_types(self, sample: pa.Table) -> tuple[Self, pa.Table]:
+        return self, sample
+
+
+# Rows, bytes and cells of one piece of a stream, at most.
+STREAM_ROWS = 3 << 13
+STREAM_BYTES = 12 << 20
+STREAM_CELLS = 1 << 21
+
+# Rows that DuckDB handles together.
+VECTOR_ROWS = 2048
+
+# The first rows of a stream, which show how long its rows are.
+MEASURED_ROWS = 1024
+
+
+def rows_of_piece(row_bytes: float, columns: int) -> int:
+    """The rows of a piece of a table with rows of so many bytes (0 where nothing is known of that) and columns."""
+    few = int(STREAM_BYTES / max(row_bytes, 1.0))
+    rows = min(STREAM_ROWS, max(256, min(few, STREAM_CELLS // max(columns, 1))))
+    return rows - rows % VECTOR_ROWS if rows > VECTOR_ROWS else rows  # as DuckDB has them: nothing is copied
+
+
+def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows in pieces of one size, in whatever batches they are read on so many threads; at least one piece.
+
+    So the sums of a model do not depend on the machine, in no digit.
+    """
+    held, empty = schema.empty_table(), True
+    for batch in batches:
+        more = pa.Table.from_batches([batch])
+        held = pa.concat_tables([held, more]) if held.num_rows else more
+        while held.num_rows >= size:
+            empty = False
+            yield held.slice(0, size).combine_chunks()
+            held = held.slice(size)
+    if held.num_rows or empty:
+        yield held.combine_chunks()
+
+
+def in_measured_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows in pieces of one size, for which the first rows are measured; at least one piece."""
+    coming, first, rows = iter(batches), [], 0
+    for batch in coming:
+        first.append(batch)
+        rows += batch.num_rows
+        if rows >= MEASURED_ROWS:
+            break
+    shown = pa.Table.from_batches(first, schema).slice(0, MEASURED_ROWS)
+    size = rows_of_piece(shown.nbytes / max(shown.num_rows, 1), len(schema))
+    return in_pieces(chain(first, coming), size, schema)
+
+
+@dataclass(frozen=True)
+class SqlColumn:
+    """A column of such rows: how SQL writes it, and the type of Arrow that its cells have when they are read."""
+
+    sql: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class SqlRows:
+    """Rows in an engine that answers SQL.
+
+    dialect: how the engine writes SQL. source: what stands behind FROM, with a name of its own. columns: by the names
+    that users know. ask: the whole answer to a query; errors of the engine are ours by then. fragile: whether an error
+    would undo what the user has done before, in the same transaction.
+    """
+
+    dialect: Dialect
+    source: str
+    columns: Mapping[str, SqlColumn]
+    ask: Callable[[str], pa.Table]
+    fragile: bool = False
+
+    @classmethod
+    def of(cls, dialect: Dialect, source: str, columns: Mapping[str, str], ask: Callable[[str], pa.Table]) -> "SqlRows":
+        """The rows of a source, whose columns are given as SQL writes them; their types are those of an answer."""
+        shown = ", ".join(f"{sql} AS c{k}" for k, sql in enumerate(columns.values()))
+        kinds = ask(f"SELECT {shown} FROM {source} LIMIT 0").schema.types
+        found = {name: SqlColumn(sql, kind) for (name, sql), kind in zip(columns.items(), kinds, strict=True)}
+        return cls(dialect, source, found, ask)
+
+
+def sample_by_content(rows: SqlRows, most: int, content: str) -> tuple[pa.Table, int]:
+    """At most so many rows (fewer if they are long), and how many there are: those that `Stream.sample` draws of them.
+
+    content: how SQL writes the hash of what a row holds, as `content_hashes` has it.
+    """
+    shown = ", ".join(f"{column.sql} AS c{k}" for k, column in enumerate(rows.columns.values()))
+    size = int(rows.ask(f"SELECT count(*) FROM {rows.source}").column(0)[0].as_py())
+    first = rows.ask(f"SELECT {shown} FROM {rows.source} LIMIT {LONG_ROWS}")
+    most = rows_that_fit(most, first.nbytes / max(first.num_rows, 1))
+    if size <= most:
+        return rows.ask(f"SELECT {shown} FROM {rows.source}").rename_columns(list(rows.columns)), size
+    hashes, counts = _frequent_or_low(rows, most, size, content)
+    drawn, _ = lowest_priorities(hashes.view(np.uint64), counts, most)
+    wanted, place = np.unique(drawn, return_inverse=True)
+    of_them = f"SELECT {shown}, {content} AS content FROM {rows.source}"
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY content) AS copy FROM ({of_them}) AS hashed"
+    among = f"content IN ({rows.dialect.rows_of(hashes[wanted].tolist())})"
+    one_of_each = rows.ask(f"SELECT * FROM ({numbered} WHERE {among}) AS numbered WHERE copy = 1")
+    found = one_of_each["content"].to_numpy()
+    order = np.argsort(found)[np.searchsorted(np.sort(found), hashes[wanted])]
+    table = one_of_each.drop_columns(["content", "copy"]).rename_columns(list(rows.columns))
+    return table.take(pa.array(order[place])), size
+
+
+def _frequent_or_low(rows: SqlRows, most: int, size: int, content: str) -> tuple[Integers, Integers]:
+    """The contents of which so many rows at least have the lowest priorities, and how many rows have each."""
+    lot = "(CAST((content >> 11) & 9007199254740991 AS float8) + 0.5)"
+    counted = f"SELECT content, count(*) AS copies FROM (SELECT {content} AS content FROM {rows.source}) AS hashed"
+    limit = (most + 6.0 * most**0.5 + 16.0) / size
+    while True:
+        within = f"{lot} <= {rows.dialect.number(limit * 2.0**53)} * count(*)"
+        found = rows.ask(f"{counted} GROUP BY content HAVING {within}")
+        hashes, counts = found["content"].to_numpy().astype(np.int64), found["copies"].to_numpy().astype(np.int64)
+        lots = ((hashes.view(np.uint64) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        if np.minimum(np.floor(counts * limit - lots) + 1.0, counts).sum() >= most or limit >= 1.0:
+            return hashes, counts
+        limit *= 2.0

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.errors import DataError, UsageError
-from deciban.sources.stream import Source, Stream
+from deciban.sources.source import Source, Stream
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
