@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from deciban import BayesClassifier, Binned, Gaussian, load
-from deciban.schema.reasons import GIVEN, ChosenBy, Reason, read_reasons, written_reasons
-from deciban.schema.schema import Schema
+from deciban.schema.schema import GIVEN, ChosenBy, Reason, Schema, read_reasons, written_reasons
 from tests.store.make_golden import GOLDEN
 
 FLOATS = Reason(ChosenBy.INFERRED, "floating point")

@@ -19,8 +19,7 @@ from deciban.serve.problems import Problem
 from deciban.serve.state import State
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats, Integers
-from deciban.util.plain_json import plain_json
-from deciban.util.text_tables import class_name, listed
+from deciban.util.text_tables import class_name, listed, plain_json
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from deciban.families import Family
 from deciban.model.fitted import Fitted
-from deciban.schema.reasons import ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 
 
 def with_tuned_reasons(fitted: Fitted) -> Fitted:

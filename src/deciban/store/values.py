@@ -25,14 +25,21 @@ from deciban.model.fitted import Origin
 from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
-from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
-from deciban.schema.reasons import read_reasons, written_reasons
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import (
+    ColumnGroup,
+    MeantAs,
+    Schema,
+    WrittenLooks,
+    read_looks,
+    read_reasons,
+    written_looks,
+    written_reasons,
+)
 from deciban.statistics import STATISTICS, Bins, Combined, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits
 from deciban.util.sparse import SparseRows
 
 # What files call types and fields that have other names by now.

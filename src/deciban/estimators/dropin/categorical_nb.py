@@ -18,8 +18,7 @@ from deciban.families import Categorical, Family
 from deciban.families.base.checks import refuse_unless
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.statistics import Levels
-from deciban.tables.readable import Readable
-from deciban.tables.table import Matrix, SparseMatrix
+from deciban.tables.table import Matrix, Readable, SparseMatrix
 from deciban.util.arrays import LARGEST, Numbers, scatter_to
 
 

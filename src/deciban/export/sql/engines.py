@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from deciban.export.ir import Column, ReadAs
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
-from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS
+from deciban.tables.cells import DAY_MICROSECONDS, SECOND_MICROSECONDS
 
 # What a cell is needed as: a double, a whole number, microseconds since 1970 or since midnight, or a text.
 Reading = Literal["number", "integer", "micros", "text"]

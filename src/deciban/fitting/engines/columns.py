@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from deciban.fitting.engines.asking import EngineRows
 from deciban.schema.schema import Schema
-from deciban.tables.cell_numbers import plain_type
-from deciban.tables.learned_types import fits
+from deciban.tables.cells import fits, plain_type
 from deciban.tables.table import Frame
 
 

@@ -8,8 +8,8 @@ from deciban.serve.bodies.arrow_cells import refuse_wrong_cells
 from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
-from deciban.tables.arrow import repeated
-from deciban.tables.cell_numbers import is_numeric, is_text
+from deciban.tables.cells import is_numeric, is_text
+from deciban.tables.table import repeated
 
 # What messages call it.
 THE_BODY = "the body"

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from deciban.serve.json_values import JSON_KINDS
 from deciban.serve.problems import Problem
-from deciban.tables.text_types import kind_of
+from deciban.tables.cells import kind_of
 
 # The types of cells that a column takes, by what it was learned as, and what messages call these. A column of which
 # nothing was learned, or durations, take whatever is of one kind.

@@ -8,7 +8,7 @@ from deciban.serve.bodies.sizes import refuse_rows
 from deciban.serve.json_values import JSON_KINDS, row_id, row_weight
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
-from deciban.tables.arrow import repeated
+from deciban.tables.table import repeated
 
 
 def refuse_unknown(name: str, place: str, known: Sequence[str]) -> Problem:

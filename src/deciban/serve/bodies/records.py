@@ -14,10 +14,8 @@ from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds
 from deciban.serve.json_values import JSON_KINDS, Record
 from deciban.serve.problems import Problem
-from deciban.tables.cell_numbers import as_numbers, is_text
-from deciban.tables.learned_types import as_learned, fits
+from deciban.tables.cells import as_learned, as_numbers, fits, is_text, kind_of
 from deciban.tables.table import Frame
-from deciban.tables.text_types import kind_of
 from deciban.util.arrays import Floats
 
 # The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.

@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from deciban.serve.problems import Problem
-from deciban.tables.arrow import decoded_cells
-from deciban.tables.cell_numbers import is_text, plain_type
-from deciban.tables.text_types import as_whole
+from deciban.tables.cells import as_whole, is_text, plain_type
+from deciban.tables.table import decoded_cells
 
 # How cells that JSON does not have are written in it, so that they are read again as what they are.
 WRITTEN: dict[type, Callable[[Any], Any]] = {

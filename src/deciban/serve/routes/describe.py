@@ -11,8 +11,8 @@ from deciban.export.columns import READ_AS
 from deciban.model.fitted import Fitted
 from deciban.serve.model_source import ServedModel
 from deciban.serve.reader import Reader
-from deciban.tables.text_types import kind_of
-from deciban.util.plain_json import plain_json
+from deciban.tables.cells import kind_of
+from deciban.util.text_tables import plain_json
 
 # The most levels of a column that are told.
 MOST_LEVELS_TOLD = 1_000

@@ -11,8 +11,8 @@ from deciban.serve.routes.describe import kinds_and_levels
 from deciban.serve.routes.exchange import IGNORED_HEADER
 from deciban.serve.routes.openapi_schemas import COMMON_SCHEMAS, Json
 from deciban.serve.service import Service
-from deciban.tables.text_types import kind_of
-from deciban.util.plain_json import plain_json
+from deciban.tables.cells import kind_of
+from deciban.util.text_tables import plain_json
 from deciban.util.version import __version__
 
 # The most levels of a column that are given as examples.

@@ -11,7 +11,7 @@ from deciban.report.figures import ReportFigures, report_figures
 from deciban.report.form import form_data
 from deciban.report.report import report_sections
 from deciban.serve.reader import Reader
-from deciban.util.plain_json import plain_json
+from deciban.util.text_tables import plain_json
 
 # What is told in place of figures that need rows.
 KEEPS_NO_ROWS = (

@@ -13,8 +13,7 @@ from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS
 from deciban.serve.bodies.body import ARROW_STREAM, CSV
 from deciban.serve.reader import Predicted, Reader
 from deciban.sources.write import to_stream
-from deciban.util.plain_json import plain_json
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import class_name, plain_json
 
 encode_json = msgspec.json.Encoder().encode
 
