@@ -1,22 +1,200 @@
-"""The guard around the application: who may ask, how much, for how long; and what every answer has in common.
+"""What every answer of the service has in common: headers that keep browsers from harm, and problems as JSON.
+
+Deadlines of many tasks, kept by one timer: `asyncio.timeout` for each request costs more than all the guard does.
+
+What an application says on its way to the client: with the headers of all answers, and every error as a problem.
+
+The guard around the application: who may ask, how much, for how long; and what every answer has in common.
 
 `guarded` is pure ASGI. It reads the body itself, before the application runs: a client that sends slowly takes up no
 place among the requests that are worked on, and no more memory than it has sent. All that the application says passes
-through it, so that no answer lacks the headers of `deciban.serve.guard.answers` and no error is anything but a problem.
+through it, so that no answer lacks the headers of `deciban.serve.guard` and no error is anything but a problem.
 """
 
+import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import quote
 
-from deciban.serve.guard.access import Access, Request
-from deciban.serve.guard.answering import FAULT, Answer, Message, Send
-from deciban.serve.guard.deadlines import Deadlines
-from deciban.serve.guard.tokens import Tokens
-from deciban.serve.problems import Problem
+from deciban.serve.access import Access, Request, Tokens
+from deciban.serve.problems import Problem, usual_problem
+
+# The name and the value of each header, as ASGI has them.
+Headers = list[tuple[bytes, bytes]]
+
+# Nothing that is answered may run, be framed, be guessed to be something else, or tell others where a reader came from.
+# An answer that has one of these headers of its own keeps it: the page has a policy that lets its own script run.
+SECURITY_HEADERS = {
+    b"content-security-policy": (
+        b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+    ),
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+
+
+def secured(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """The headers with those of `SECURITY_HEADERS` that they lack, and without the name of the server."""
+    given = [(name.lower(), value) for name, value in headers]
+    names = {name for name, _ in given}
+    lacking = [header for header in SECURITY_HEADERS.items() if header[0] not in names]
+    return [header for header in given if header[0] != b"server"] + lacking
+
+
+def problem_answer(problem: Problem, *more: tuple[bytes, bytes]) -> tuple[Headers, bytes]:
+    """The headers and the body that tell a problem (RFC 9457). more: headers that go with it."""
+    body = problem.as_bytes()
+    given = {name for name, _ in more}
+    told = [(name.encode(), value.encode()) for name, value in problem.headers.items() if name.encode() not in given]
+    return secured([*told, (b"content-length", b"%d" % len(body)), *more]), body
+
+
+# How often the timer looks within the shortest deadline; none passes later than by this part of it.
+LOOKS_WITHIN_A_DEADLINE = 20
+
+
+class Deadline:
+    """``with deadlines.within(seconds):`` raises TimeoutError in its task when the time is over.
+
+    is_over: whether it is. A TimeoutError while it is not comes from something else.
+    """
+
+    __slots__ = ("_deadlines", "_task", "due", "is_over")
+
+    def __init__(self, deadlines: "Deadlines", due: float) -> None:
+        self._deadlines = deadlines
+        self._task = asyncio.current_task()
+        self.due = due
+        self.is_over = False
+
+    def __enter__(self) -> Self:
+        self._deadlines.open.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._deadlines.open.discard(self)
+        if self.is_over and self._task is not None and self._task.uncancel() <= 0 and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def stop(self) -> None:
+        """Stop the task."""
+        self.is_over = True
+        self._deadlines.open.discard(self)
+        if self._task is not None:
+            self._task.cancel()
+
+
+class Deadlines:
+    """The deadlines that are open, in one event loop. The timer runs while there are any."""
+
+    def __init__(self) -> None:
+        self.open: set[Deadline] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._every = 1.0
+
+    def within(self, seconds: float) -> Deadline:
+        """A deadline so many seconds from now, for the task that asks."""
+        loop = asyncio.get_running_loop()
+        every = seconds / LOOKS_WITHIN_A_DEADLINE
+        if self._timer is None or self._loop is not loop or every < self._every:
+            self._every = every if self._timer is None else min(every, self._every)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._loop, self._timer = loop, loop.call_later(self._every, self._look)
+        return Deadline(self, loop.time() + seconds)
+
+    def _look(self) -> None:
+        assert self._loop is not None, "the timer was set"
+        now = self._loop.time()
+        for deadline in [deadline for deadline in self.open if deadline.due <= now]:
+            deadline.stop()
+        self._timer = self._loop.call_later(self._every, self._look) if self.open else None
+
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+
+# Headers of an error that say something, whoever tells of it.
+TELLING_HEADERS = (b"allow", b"retry-after", b"www-authenticate")
+
+# What is told of an error that nobody expected.
+FAULT = usual_problem(500)
+
+
+class Answer:
+    """What is sent back: headers are added, and errors that are not told as problems become such."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._unfinished = False
+        self.status = 0
+        self.closes = False
+        self.untold: tuple[Any, ...] | None = None  # an error that was not told as a problem: it will be, in the end
+        self.release: Callable[[], None] | None = None
+
+    @property
+    def is_started(self) -> bool:
+        return self.status != 0
+
+    def released(self) -> None:
+        """Give back the place among the requests that are worked on, once."""
+        if self.release is not None:
+            self.release()
+            self.release = None
+
+    async def send(self, message: Message) -> None:
+        """What the application says."""
+        if message["type"] == "http.response.start":
+            self.released()  # the work is done; how fast the client reads is another matter
+            headers = secured(message.get("headers", ()))
+            if message["status"] >= 400 and not _is_told(headers):
+                telling = [header for header in headers if header[0] in TELLING_HEADERS]
+                self.untold = (usual_problem(message["status"]), *telling)
+                return
+            self.status = message["status"]
+            if self.closes:
+                headers.append((b"connection", b"close"))
+            await self._send({**message, "headers": headers})
+        elif self.untold is None:
+            await self._send(message)
+
+    async def tell(self, problem: Problem, *more: tuple[bytes, bytes]) -> None:
+        """The problem as the answer, unless there is another already. Where the connection is to be closed its end is
+        not sent yet: see `end`."""
+        if self.is_started:
+            return
+        self.status = problem.status
+        if self.closes:
+            more = (*more, (b"connection", b"close"))
+        if problem.status == 401:
+            more = (*more, (b"www-authenticate", b'Bearer realm="deciban"'))
+        headers, body = problem_answer(problem, *more)
+        await self._send({"type": "http.response.start", "status": problem.status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body, "more_body": self.closes})
+        self._unfinished = self.closes
+
+    async def end(self) -> None:
+        """Send the end of an answer that `tell` has begun; the server then closes the connection."""
+        if self._unfinished:
+            self._unfinished = False
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _is_told(headers: Headers) -> bool:
+    """Whether an error has a body for programs; what frameworks say by themselves is plain text."""
+    return any(name == b"content-type" and value.startswith(b"application/") for name, value in headers)
+
 
 Receive = Callable[[], Awaitable[Message]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]

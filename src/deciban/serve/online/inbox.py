@@ -9,8 +9,8 @@ from functools import partial
 from threading import Condition
 from typing import Any, NamedTuple
 
-from deciban.serve.learning.journal import pending_bytes
-from deciban.serve.learning.requests import Request
+from deciban.serve.online.draft import Request
+from deciban.serve.online.journal import pending_bytes
 from deciban.serve.problems import Problem
 
 # Rows that are taken at once, unless one request has more.

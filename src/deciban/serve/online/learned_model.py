@@ -1,40 +1,203 @@
-"""A model, the journal of what it learns on line, and where learning stands. One thread at a time uses it."""
+"""The model file of a service that learns: read once, replaced as a whole, and never over somebody else's.
 
+What was learned on line since the model file was written, made again from the journal.
+
+A model, the journal of what it learns on line, and where learning stands. One thread at a time uses it.
+"""
+
+import hashlib
 import logging
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 
-from deciban.errors import DecibanError
+import msgspec
+
+from deciban.errors import DecibanError, ModelFileError, naming_source
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
-from deciban.serve.learning.changes import applied, placed
-from deciban.serve.learning.class_labels import ClassLabels
-from deciban.serve.learning.compaction import (
+from deciban.serve.online.draft import ClassLabels, Delta, Draft, Request, Row, applied, known_columns, placed
+from deciban.serve.online.journal import (
+    DECAY,
     DROPPED_AT_ONCE,
+    FORGET,
+    Change,
+    Journal,
+    Numbers,
+    damaged,
     drop_oldest_pending,
     drop_oldest_rows,
     give_back,
     shorten,
     used_bytes,
 )
-from deciban.serve.learning.draft import Draft
-from deciban.serve.learning.journal import Journal
-from deciban.serve.learning.model_on_disk import ModelOnDisk, digest
-from deciban.serve.learning.numbers import Numbers
-from deciban.serve.learning.replay import replayed
-from deciban.serve.learning.requests import Request, known_columns
-from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem
-from deciban.serve.state import State
-from deciban.store import model_file
-from deciban.store.lock import journal_of
+from deciban.serve.reader import State
+from deciban.sources.write import replacing
+from deciban.store import layout, model_file
+from deciban.store.lock import journal_of, owned
 from deciban.util.parallel import one_blas_thread
+
+
+def digest(data: bytes) -> str:
+    """The hash by which the journal knows a model file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass
+class ModelOnDisk:
+    """The file as it was read or written last, which no command changes until it is closed.
+
+    hash: of its content. size: in bytes. lock: its descriptor, which holds the lock; None where files cannot be locked.
+    """
+
+    path: str
+    hash: str
+    size: int
+    seen: tuple[int, ...]
+    lock: int | None
+
+    @classmethod
+    def load(cls, path: str) -> tuple["ModelOnDisk", Fitted]:
+        """The file, locked, and what is in it; a ModelFileError where another process is changing it."""
+        try:
+            lock = owned(path)
+        except BlockingIOError:
+            raise naming_source(
+                ModelFileError(f"{path}: another process learns with this model or changes it; stop that one first")
+            ) from None
+        except PermissionError as problem:
+            cause, remedy = f"the service may not write to it ({problem.strerror})", "let it, or serve without --learn"
+            raise naming_source(ModelFileError(f"{path}: {cause}; {remedy}")) from None
+        try:
+            seen, found = _status(path), model_file.read(path)
+            return cls(path, found.sha256, found.size, seen, lock), found.fitted
+        except BaseException:
+            if lock is not None:
+                os.close(lock)
+            raise
+
+    def close(self) -> None:
+        """Let others change the file."""
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether somebody else has replaced the file, or taken it away."""
+        try:
+            now = _status(self.path)
+            return now != self.seen and (now[2] != self.size or layout.sha256_of(self.path) != self.hash)
+        except (FileNotFoundError, ModelFileError):  # gone, or not a file any more
+            return True
+
+    def replace(self, data: bytes) -> None:
+        """Put a new content in the place of the old one; a ModelFileError where the file is not ours any more."""
+        if self.changed:
+            raise ModelFileError(
+                f"{os.path.basename(self.path)} was changed while the service learned, and is left as it is; what "
+                f"was learned is in the journal: restore the file, or move the journal away and start anew"
+            )
+        lock = None
+        try:
+            with replacing(self.path) as file:
+                file.write(data)
+                lock = self._lock_on(file.fileno())
+        except BaseException:
+            if lock is not None:
+                os.close(lock)
+            raise
+        if lock is not None:
+            self.close()
+            self.lock = lock
+        self.hash, self.size, self.seen = digest(data), len(data), _status(self.path)
+
+    def _lock_on(self, written: int) -> int | None:
+        """The lock on a file that is being written, which has it already, to be held when it has been written."""
+        return None if self.lock is None or sys.platform == "win32" else os.dup(written)
+
+
+def _status(path: str) -> tuple[int, ...]:
+    """What changes when a file does."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+# Changes that are replayed at once.
+REPLAYED = 5_000
+
+
+def replayed(journal: Journal, fitted: Fitted, saved: Numbers, labels: ClassLabels) -> Fitted:
+    """The model of the file with the changes behind it; a ModelFileError where one is missing or cannot be made."""
+    end = journal.numbers()
+    now = replace(saved, weight_ever=max(saved.weight_ever, end.weight_ever))
+    try:
+        for some in _runs(journal, saved):
+            fitted, now = _with_changes(fitted, some, now, labels)
+        if now.sequence != end.sequence:
+            raise ModelFileError(f"changes behind the {now.sequence:,}th are missing")
+    except sqlite3.Error as problem:
+        raise damaged(journal.path, problem) from problem
+    except Exception as problem:  # whatever a damaged journal holds
+        raise naming_source(
+            ModelFileError(
+                f"{journal.path}: what was learned on line cannot be replayed ({problem}); restore the journal and the "
+                f"model file from one copy, or move the journal away"
+            )
+        ) from problem
+    return fitted
+
+
+def _runs(journal: Journal, saved: Numbers) -> Iterator[list[Change]]:
+    """The changes behind the model file, those together that can be applied at once.
+
+    Rows that were forgotten without an id may be those of an id, and then the order of changes shows: what is taken
+    away by that id later is not there any more. From the first such row on changes are applied in the batches in which
+    they were learned. Before it no order shows, so larger batches, which are faster, come to the same.
+    """
+    exact, some = saved.unverified > 0, list[Change]()
+    for _, found in groupby(journal.changes_after(saved.sequence), attrgetter("batch")):
+        batch = list(found)
+        if not exact and any(change.kind == FORGET and change.row is None for change in batch):
+            exact = True
+            if some:
+                yield some
+                some = []
+        some += batch
+        if exact or len(some) >= REPLAYED:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _with_changes(
+    fitted: Fitted, changes: Sequence[Change], before: Numbers, labels: ClassLabels
+) -> tuple[Fitted, Numbers]:
+    delta, now = Delta(), copy(before)
+    for change in changes:
+        now.sequence += 1
+        if change.sequence != now.sequence:
+            raise ModelFileError(f"change {now.sequence:,} is missing")
+        if change.kind == DECAY:
+            now.decay += change.weight
+            continue
+        now.unverified += change.kind == FORGET and change.row is None
+        if change.record is None or change.label is None:
+            raise ModelFileError(f"the row of change {change.sequence:,} is missing")
+        row = Row(msgspec.json.decode(change.record), msgspec.json.decode(change.label), change.weight, now.decay)
+        (delta.removed if change.kind == FORGET else delta.added).append(row)
+    return applied(fitted, delta, before.decay, now, labels), now
+
 
 # Shares of the bound of the journal: from which on it is shortened, to which, and from which on nothing is learned any
 # more. What lies above is for what comes meanwhile, and for forgetting.

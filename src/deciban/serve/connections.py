@@ -3,7 +3,7 @@
 uvicorn waits without end for a client that connects and says nothing, that sends the head of its request byte by byte,
 or that does not read its answer, and takes heads of any size. `GuardedProtocol` gives each of these a deadline, or a
 bound. It is handed to uvicorn as ``Config(http=guarded_protocol(settings), ws="none")``. What happens between the head
-of a request and its answer is the matter of `deciban.serve.guard.guard`.
+of a request and its answer is the matter of `deciban.serve.guard`.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from deciban.serve.guard.access import is_about_health
-from deciban.serve.guard.answers import problem_answer
+from deciban.serve.access import is_about_health
+from deciban.serve.guard import problem_answer
 from deciban.serve.problems import Problem
 
 # Seconds in which what has come in already is read.

@@ -9,11 +9,8 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any
 
-from deciban.serve.json_values import Record
-from deciban.serve.learning.housekeeping import Housekeeping
-from deciban.serve.learning.inbox import Inbox, PendingRows
-from deciban.serve.learning.learned_model import LearnedModel
-from deciban.serve.learning.requests import (
+from deciban.serve.bodies.checks import Record
+from deciban.serve.online.draft import (
     Learned,
     Request,
     forgetting_ids,
@@ -22,9 +19,12 @@ from deciban.serve.learning.requests import (
     learning_later,
     rows_to_keep,
 )
-from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.online.housekeeping import Housekeeping
+from deciban.serve.online.inbox import Inbox, PendingRows
+from deciban.serve.online.learned_model import LearnedModel
+from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem
-from deciban.serve.state import State
+from deciban.serve.reader import State
 
 log = logging.getLogger("deciban.serve")
 
