@@ -52,6 +52,7 @@ from xgboost import XGBClassifier
 import deciban
 import tables
 from deciban import BayesClassifier
+from reports import write_part
 
 SEED = 0
 FEW, MANY = 1_500, 10_000  # up to FEW rows five folds, up to MANY three, above one split
@@ -483,7 +484,7 @@ def report() -> list[str]:
     """The page of results."""
     packages = ["numpy", "scikit-learn", *PACKAGES.values()]
     return [
-        "# Accuracy",
+        "# Real tables",
         "",
         f"Written by `python bench/accuracy.py --write`: real tables, of at most {tables.MAX_ROWS:,} rows, each row",
         f"predicted by a model that has not seen it, with the same folds for all: up to {FEW:,} rows in five",
@@ -539,7 +540,7 @@ def main() -> None:
     if left:
         print(f"not measured on all of these tables, and left out: {', '.join(left)}")
     if options.write:
-        (HERE / "ACCURACY.md").write_text("\n".join(report()) + "\n")
+        write_part("ACCURACY.md", "accuracy.py", report())
 
 
 if __name__ == "__main__":

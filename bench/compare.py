@@ -1,9 +1,11 @@
 """The drop-in classifiers against scikit-learn's, side by side in one process on the same arrays.
 
     python bench/compare.py [scale] [--write]
+    python bench/compare.py --growth     (draws bench/growth.png; needs matplotlib)
 
 Medians of several runs, both sides warm, results checked to agree before anything is timed. `scale` shrinks the number
-of rows (0.1: a tenth); --write puts the table into bench/RESULTS.md.
+of rows (0.1: a tenth); --write puts the table into bench/SPEED.md. --growth measures how the time of
+fit and predict_proba grows with rows, columns, classes and levels, each over three decades.
 """
 
 import os
@@ -23,6 +25,7 @@ from scipy import sparse
 from sklearn import discriminant_analysis, naive_bayes
 
 from deciban import BayesClassifier, Categorical, Gaussian, dropin
+from reports import write_part
 
 SEED = 0
 Row = tuple[str, str, float, float, float]
@@ -143,7 +146,7 @@ def main(scale: float, write: bool) -> None:
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     versions = f"numpy {np.__version__}, numba {numba.__version__}, scikit-learn {sklearn.__version__}"
     lines = [
-        "# Benchmark results",
+        "# Drop-in classifiers against scikit-learn",
         "",
         "Written by `python bench/compare.py --write`: medians, both sides warm, results checked to agree first.",
         "A pass is one `sum()` over the same bytes.",
@@ -180,10 +183,56 @@ def main(scale: float, write: bool) -> None:
     print("\n".join(more))
     lines += more
     if write:
-        notes = (Path(__file__).parent / "NOTES.md").read_text()
-        (Path(__file__).parent / "RESULTS.md").write_text("\n".join(lines) + "\n\n" + notes)
+        write_part("SPEED.md", "compare.py", lines)
+
+
+SWEEPS = {
+    "rows": ([1_000, 10_000, 100_000, 1_000_000], lambda size: (size, 20, 5, 8)),
+    "columns": ([1, 10, 100, 1_000], lambda size: (20_000, size, 5, 8)),
+    "classes": ([2, 20, 200, 2_000], lambda size: (50_000, 20, size, 8)),
+    "levels": ([2, 20, 200, 2_000], lambda size: (50_000, 20, 5, size)),
+}
+
+
+def times(kind: str, rows: int, columns: int, classes: int, levels: int) -> tuple[float, float]:
+    """Seconds of fit and of predict_proba."""
+    labels = np.arange(rows) % classes
+    rng = np.random.default_rng(0)
+    if kind == "GaussianNB":
+        table = rng.normal(size=(rows, columns)) + labels[:, None]
+    else:
+        table = rng.integers(0, levels, (rows, columns))
+    clf = getattr(dropin, kind)().fit(table, labels)
+    return seconds(lambda: clf.fit(table, labels), 3), seconds(lambda: clf.predict_proba(table), 3)
+
+
+def draw_growth() -> None:
+    """A picture for each quantity that grows; dashed lines are linear growth."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 4, figsize=(17, 4.2), sharey=True, layout="constrained")
+    for axis, (what, (sizes, shape)) in zip(axes, SWEEPS.items(), strict=True):
+        for kind, colour in (("GaussianNB", "tab:blue"), ("CategoricalNB", "tab:orange")):
+            if what == "levels" and kind == "GaussianNB":
+                continue
+            found = np.array([times(kind, *shape(size)) for size in sizes])
+            for column, (verb, style) in enumerate((("fit", "o-"), ("predict_proba", "s:"))):
+                axis.loglog(sizes, found[:, column], style, color=colour, label=f"{kind} {verb}")
+            print(what, kind, found.round(5).tolist(), flush=True)
+            axis.loglog(sizes, found[-1].max() * np.array(sizes) / sizes[-1], "--", color=colour, alpha=0.3)
+        axis.set_xlabel(what)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("seconds")
+    axes[0].legend()
+    figure.savefig(Path(__file__).parent / "growth.png", dpi=80)
 
 
 if __name__ == "__main__":
     numbers = [float(word) for word in sys.argv[1:] if not word.startswith("-")]
-    main(numbers[0] if numbers else 1.0, "--write" in sys.argv)
+    if "--growth" in sys.argv:
+        draw_growth()
+    else:
+        main(numbers[0] if numbers else 1.0, "--write" in sys.argv)

@@ -5,7 +5,7 @@
 Every contender runs in a process of its own, all in one run: its time is taken after the imports, the start of Spark
 and a warm-up on a small table, its memory is the highest of the whole process (without servers, which have their own).
 A PostgreSQL server and a Spark cluster are started for it on loopback. --folder keeps the table for the next run;
---write puts the page into bench/ENGINES.md.
+--write writes its part of bench/FILES.md.
 """
 
 import json
@@ -24,6 +24,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from files import aim, table_query  # noqa: E402 - its folder is not always on the path
+from reports import write_part  # noqa: E402 - the same
 
 NUMBERS = [f"n{k}" for k in range(10)]
 TEXTS = ["s3", "s10", "s200"]
@@ -408,7 +409,7 @@ def main(options: Namespace) -> None:
             lines += PAGES[name](folder, options.rows)
             print("\n".join(lines), flush=True)
     if options.write:
-        (Path(__file__).parent / "ENGINES.md").write_text("\n".join(lines).rstrip() + "\n")
+        write_part("FILES.md", "engines.py", lines)
 
 
 if __name__ == "__main__":

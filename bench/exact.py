@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from reports import write_part
+
 HERE = Path(__file__).resolve().parent
 ROUNDS, RUNS = 3, 5
 ROWS = 1_000_000
@@ -84,7 +86,7 @@ def measure() -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--against", type=Path, help="the folder `src` of another checkout")
-    parser.add_argument("--write", action="store_true", help="write EXACT.md")
+    parser.add_argument("--write", action="store_true", help="write its part of bench/SPEED.md")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -108,7 +110,7 @@ def main() -> None:
     text = HEAD.format(runs=ROUNDS * RUNS) + "\n".join(lines) + "\n"
     print(text)
     if options.write:
-        (HERE / "EXACT.md").write_text(text)
+        write_part("SPEED.md", "exact.py", text.splitlines())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 Every contender runs in a process of its own, all in one run, in turns, and the best of its turns counts: its time is
 taken after the imports and a warm-up on a small table, its memory is the highest of the whole process. --folder keeps
-the files (about 2 GB) for the next run; --write puts the page into bench/FILES.md.
+the files (about 2 GB) for the next run; --write writes its part of bench/FILES.md.
 """
 
 import json
@@ -20,6 +20,8 @@ from argparse import ArgumentParser, Namespace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from reports import write_part
 
 # Nothing heavy is imported here: a process starts with the peak memory of the one that made it.
 NUMBERS = [f"n{k}" for k in range(20)]
@@ -334,10 +336,10 @@ def main(options: Namespace) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, __file__, "--generate", str(folder), "--rows", str(options.rows)]
         subprocess.run(command, check=True)  # elsewhere: what it takes must not be counted as that of the contenders
-        text = "\n".join(page(folder, options.rows)) + "\n"
-    print(text)
+        lines = page(folder, options.rows)
+    print("\n".join(lines))
     if options.write:
-        (Path(__file__).parent / "FILES.md").write_text(text)
+        write_part("FILES.md", "files.py", lines)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ The environment and the tables are those of bench/accuracy.py. Each fit has a pr
 but the rows to learn; the rows left out, 20,000 or 30 % of a smaller table, are the same for all, and those learned are
 the first of one random order. CatBoost learns at most 100,000 rows, or as many as --catboost says. Results are kept in
 bench/.accuracy and measured anew if the source of deciban or the version of the peer's package has changed. --write
-puts those that are there into bench/LEARNING.md and bench/learning.png.
+puts those that are there into bench/ACCURACY.md and bench/learning.png.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import pandas as pd
 
 import accuracy
 import tables
+from reports import write_part
 
 NAMES = ("covertype", "census", "flights", "fars", "protein_homology")
 METHODS = ("deciban", "deciban-plain", "LightGBM", "CatBoost", "HistGradientBoosting")
@@ -35,6 +36,7 @@ MOST = SIZES[-1] + LEFT_OUT
 SEED = 0
 HERE = Path(__file__).resolve().parent
 MEASURES = {"log-loss": "log-loss", "accuracy": "accuracy", "seconds": "seconds of a fit", "memory": "peak memory, MB"}
+TABLED = ("log-loss", "seconds")
 Result = dict[str, Any]
 
 
@@ -143,9 +145,9 @@ def report(curves: dict[str, dict[str, dict[int, Result]]]) -> list[str]:
         "# Learning curves",
         "",
         "Written by `python bench/learning_curves.py --write`: what a model that learned so many rows says of rows",
-        f"left out (at most {LEFT_OUT:,}, the same for all), how long the fit took on one thread, and the most memory",
-        "its process has had until the fit was done: packages, the rows as they were read, and the fit itself. Methods",
-        "are those of [ACCURACY.md](ACCURACY.md), all as they are; each is warm. A dash is a fit that was not tried,",
+        f"left out (at most {LEFT_OUT:,}, the same for all), and how long the fit took on one thread; the picture",
+        "has accuracy and memory too: the most that the process has had until the fit was done, with packages and",
+        "rows. Methods are those above, all as they are; each is warm. A dash is a fit that was not tried,",
         f"or given up after {accuracy.PATIENCE // 60} minutes.",
         "",
         f"- machine: {platform.processor() or platform.machine()}, one thread on one of {os.cpu_count()} cores, "
@@ -155,7 +157,7 @@ def report(curves: dict[str, dict[str, dict[int, Result]]]) -> list[str]:
     ]
     for name, by_method in curves.items():
         lines += ["", f"## {name}"]
-        for what in MEASURES:
+        for what in TABLED:
             lines += ["", *table_of(by_method, what)]
     return lines
 
@@ -195,7 +197,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=METHODS, metavar="METHOD", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), metavar="ROWS", help="rows to learn")
     parser.add_argument("--catboost", type=int, default=100_000, metavar="ROWS", help="the most that CatBoost learns")
-    parser.add_argument("--write", action="store_true", help="write bench/LEARNING.md and bench/learning.png")
+    parser.add_argument("--write", action="store_true", help="write into bench/ACCURACY.md, and learning.png")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -209,7 +211,7 @@ def main() -> None:
         measure(name, options.only or list(METHODS), options.sizes, {"CatBoost": options.catboost})
     curves = {name: found(name) for name in names if found(name)}
     if options.write and curves:
-        (HERE / "LEARNING.md").write_text("\n".join(report(curves)) + "\n")
+        write_part("ACCURACY.md", "learning_curves.py", report(curves))
         draw(curves)
 
 

@@ -6,7 +6,7 @@ It needs the environment of bench/accuracy.py. Of each table 40 % of the rows ar
 6,000 rows in all. Their cells are masked at random, each with the same probability; small tables are masked several
 times. `tuned` is BayesClassifier(), `plain` BayesClassifier(tune=None), `prior` the shares of the classes. CatBoost and
 EBM have their defaults; missing texts are a category of their own to them. Results are kept in bench/.partial; --write
-puts them into bench/PARTIAL.md and draws docs/partial-rows.png.
+puts them into bench/ACCURACY.md and draws docs/partial-rows.png.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 
 import tables
 from deciban import BayesClassifier
+from reports import write_part
 
 HERE = Path(__file__).parent
 CACHE = HERE / ".partial"
@@ -197,7 +198,7 @@ def kept() -> dict[str, dict[str, dict[str, Any]]]:
     return {name: some for name, some in found.items() if {"tuned", "plain", "prior"} <= some.keys()}
 
 
-def written(results: dict[str, dict[str, dict[str, Any]]]) -> str:
+def written(results: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
     percents = " / ".join(f"{share:.0%}" for share in MASKED)
     lines = [
         "# Partial rows",
@@ -225,7 +226,7 @@ def written(results: dict[str, dict[str, dict[str, Any]]]) -> str:
             f"| {shown(some['tuned'], 'error')} |"
         )
     within = sum(value <= ALLOWED for value in worst)
-    return "\n".join([*lines, "", f"Within {ALLOWED} of both everywhere: {within} of {len(worst)} tables.", ""])
+    return [*lines, "", f"Within {ALLOWED} of both everywhere: {within} of {len(worst)} tables."]
 
 
 def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
@@ -271,7 +272,7 @@ def main() -> None:
             print(f"{name:15} {method:9} {losses}  one column {np.mean(found['one_column']):.3f}", flush=True)
     if options.write:
         results = kept()
-        (HERE / "PARTIAL.md").write_text(written(results))
+        write_part("ACCURACY.md", "partial_rows.py", written(results))
         draw(results, HERE.parent / "docs" / "partial-rows.png")
 
 

@@ -4,7 +4,8 @@
 
 The folder has 20news.parquet (part, group, text) and sms_spam.parquet (label, text); without them texts of about the
 same size are drawn. Everything is measured in processes of its own, contenders in turns. --quick takes a third of the
-documents, fewer turns, smaller corpora and no tuned peers; --write puts the page into bench/TEXT.md, with a plot.
+documents, fewer turns, smaller corpora and no tuned peers; --write puts the results into bench/SPEED.md, with a plot,
+and bench/ACCURACY.md.
 """
 
 import json
@@ -22,6 +23,8 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from reports import write_part
 
 # Nothing heavy is imported here: a process starts with the peak memory of the one that made it.
 HERE = Path(__file__).parent
@@ -787,6 +790,11 @@ def main(options: Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = Page(folder, options.data, options.quick)
         lines = page.head()
+        quality = [
+            "# Texts",
+            "",
+            "Written by `python bench/text.py --write`; [SPEED.md](SPEED.md) describes the texts.",
+        ]
         print("\n".join(lines), flush=True)
         for name in options.sections or SECTIONS:
             section = getattr(page, name)
@@ -798,12 +806,12 @@ def main(options: Namespace) -> None:
             part = ["", f"## {section.__doc__}", "", *found]
             print("\n".join(part), flush=True)
             print(f"  {name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-            lines += part
+            (quality if name == "quality" else lines).extend(part)
     if options.write:
-        notes = HERE / "TEXT_NOTES.md"
         lines += draw(page.curves)
         lines += ["", f"The whole run took {(time.perf_counter() - begun) / 60:.1f} minutes."]
-        (HERE / "TEXT.md").write_text("\n".join(lines) + "\n" + ("\n" + notes.read_text() if notes.exists() else ""))
+        write_part("SPEED.md", "text.py", lines)
+        write_part("ACCURACY.md", "text.py", quality)
 
 
 if __name__ == "__main__":

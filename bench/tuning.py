@@ -2,7 +2,7 @@
 
     python bench/tuning.py [--write]
 
-Medians of several runs, warm. --write puts the tables into bench/TUNING.md.
+Medians of several runs, warm. --write puts the tables into bench/SPEED.md.
 """
 
 import os
@@ -11,7 +11,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier, Binned, Categorical, Gamma, Gaussian, JointGaussian, Multinomial, Pooled
+from reports import write_part
 
 ROWS = 100_000
 
@@ -100,7 +100,7 @@ def main(write: bool) -> None:
     machine = (
         f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     )
-    text = ["# The price of tuning", "", "Written by `python bench/tuning.py --write`: medians, warm.", ""]
+    text = ["# Tuning", "", "Written by `python bench/tuning.py --write`: medians, warm.", ""]
     text += [f"- machine: {machine}; numpy {np.__version__}; seed 0", "", "## Fit", "", *fits(), ""]
     text += ["## Leave-one-out of 100,000 rows, 20 columns, 3 classes", "", *left_out(), "", copies(), ""]
     text += [
@@ -109,7 +109,7 @@ def main(write: bool) -> None:
     ]
     print("\n".join(text))
     if write:
-        (Path(__file__).parent / "TUNING.md").write_text("\n".join(text) + "\n")
+        write_part("SPEED.md", "tuning.py", text)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ from scipy import stats
 from scipy.special import expit, logit, logsumexp
 
 import deciban as dc
-from deciban.families.protocols import Covariance
-from deciban.families.spreads import spread_errors
+from deciban.families.base.contract import Covariance
+from deciban.families.base.variance import spread_errors
 from deciban.model.intervals import LogOdds
 from deciban.model.priors import log_prior, prior_variance
 from deciban.util.parallel import one_blas_thread

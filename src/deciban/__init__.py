@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from deciban.decisions.bayes_error import bayes_error as bayes_error
     from deciban.decisions.decide import decide as decide
     from deciban.decisions.loss import Loss as Loss
-    from deciban.decisions.ratio import Threshold as Threshold
     from deciban.decisions.theorem import bayes as bayes
+    from deciban.decisions.threshold import Threshold as Threshold
     from deciban.errors import (
         DataError as DataError,
         DecibanError as DecibanError,
@@ -53,38 +53,38 @@ if TYPE_CHECKING:
         Shrunk as Shrunk,
         Text as Text,
     )
-    from deciban.fitting.plan import Plan as Plan
+    from deciban.fitting.fit import Plan as Plan
     from deciban.model.counts import Counts as Counts
     from deciban.model.model import Evidence as Evidence, Model as Model
     from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
-    from deciban.sources.locate import scan as scan
+    from deciban.sources.open import scan as scan
 
 # Where each public name lives. It is imported on first use: scikit-learn and Arrow take a second that not every program
 # needs.
 _NAMES = {
-    "decisions.bayes_error": ("bayes_error",),
-    "decisions.decide": ("decide",),
-    "decisions.loss": ("Loss",),
-    "decisions.ratio": ("Threshold",),
-    "decisions.theorem": ("bayes",),
-    "errors": ("DataError", "DecibanError", "ForgetError", "ModelFileError", "SchemaError", "UsageError"),
-    "estimators.classifier": ("BayesClassifier", "count_batches", "load", "merge"),
-    "estimators.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
-    "estimators.selection": ("EvidenceSelector",),
-    "evaluation.importance": ("Importance",),
-    "evaluation.leave_one_out": ("LeaveOneOut",),
-    "evaluation.metrics": ("Evaluation",),
-    "explain.columns": ("ColumnEvidence",),
-    "explain.explanation": ("Explanation",),
-    "families": (
+    "deciban.decisions.bayes_error": ("bayes_error",),
+    "deciban.decisions.decide": ("decide",),
+    "deciban.decisions.loss": ("Loss",),
+    "deciban.decisions.threshold": ("Threshold",),
+    "deciban.decisions.theorem": ("bayes",),
+    "deciban.errors": ("DataError", "DecibanError", "ForgetError", "ModelFileError", "SchemaError", "UsageError"),
+    "deciban.estimators.classifier": ("BayesClassifier", "count_batches", "load", "merge"),
+    "deciban.estimators.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
+    "deciban.estimators.selection": ("EvidenceSelector",),
+    "deciban.evaluation.importance": ("Importance",),
+    "deciban.evaluation.leave_one_out": ("LeaveOneOut",),
+    "deciban.evaluation.metrics": ("Evaluation",),
+    "deciban.explain.columns": ("ColumnEvidence",),
+    "deciban.explain.explanation": ("Explanation",),
+    "deciban.families": (
         *("Bernoulli", "Binned", "Categorical", "Complement", "Gamma", "Gaussian", "JointGaussian", "JointTable"),
         *("LogNormal", "Multinomial", "PerClass", "Poisson", "Pooled", "Shrunk", "Text"),
     ),
-    "fitting.plan": ("Plan",),
-    "model.counts": ("Counts",),
-    "model.model": ("Evidence", "Model"),
-    "model.priors": ("Empirical", "Uniform"),
-    "sources.locate": ("scan",),
+    "deciban.fitting.fit": ("Plan",),
+    "deciban.model.counts": ("Counts",),
+    "deciban.model.model": ("Evidence", "Model"),
+    "deciban.model.priors": ("Empirical", "Uniform"),
+    "deciban.sources.open": ("scan",),
 }
 _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 
@@ -96,7 +96,7 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

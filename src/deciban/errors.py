@@ -6,7 +6,7 @@ a path in the request. Nobody reads a message back.
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -32,12 +32,28 @@ class Argument:
         return f"{self.name}=" if self.value is NOT_GIVEN else f"{self.name}={self.value!r}"
 
 
-# A message: text, and the arguments in it. Text is never looked into, so that no cell of a user is mistaken for one.
-Message = str | tuple[str | Argument, ...]
+@dataclass(frozen=True)
+class Labels:
+    """Labels that a message lists: Python shows ``['a', 'b']``, the command line ``a, b``.
+
+    >>> str(Labels(("no", "yes")))
+    "['no', 'yes']"
+    """
+
+    values: Collection[Any]
+
+    def __str__(self) -> str:
+        return repr(list(self.values))
 
 
-def rendered(message: Message, argument: Callable[[Argument], str] = str) -> str:
-    """Return the text of a message; argument: how arguments are shown."""
+# A message: text, and the arguments and labels in it. Text is never looked into, so that no cell of a user is mistaken
+# for one.
+Part = Argument | Labels
+Message = str | tuple[str | Part, ...]
+
+
+def rendered(message: Message, argument: Callable[[Part], str] = str) -> str:
+    """Return the text of a message; argument: how arguments and labels are shown."""
     if isinstance(message, str):
         return message
     return "".join(part if isinstance(part, str) else argument(part) for part in message)
@@ -113,13 +129,13 @@ class DecibanError(Exception):
         self.remedy = remedy
         self.parameter = parameter
 
-    def render(self, argument: Callable[[Argument], str] = str, place: Callable[[Place], str] = str) -> str:
+    def render(self, argument: Callable[[Part], str] = str, place: Callable[[Place], str] = str) -> str:
         """Return the message in one line.
 
         Parameters
         ----------
         argument : callable, default=str
-            Shows an `Argument`.
+            Shows an `Argument` or `Labels`.
 
         place : callable, default=str
             Shows the `Place`.

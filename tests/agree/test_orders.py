@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, scan
-from deciban.fitting.learn import open_examples
+from deciban.fitting.fit import open_examples
 from deciban.tables.table import Frame
 from tests.agree.sources import as_csv, as_json_lines, as_parquet, mixed
 from tests.engines.postgres_tables import stored

@@ -85,7 +85,7 @@ def test_costs_of_rows_without_a_model() -> None:
         ([[0.5, 0.4]], {}, r"row 0: 0.5, 0.4 is no posterior"),
         ([[0.5, 0.5], [1.5, -0.5]], {}, r"row 1: 1.5, -0.5 is no posterior"),
         ([[np.nan, 1.0]], {}, "no posterior"),
-        ([[0.5, 0.5]], {"loss": {"a": 1, "b": 2}}, "say which class each column is of"),
+        ([[0.5, 0.5]], {"loss": {"a": 1, "b": 2}}, "name the class of each column"),
         ([[0.5, 0.5]], {"classes": ["a"]}, "2 columns for 1 classes"),
         ({"a": [0.5], "b": [0.5]}, {"loss": {"a": 1, "c": 2}}, "no column 'c'; there are 'a', 'b'"),
         ([[0.5, 0.5]], {"reject": -1.0}, "at least 0"),

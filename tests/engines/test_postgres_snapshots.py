@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from deciban import BayesClassifier, DataError, scan
-from deciban.fitting import plan
+from deciban.fitting import fit
 from tests.engines.postgres_tables import created
 from tests.engines.servers import Postgres
 
@@ -46,13 +46,13 @@ def test_a_table_that_grows_while_it_is_read_has_the_same_rows_in_every_pass(pos
 def test_a_fit_knows_no_rows_that_come_while_it_counts(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are added between the sample, on which the columns are looked at, and the pass that counts."""
     name = created(postgres, QUERY)
-    count = plan.count_examples
+    count = fit.count_examples
 
     def grown(*arguments: Any) -> Any:
         postgres.execute(MORE.format(name=name))
         return count(*arguments)
 
-    for module in ("deciban.fitting.learn", "deciban.fitting.plan"):
+    for module in ("deciban.fitting.fit", "deciban.fitting.update"):
         monkeypatch.setattr(f"{module}.count_examples", grown)
     monkeypatch.setattr("deciban.tables.labelled.SAMPLE_ROWS", 1_500)  # so that there are two passes
     clf = BayesClassifier(tune=None).fit(postgres.url, "y", table=name)

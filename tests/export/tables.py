@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from deciban.families.joint_normal import JointNormal
+from deciban.families.joint_gaussian import JointNormal
 from deciban.model.model import VAST_EVIDENCE, Model
 from deciban.model.posterior import log_normalize, most_probable
 from deciban.sources.open import open_table

@@ -6,7 +6,7 @@ from scipy import stats
 
 import deciban as dc
 from deciban.families import FAMILIES
-from deciban.families.bases import BlockFamily, ColumnFamily
+from deciban.families.base.contract import BlockFamily, ColumnFamily
 from deciban.statistics import Bins
 from deciban.statistics.bins import MOST_BINS
 from tests import textbook

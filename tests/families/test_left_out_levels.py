@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import Categorical
-from deciban.families.leave_one_out import score_anew
-from deciban.families.protocols import LeftOut
+from deciban.families.base.contract import LeftOut, score_anew
 
 
 @pytest.mark.parametrize("levels", [None, ("x", "y", "z")])

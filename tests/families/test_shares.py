@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from deciban import BayesClassifier, Complement, JointGaussian, JointTable, Multinomial, PerClass, Pooled, Shrunk
-from deciban.families import shares
-from deciban.families.shares import Rule, gradual_normal_shares, settled
+from deciban.families.base import shapley as shares
+from deciban.families.base.shapley import Rule, gradual_normal_shares, settled
 from tests import example_count, textbook
 
 RNG = np.random.default_rng(3)
@@ -144,7 +144,7 @@ def test_a_large_block_is_shared_out_by_the_formula_and_close_to_shapley_values(
     table = rng.normal(y[:, None] * rng.normal(size=9), 1.0) @ (np.eye(9) + 0.4 * rng.normal(size=(9, 9)))
     clf = textbook(JointGaussian()).fit(table, y)
     exact = clf.evidence(table[:40], by="column")
-    monkeypatch.setattr("deciban.families.joint_normal.MOST_ENUMERATED", 2)
+    monkeypatch.setattr("deciban.families.joint_gaussian.MOST_ENUMERATED", 2)
     formula = clf.evidence(table[:40], by="column")
     assert set(formula.rules.values()) == {str(Rule.GRADUAL)}
     one, other = (np.diff(found.together, axis=2).ravel() for found in (exact, formula))

@@ -14,8 +14,7 @@ from deciban import families
 from deciban.cli.option_values import families_of
 from deciban.errors import BadCell, UsageError
 from deciban.families import FAMILIES, SPREADS
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.leave_one_out import cells_of as some_cells
+from deciban.families.base.contract import ColumnNumbers, cells_of as some_cells
 from deciban.model.intervals import LogOdds
 from deciban.model.linear_forms import form_of
 from deciban.model.model import Model, estimate

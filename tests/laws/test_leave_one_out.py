@@ -17,8 +17,8 @@ from deciban import (
     Pooled,
     Shrunk,
 )
+from deciban.families.base.contract import LeftOut
 from deciban.families.binned import BinnedLikelihood
-from deciban.families.protocols import LeftOut
 from deciban.model.model import Model, estimate
 from deciban.sources.open import open_table
 from tests.laws.cases import CASES, Case, _counts, _normal, _positive, _words, counted, rows_of, schema_of

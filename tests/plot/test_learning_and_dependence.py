@@ -7,7 +7,7 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from deciban import BayesClassifier, UsageError
 from deciban.datasets import weather
-from deciban.fitting import learn
+from deciban.fitting import fit
 from deciban.plot import DependenceDisplay, LearningDisplay, learning
 
 
@@ -21,7 +21,7 @@ def test_each_point_is_what_a_fit_of_so_many_rows_says(monkeypatch: pytest.Monke
     X, y = blobs()
     train, test = slice(0, 600), slice(600, None)
     clf = BayesClassifier(tune=None).fit(X[train], y[train])
-    monkeypatch.setattr(learn, "fit", lambda *a, **k: pytest.fail("something was fitted again"))
+    monkeypatch.setattr(fit, "fit", lambda *a, **k: pytest.fail("something was fitted again"))
     shown = LearningDisplay.from_estimator(clf, X[train], y[train], X_test=X[test], y_test=y[test], shards=5)
     monkeypatch.undo()
     assert shown.rows.tolist() == [37, 75, 150, 300, 600]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.families import Categorical, Gaussian
-from deciban.fitting import learn
+from deciban.fitting import fit, update
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.serve.online.learner import Learner
@@ -33,7 +33,7 @@ ROWS = [dict(zip(DAYS, cells, strict=True)) for cells in zip(*DAYS.values(), str
 def base() -> Fitted:
     """A model of eight days."""
     settings = Settings(columns=COLUMNS, tune=None, threads=1)
-    return learn.fit(settings, pa.table(DAYS), PLAY)
+    return fit.fit(settings, pa.table(DAYS), PLAY)
 
 
 def saved(folder: Path, fitted: Fitted | None = None) -> Path:
@@ -80,7 +80,7 @@ def counts_of(rows: list[tuple[dict[str, Any], str, float]], start: Fitted | Non
     if not rows:
         return fitted.counts
     table = pa.table({name: pa.array([record.get(name) for record, _, _ in rows]) for name in COLUMNS})
-    return learn.learn_more(fitted, table, [label for _, label, _ in rows], [weight for _, _, weight in rows]).counts
+    return update.learn_more(fitted, table, [label for _, label, _ in rows], [weight for _, _, weight in rows]).counts
 
 
 def same(one: Any, other: Any, tolerance: float = 0.0) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deciban.errors import UsageError
-from deciban.fitting import learn
+from deciban.fitting import fit, update
 from deciban.model.fitted import Settings
 from deciban.serve.online import housekeeping
 from deciban.serve.online.draft import ClassLabels
@@ -224,7 +224,7 @@ def test_new_classes_come_only_where_they_may_and_old_ones_may_come_back(model: 
 
 def test_declared_classes_stay_as_they_are(tmp_path: Path) -> None:
     settings = Settings(classes=["no", "yes", "later"], tune=None, threads=1)
-    model = saved(tmp_path, learn.fit(settings, {"sky": DAYS["sky"]}, PLAY))
+    model = saved(tmp_path, fit.fit(settings, {"sky": DAYS["sky"]}, PLAY))
     with Open(model, new_classes=True) as service:
         assert service.learner.learn([{"sky": "sun"}], ["later"]).result(10).results == ["learned"]
         assert problem_of(service.learner.learn([{"sky": "sun"}], ["never"])).status == 422
@@ -241,7 +241,7 @@ def test_declared_classes_stay_as_they_are(tmp_path: Path) -> None:
     ],
 )
 def test_labels_have_the_type_of_the_classes(tmp_path: Path, labels: Any, good: list[Any], bad: list[Any]) -> None:
-    model = saved(tmp_path, learn.fit(Settings(tune=None, threads=1), {"x": [1.0, 2.0, 3.0, 4.0]}, labels))
+    model = saved(tmp_path, fit.fit(Settings(tune=None, threads=1), {"x": [1.0, 2.0, 3.0, 4.0]}, labels))
     with Open(model, new_classes=True) as service:
         for label in bad:
             assert problem_of(service.learner.learn([{"x": 1.0}], [label])).place == "labels[0]"
@@ -255,7 +255,7 @@ def test_labels_have_the_type_of_the_classes(tmp_path: Path, labels: Any, good: 
 
 
 def test_columns_without_names(tmp_path: Path) -> None:
-    model = saved(tmp_path, learn.fit(Settings(tune=None, threads=1), np.array([[1.0, 2.0], [3.0, 5.0]]), [0, 1]))
+    model = saved(tmp_path, fit.fit(Settings(tune=None, threads=1), np.array([[1.0, 2.0], [3.0, 5.0]]), [0, 1]))
     with Open(model) as service:
         service.learner.learn([[1.5, None], [2.0, 3.0]], [0, 1], ["a", "b"]).result(10)
         service.learner.keep(["c"], [[4.0, 4.0]])
@@ -274,7 +274,7 @@ def test_rows_of_no_weight_are_none_and_their_ids_are_known(model: Path) -> None
 
 
 def test_the_last_rows_stay(tmp_path: Path) -> None:
-    model = saved(tmp_path, learn.fit(Settings(tune=None, threads=1), {"sky": ["sun", "fog"]}, ["a", "b"]))
+    model = saved(tmp_path, fit.fit(Settings(tune=None, threads=1), {"sky": ["sun", "fog"]}, ["a", "b"]))
     with Open(model) as service:
         problem = problem_of(service.learner.forget_rows([{"sky": "sun"}, {"sky": "fog"}], ["a", "b"]))
         assert (problem.status, "no row is left" in problem.cause) == (422, True)
@@ -289,7 +289,7 @@ def test_decay_goes_by_rows_whatever_the_requests(model: Path, tmp_path: Path) -
         for k in (4, 5):
             learner.learn([ROWS[k]], [PLAY[k]], [f"r{k}"]).result(10)
         left = [*some(0, 1, 2, weight=0.49), *some(3, 4, 5, weight=0.7)]
-        decayed = learn.with_counts(base(), base().counts * 0.49)
+        decayed = update.with_counts(base(), base().counts * 0.49)
         assert same(service.counts, counts_of(left, decayed), 1e-12)
         learner.forget_ids(["a", "d"]).result(10)
         assert same(service.counts, counts_of([*left[1:3], *left[4:]], decayed), 1e-12)
@@ -304,7 +304,7 @@ def test_decay_goes_by_rows_whatever_the_requests(model: Path, tmp_path: Path) -
 def test_what_is_left_of_a_row_is_forgotten_however_little_it_is(tmp_path: Path) -> None:
     """Sums of weights are rounded; neither is a row refused for that, nor a level left behind."""
     rows = {"sky": [f"sky {k % 3}" for k in range(30)], "degrees": [float(k) for k in range(30)]}
-    model = saved(tmp_path, learn.fit(Settings(tune=None, threads=1), rows, ["a", "b"] * 15))
+    model = saved(tmp_path, fit.fit(Settings(tune=None, threads=1), rows, ["a", "b"] * 15))
     new = [{"sky": f"new {k % 5}", "degrees": 1e3 + k / 7} for k in range(1_000)]
     with Open(model, decay=0.83, decay_every=10, new_classes=True) as service:
         for start in range(0, 1_000, 50):
@@ -368,7 +368,7 @@ def test_tuning_is_learned_anew_from_rows_that_are_kept(tmp_path: Path, monkeypa
     labels = rng.integers(0, 2, 120)
     numbers = rng.normal(labels, 1.0)
     table = {"x": numbers, "copy": numbers + rng.normal(0, 0.1, 120)}
-    model = saved(tmp_path, learn.fit(Settings(tune="weights", threads=1), table, labels))
+    model = saved(tmp_path, fit.fit(Settings(tune="weights", threads=1), table, labels))
     rows = [{"x": float(x), "copy": float(y)} for x, y in zip(table["x"], table["copy"], strict=True)]
     with Open(model, retune_every=100) as service:
         old = service.states[0].fitted.tuning

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from deciban.fitting import learn
+from deciban.fitting import update
 from tests import example_count
 from tests.serve.learned import ROWS, Open, base, copied, counts_of, same, saved
 
@@ -99,7 +99,7 @@ class Learning(RuleBasedStateMachine):
     def the_counts_are_those_of_what_remains(self) -> None:
         start = base()
         if self.decays:
-            start = learn.with_counts(start, start.counts * FACTOR**self.decays)
+            start = update.with_counts(start, start.counts * FACTOR**self.decays)
         rows = [
             (ROWS[place], label, weight * FACTOR ** (self.decays - before))
             for place, label, weight, before in [*self.known.values(), *self.nameless]

@@ -5,7 +5,7 @@ import pytest
 
 from deciban.errors import ForgetError
 from deciban.families import Bernoulli, Binned, Categorical, Family, Gaussian, JointGaussian, JointTable, Poisson, Text
-from deciban.fitting import learn
+from deciban.fitting import fit, update
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 
@@ -25,7 +25,7 @@ def rows_of(family: Family) -> dict[str, object]:
 
 
 def fitted(family: Family) -> Fitted:
-    return learn.fit(Settings(columns=family, tune=None, threads=1), rows_of(family), np.arange(N) % 3)
+    return fit.fit(Settings(columns=family, tune=None, threads=1), rows_of(family), np.arange(N) % 3)
 
 
 FAMILIES = [
@@ -41,7 +41,7 @@ def test_rows_of_odd_weights_are_forgotten_one_by_one(family: Family) -> None:
     rows = rows_of(family)
     weights = 0.83 ** np.arange(N)
     parts = [
-        learn.shard(start, {name: cells[k : k + 1] for name, cells in rows.items()}, [k % 3 + 3], [weights[k]]).counts  # type: ignore[index]
+        update.shard(start, {name: cells[k : k + 1] for name, cells in rows.items()}, [k % 3 + 3], [weights[k]]).counts  # type: ignore[index]
         for k in range(N)
     ]
     total = sum(parts, start.counts)
@@ -49,7 +49,7 @@ def test_rows_of_odd_weights_are_forgotten_one_by_one(family: Family) -> None:
         total = total.without(parts[k], 1e-12 * N)
     assert total.classes.tolist() == [0, 1, 2]
     assert total.class_weight == pytest.approx(start.counts.class_weight, rel=1e-12)
-    known = learn.with_counts(start, total).model.log_joint(start.counts.schema.table_as_learned(_table(rows)))
+    known = update.with_counts(start, total).model.log_joint(start.counts.schema.table_as_learned(_table(rows)))
     expected = start.model.log_joint(start.counts.schema.table_as_learned(_table(rows)))
     np.testing.assert_allclose(known, expected, rtol=1e-6, atol=1e-6)
 

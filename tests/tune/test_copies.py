@@ -14,7 +14,7 @@ from deciban import BayesClassifier
 from deciban.cli import run
 from deciban.evaluation.evaluate import sample_left_out
 from deciban.evaluation.folds import split
-from deciban.fitting.learn import open_examples
+from deciban.fitting.fit import open_examples
 from deciban.model.folds_by_content import Copies, find_copies
 from deciban.tables.convert import as_table
 

@@ -26,7 +26,8 @@ from deciban import (
     Pooled,
     Shrunk,
 )
-from deciban.fitting.learn import count_examples, open_examples, with_counts
+from deciban.fitting.fit import count_examples, open_examples
+from deciban.fitting.update import with_counts
 from tests import textbook
 
 RNG = np.random.default_rng(0)

@@ -114,7 +114,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     """Learn TABLE and write a model file.
 
     TABLE is a file (CSV, JSON lines, Parquet, Arrow, ORC; also compressed), several files, a glob, a folder, - for
-    standard input, or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is
+    standard input, or "sql: select ...". It need not fit into memory. A folder of documents is
     a table whose target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by
     its URL, and its rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
     """  # fmt: skip
@@ -123,7 +123,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     else:
         check_model_output(output, table, "give another name, or --force to replace it")
     refuse_learning_service(output)
-    from deciban.fitting import learn as engine
+    from deciban.fitting import fit
     from deciban.model.fitted import Settings
     from deciban.store.model_file import save
 
@@ -140,7 +140,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     scan = opened(table, options, output)
     columns = [name for name in scan.names if name not in (target, options["weight"])]
     settings = replace(settings, columns=families_of(options["family"], columns))
-    fitted = engine.fit(settings, scan, target, options["weight"], where=options["where"])
+    fitted = fit.fit(settings, scan, target, options["weight"], where=options["where"])
     save(output, fitted)
     tell_markers(scan, target)
     warn_of_model(fitted, again, scan.typed, identifiers=False)
@@ -179,7 +179,7 @@ Examples:
 def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Add the rows of TABLE to MODEL (or write the result to --output)."""
     with _changing(model, output, table, options["wait"]):
-        from deciban.fitting import learn as engine
+        from deciban.fitting import update
         from deciban.store.model_file import save
 
         fitted = loaded(model)
@@ -189,10 +189,10 @@ def learn(model: str, table: tuple[str, ...], output: str | None, as_json: bool,
         tell_markers(scan, rows.target)
         new_columns(fitted, rows, scan.name, "learned too; --ignore leaves a column out")
         with rows.naming():
-            shard = engine.shard(fitted, scan, rows.target, rows.weight, options["where"])
-            learned = engine.merge([fitted, shard], [model, scan.name], options["force"])
+            shard = update.shard(fitted, scan, rows.target, rows.weight, options["where"])
+            learned = update.merge([fitted, shard], [model, scan.name], options["force"])
             if options["retune"]:
-                learned = engine.retune(learned, rows.stream, rows.target, rows.weight)
+                learned = update.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
     new_classes(fitted, shard, scan.name, "; `deciban forget` takes the rows back")
     _tell(output or model, learned, f"{counted(shard.counts.rows, 'row')} learned", as_json)
@@ -213,7 +213,7 @@ Example:
 def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
     """Subtract the rows of TABLE from MODEL, as if they had never been learned."""
     with _changing(model, output, table, options["wait"]):
-        from deciban.fitting import learn as engine
+        from deciban.fitting import update
         from deciban.store.model_file import save
 
         fitted = loaded(model)
@@ -221,7 +221,7 @@ def forget(model: str, table: tuple[str, ...], output: str | None, as_json: bool
         scan = opened(table, options, output or model)
         rows = labelled(fitted, scan, options["target"])
         new_columns(fitted, rows, scan.name, "left out")
-        fitted = engine.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
+        fitted = update.forget(fitted, rows.stream, rows.target, rows.weight, options["where"])
         save(output or model, fitted)
     _tell(output or model, fitted, f"{counted(before - fitted.counts.rows, 'row')} forgotten", as_json)
 
@@ -242,11 +242,11 @@ def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> N
     """Add up MODELS that were trained apart into the one that was trained on all their rows."""
     check_model_output(output, models)
     refuse_learning_service(output)
-    from deciban.fitting import learn as engine
+    from deciban.fitting import update
     from deciban.store.model_file import save
 
     parts = [loaded(model) for model in models]
-    fitted = engine.merge(parts, models, force)
+    fitted = update.merge(parts, models, force)
     save(output, fitted)
     for name, part in zip(models[1:], parts[1:], strict=True):
         new_classes(parts[0], part, name)

@@ -24,7 +24,7 @@ from deciban.cli.scoring import class_of, costs
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
 # What each kind of picture is drawn from: a model alone, one row of a table, or rows whose class is known.
 OF_MODELS = ("nomogram", "column", "pair", "decision")
@@ -86,7 +86,7 @@ rows whose class is known: reliability, coverage, cost, dependence, learning.
 @common
 def plot(model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, **options: Any) -> None:
     """Draw a picture of MODEL, or of what it says of the rows of TABLE."""
-    from deciban.plot.figures import kind_of_picture, without_screen, write_picture
+    from deciban.plot.display import kind_of_picture, without_screen, write_picture
 
     kind_of_picture(output)
     _check_options(kind, table, options)
@@ -129,7 +129,7 @@ def _classifier(fitted: "Fitted") -> Any:
 def _evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import EvidenceDisplay
     from deciban.scoring.scoring import opened_rows
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
     assert scan is not None, "checked before"
     source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1
@@ -201,7 +201,7 @@ def _cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> A
 
 def _dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.evaluation.evaluate import diagnose_rows
-    from deciban.fitting.learn import open_examples
+    from deciban.fitting.fit import open_examples
     from deciban.plot import DependenceDisplay
 
     rows = open_examples(fitted, scan, _target(fitted, options), fitted.origin.weight)
@@ -222,7 +222,7 @@ def _judged(display: Any, fitted: "Fitted", scan: "Source | None", options: dict
     """A picture of rows whose class is known; rows that the model has learned are left out in their turn."""
     from deciban.cli.scoring import unknown_cells
     from deciban.evaluation.evaluate import evaluate_and_recognise
-    from deciban.fitting.learn import open_examples
+    from deciban.fitting.fit import open_examples
 
     target, weight = _target(fitted, options), fitted.origin.weight
     with unknown_cells(fitted) as observe:

@@ -1,30 +1,22 @@
-"""What mistakes cost."""
+"""The cost of each decision under each true class: `Loss`, read from matrices, mappings, tables and CSV files."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from deciban.decisions.loss_cells import (
-    Cell,
-    as_cells,
-    cell_text,
-    check_cell,
-    find_label,
-    is_constant,
-    is_number,
-    plain_labels,
-)
-from deciban.decisions.loss_sources import parts_of, parts_of_csv, parts_of_misses, parts_of_pairs
-from deciban.errors import BadCell, LossError
+from deciban.errors import Argument, BadCell, Labels, LossError, Place, warn_user
 from deciban.util.arrays import Floats
-from deciban.util.text_tables import aligned
+from deciban.util.text_tables import aligned, spelled_alike
 
 # The label of the decision not to decide.
 REJECT = "reject"
+
+Cell = Any  # a number, the name of a column that holds one for each row, or an array with one for each row
+LossParts = tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | None]  # costs, decisions, classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +106,7 @@ class Loss:
             if labels is not None and len(labels) != self.costs.shape[axis]:
                 raise LossError(f"the loss has {self.costs.shape[axis]} {what}, but {len(labels)} labels for them")
             if labels is not None and len(set(labels)) != len(labels):
-                raise LossError(f"the {what} {list(labels)} of the loss are not all different")
+                raise LossError((f"the {what} ", Labels(labels), " of the loss are not all different"))
         for decision, truth in np.ndindex(self.costs.shape):
             check_cell(self.costs[decision, truth], self._place(decision, truth))
 
@@ -213,10 +205,14 @@ class Loss:
             With the decision "reject" in its last row.
         """
         if not is_number(cost) or not float(cost) >= 0.0:
-            raise LossError(f"reject={cost!r}: give what it costs to leave a row undecided, at least 0")
+            raise LossError(
+                "give what it costs to leave a row undecided, at least 0", parameter=Argument("reject", cost)
+            )
         decisions = self.decisions if self.decisions is not None else self.classes
         if decisions is not None and REJECT in decisions:
-            raise LossError(f"the loss has a decision {REJECT!r} already; leave reject= out")
+            raise LossError(
+                f"the loss has a decision {REJECT!r} already", remedy=("leave ", Argument("reject"), " out")
+            )
         if np.isinf(float(cost)):
             return self  # it never pays
         row = np.full((1, self.costs.shape[1]), float(cost), dtype=object)
@@ -240,8 +236,8 @@ class Loss:
         costs = self.costs if self.classes is None else self.costs[:, self._columns_of(known)]
         if costs.shape[1] != len(known):
             raise LossError(
-                f"the loss has {costs.shape[1]} columns, the model {len(known)} classes {list(known)}; "
-                f"give a row for each decision and a column for each class"
+                (f"the loss has {costs.shape[1]} columns, the model {len(known)} classes ", Labels(known)),
+                remedy="give a row for each decision and a column for each class",
             )
         return Loss._derived(costs, self._decisions_among(known), known)
 
@@ -253,7 +249,7 @@ class Loss:
         unknown = [label for k, label in enumerate(own) if k not in found]
         if absent or unknown:
             what = f"{absent[0]!r} has no column" if absent else f"{unknown[0]!r} is no class of the model"
-            raise LossError(f"the loss does not fit the classes {list(known)}: {what}; it has {list(own)}")
+            raise LossError(("the loss does not fit the classes ", Labels(known), f": {what}; it has ", Labels(own)))
         return [at for at in found if at is not None]
 
     def _decisions_among(self, known: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -267,7 +263,8 @@ class Loss:
         if extra == 1 and is_constant(self.costs[-1]):
             return (*known, REJECT)
         raise LossError(
-            f"the loss has {self.costs.shape[0]} decisions for {len(known)} classes; name them by decisions=[…]"
+            f"the loss has {self.costs.shape[0]} decisions for {len(known)} classes",
+            remedy=("name them in ", Argument("decisions")),
         )
 
     @property
@@ -312,10 +309,12 @@ class Loss:
             try:
                 numbers = np.asarray(column(cell) if isinstance(cell, str) else cell, dtype=np.float64)
             except (TypeError, ValueError, BadCell) as error:
-                raise LossError(f"the costs {self._place(*place)} are no numbers ({error}); give numbers") from None
+                raise LossError(
+                    f"the costs {self._place(*place)} are no numbers ({error})", remedy="give numbers"
+                ) from None
             if numbers.ndim and numbers.shape != (rows,):
                 raise LossError(
-                    f"the costs {self._place(*place)} are {numbers.shape}; give one for each of {rows} rows"
+                    f"the costs {self._place(*place)} are {numbers.shape}", remedy=f"give one for each of {rows} rows"
                 )
             if not np.isfinite(numbers).all():
                 raise LossError(f"a cost {self._place(*place)} is missing or infinite")
@@ -341,10 +340,9 @@ class Loss:
             for d in rivals:
                 wrong = self.costs[d, c]
                 if is_number(right) and is_number(wrong) and float(right) > float(wrong):
-                    warnings.warn(
+                    warn_user(
                         f"to decide {truth!r} rightly costs {right:g}, to decide {named[d]!r} wrongly only {wrong:g}; "
-                        f"the order is decision first, truth second",
-                        stacklevel=5,
+                        f"the order is decision first, truth second"
                     )
                     return
 
@@ -374,7 +372,7 @@ class Loss:
         labels = self.decisions if role == "decision" else self.classes
         found = find_label(label, labels or ())
         if found is None:
-            raise LossError(f"{label!r} is no {role} of the loss; it has {list(labels or ())}")
+            raise LossError((f"{label!r} is no {role} of the loss; it has ", Labels(labels or ())))
         return found
 
     def __getitem__(self, place: tuple[Any, Any]) -> Cell:
@@ -384,3 +382,186 @@ class Loss:
 
     def __repr__(self) -> str:
         return f"Loss({self.costs.tolist()}, decisions={self.decisions}, classes={self.classes})"
+
+
+# --- the forms in which a loss can be given, each as (costs, decisions, classes)
+
+
+def parts_of(given: Any) -> LossParts:
+    """The costs and labels of whatever `Loss.of` takes but a Loss."""
+    if isinstance(given, str | Path):
+        return parts_of_csv(given)
+    if isinstance(given, Mapping):
+        return parts_of_mapping(given)
+    if hasattr(given, "columns") and hasattr(given, "index"):
+        index, columns = list(given.index), list(given.columns)
+        unnamed = index == list(range(len(index))) and columns != index
+        return given.to_numpy(dtype=object), None if unnamed else tuple(index), tuple(columns)
+    if hasattr(given, "__arrow_c_stream__"):
+        return parts_of_arrow(given)
+    return given.toarray() if hasattr(given, "toarray") else given, None, None
+
+
+def parts_of_mapping(given: Mapping[Any, Any]) -> LossParts:
+    """{(decision, truth): cost}, {decision: {truth: cost}}, or {class: cost of missing it}."""
+    if all(isinstance(cell, Mapping) for cell in given.values()):
+        return parts_of_pairs(
+            {(decision, truth): cost for decision, row in given.items() for truth, cost in row.items()}
+        )
+    kinds = {isinstance(key, tuple) and len(key) == 2 for key in given}
+    if len(kinds) != 1:
+        raise LossError("a loss is a mapping from pairs (decision, truth) or from classes, not from both or none")
+    return parts_of_pairs(given) if kinds == {True} else parts_of_misses(given)
+
+
+def parts_of_misses(costs: Mapping[Any, Cell]) -> LossParts:
+    """{class: cost of missing it}, whatever a row of the class is taken for."""
+    classes = tuple(costs)
+    matrix = np.tile(np.array([costs[label] for label in classes], dtype=object), (len(classes), 1))
+    matrix[np.diag_indices(len(classes))] = 0.0
+    return matrix, classes, classes
+
+
+def parts_of_pairs(costs: Mapping[tuple[Any, Any], Cell]) -> LossParts:
+    """{(decision, truth): cost}; a right decision that is not named costs nothing."""
+    decisions = tuple(dict.fromkeys(decision for decision, _ in costs))
+    classes = tuple(dict.fromkeys(truth for _, truth in costs))
+    matrix = np.empty((len(decisions), len(classes)), dtype=object)
+    for k, decision in enumerate(decisions):
+        for c, truth in enumerate(classes):
+            if (decision, truth) not in costs and decision != truth:
+                raise LossError(f"the loss does not say what it costs to decide {decision!r} when {truth!r} is true")
+            matrix[k, c] = costs.get((decision, truth), 0.0)
+    return matrix, decisions, classes
+
+
+def parts_of_arrow(given: Any) -> LossParts:
+    """A table whose columns are the truths; a column of text, if it comes first, names the decisions."""
+    import pyarrow as pa
+
+    table = pa.table(given)
+    columns = [column.to_pylist() for column in table.columns]
+    named = bool(columns) and all(isinstance(cell, str) for cell in columns[0])
+    decisions = tuple(columns.pop(0)) if named else None
+    return list(zip(*columns, strict=True)), decisions, tuple(table.column_names[1 if named else 0 :])
+
+
+def parts_of_csv(path: str | Path) -> LossParts:
+    """A file whose first line names the true classes and whose first column names the decisions."""
+    import csv
+
+    name = str(path)
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            file.seek(0)
+            sign = max(",;\t", key=first.count)
+            lines = [[cell.strip() for cell in line] for line in csv.reader(file, delimiter=sign) if any(line)]
+    except OSError as error:
+        raise LossError(f"the costs cannot be read: {error.strerror}", place=Place(name)) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise LossError(
+            "the costs are no text in UTF-8 with commas", place=Place(name), remedy="save the file so"
+        ) from None
+    if len(lines) < 2 or len(lines[0]) < 2 or any(len(line) != len(lines[0]) for line in lines):
+        raise LossError(
+            "this is no table of decisions by classes, named on both sides, with commas between", place=Place(name)
+        )
+    for line in lines[1:]:
+        if "" in line[1:]:
+            raise LossError(
+                f"there is an empty cell in the line of {line[0]!r}", place=Place(name), remedy="give every cost"
+            )
+    cells = [[parse_cell(cell) for cell in line[1:]] for line in lines[1:]]
+    return cells, tuple(line[0] for line in lines[1:]), tuple(lines[0][1:])
+
+
+# --- cells and labels
+
+
+def as_cells(costs: Any) -> npt.NDArray[np.object_]:
+    """The matrix with one object for each cost, which may be an array."""
+    if not isinstance(costs, np.ndarray):
+        try:
+            rows = [list(row) for row in costs]
+        except TypeError:
+            raise LossError(f"a loss is a matrix of decisions by classes, not {costs!r}") from None
+        if not rows or not rows[0]:
+            raise LossError("the loss is empty", remedy="give a cost for each decision and class")
+        if any(len(row) != len(rows[0]) for row in rows):
+            raise LossError("the rows of the loss have different lengths", remedy="give a cost for every class in each")
+        cells = np.empty((len(rows), len(rows[0])), dtype=object)
+        for place in np.ndindex(cells.shape):
+            cells[place] = rows[place[0]][place[1]]
+        return cells
+    if costs.ndim == 3:  # row by decision by truth
+        cells = np.empty(costs.shape[1:], dtype=object)
+        for place in np.ndindex(cells.shape):
+            cells[place] = costs[(slice(None), *place)]
+        return cells
+    return costs.astype(object)
+
+
+def is_number(cell: Cell) -> bool:
+    """Whether a cost is a number; true and false are none."""
+    return isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool)
+
+
+def is_constant(cells: npt.NDArray[np.object_]) -> bool:
+    """Whether a decision costs the same number whatever is true."""
+    return all(is_number(cell) and cell == cells[0] for cell in cells)
+
+
+def check_cell(cell: Cell, place: str) -> None:
+    """Refuse anything but a finite number, the name of a column or an array."""
+    if is_number(cell):
+        try:
+            finite = bool(np.isfinite(float(cell)))
+        except OverflowError:
+            finite = False
+        if not finite:
+            raise LossError(f"the cost {place} is {cell}", remedy="give a finite number")
+    elif not isinstance(cell, str) and np.ndim(cell) != 1:
+        raise LossError(f"the cost {place} is {cell!r}", remedy="give a number, a column's name or an array")
+
+
+def parse_cell(cell: str) -> float | str:
+    """A number where the text is one; otherwise the name of a column."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell.strip()
+
+
+def cell_text(cell: Cell) -> str:
+    """A cost as it is printed."""
+    return f"{float(cell):g}" if is_number(cell) else (cell if isinstance(cell, str) else "per row")
+
+
+def plain_labels(labels: Any) -> tuple[Any, ...]:
+    """Labels as Python has them; dates stay as NumPy has them."""
+    if isinstance(labels, set | frozenset):
+        raise LossError("the labels of a loss stand in an order", remedy="give a list, not a set")
+    return tuple(
+        label.item()
+        if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64)
+        else label
+        for label in labels
+    )
+
+
+def find_label(label: Any, among: Sequence[Any]) -> int | None:
+    """The position of a label: the same one, or, as files know only text, the one that is spelled the same."""
+    for k, other in enumerate(among):
+        if type(other) is type(label) and other == label:
+            return k
+    equal = [k for k, other in enumerate(among) if bool(other == label)]
+    spelled = [k for k, other in enumerate(among) if spelled_alike(other, label)]
+    for found in (equal, spelled):
+        if len(found) > 1:
+            raise LossError(
+                (f"the label {label!r} may be any of ", Labels([among[k] for k in found])), remedy="give it exactly"
+            )
+        if found:
+            return found[0]
+    return None

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deciban.decisions.decide import risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import risks
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.util.arrays import Floats, Integers
 
 # Each round finds the points where the decision changes so many times as exactly, and there are so many rounds.
@@ -61,9 +61,9 @@ def given_intervals(
     """The intervals between boundaries that are given; without decisions, each takes that of least risk in it."""
     edges = sorted(float(edge) for edge in boundaries)
     if not np.isfinite(edges).all():
-        raise UsageError(f"boundaries={list(boundaries)}: give finite numbers")
+        raise UsageError("give finite numbers", parameter=Argument("boundaries", list(boundaries)))
     if decisions is not None and len(decisions) != len(edges) + 1:
-        raise UsageError(f"{len(edges)} boundaries make {len(edges) + 1} intervals; give as many decisions")
+        raise UsageError(f"{len(edges)} boundaries make {len(edges) + 1} intervals", remedy="give as many decisions")
     if decisions is not None:
         return intervals(edges, [loss.place("decision", decision) for decision in decisions])
     inside = [joint[(x >= low) & (x <= high)] for low, high in pairwise([-np.inf, *edges, np.inf])]

@@ -1,17 +1,16 @@
 """Label shift: the prior of rows that nobody has labelled."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import Argument, DataError, UsageError, warn_user
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 
 # Steps of expectation and maximisation.
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def estimate_shares(
     classes: LabelArray,
     level: float,
     calibration_error: float | None,
-    most_steps: int = MOST_STEPS,
+    max_steps: int = MAX_STEPS,
 ) -> EstimatedPrior:
     """The shares under which the rows are most probable, by expectation and maximisation.
 
@@ -65,19 +64,22 @@ def estimate_shares(
     """
     if calibration_error is None or calibration_error > 0.05:
         how = "of plain Bayes" if calibration_error is None else f"off by {calibration_error:.3f} on average"
-        warnings.warn(
-            f"the posteriors are {how} and so may be uncalibrated; shares estimated from them lean to the extremes "
-            f"(tune='auto' and leave_one_out() help)",
-            stacklevel=3,
+        warn_user(
+            (
+                f"the posteriors are {how} and so may be uncalibrated; shares estimated from them lean to the "
+                "extremes (",
+                Argument("tune", "auto"),
+                " and leave_one_out() help)",
+            )
         )
     if not len(posterior):
         raise DataError("there are no rows to estimate shares from")
     if not 0.0 < level < 1.0:
-        raise UsageError(f"level={level!r}: give a probability between 0 and 1, such as 0.95")
+        raise UsageError("give a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     ratio = posterior / np.maximum(before, 1e-300)
     ratio[:, before == 0.0] = 0.0
     share, steps = np.where(before > 0.0, before, 0.0), 0
-    while steps < most_steps:
+    while steps < max_steps:
         steps += 1
         weighted = ratio * share
         new = ((weighted / weighted.sum(axis=1, keepdims=True)).sum(axis=0) + before) / (len(ratio) + 1.0)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, Labels, UsageError
 from deciban.util.text_tables import aligned
 
 # Natural frequencies speak of at most this many people, and round no number of people below this one.
@@ -198,7 +198,7 @@ def bayes(
     0.8695
     """
     if len(names) != 2 or names[0] == names[1]:
-        raise UsageError(f"names={names!r}: give two different names")
+        raise UsageError("give two different names", parameter=Argument("names", names))
     if not isinstance(prior, Mapping):
         share = _probability("the prior", prior)
         prior = {names[0]: share, names[1]: 1.0 - share}
@@ -209,12 +209,16 @@ def bayes(
         try:
             given = list(likelihoods)
         except TypeError:
-            raise UsageError(f"likelihoods={likelihoods!r}: give one for each hypothesis, as (0.9, 0.08)") from None
+            raise UsageError(
+                "give one for each hypothesis, as (0.9, 0.08)", parameter=Argument("likelihoods", likelihoods)
+            ) from None
         if len(given) != len(before):
-            raise UsageError(f"{len(given)} likelihoods for {len(before)} hypotheses; give one for each")
+            raise UsageError(f"{len(given)} likelihoods for {len(before)} hypotheses", remedy="give one for each")
         likelihoods = dict(zip(before, given, strict=True))
     if set(likelihoods) != set(before):
-        raise UsageError(f"the likelihoods are of {list(likelihoods)}, the priors of {list(before)}; name the same")
+        raise UsageError(
+            ("the likelihoods are of ", Labels(likelihoods), ", the priors of ", Labels(before)), remedy="name the same"
+        )
     found = {name: _likelihood(f"the likelihood under {name!r}", likelihoods[name]) for name in before}
     if not any(before[name] > 0.0 and found[name] > 0.0 for name in before):
         raise UsageError("no hypothesis with a prior can produce this evidence; the posterior is not defined")
@@ -239,4 +243,4 @@ def _number(what: str, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{what} is {value!r}; give a probability") from None
+        raise UsageError(f"{what} is {value!r}", remedy="give a probability") from None

@@ -11,8 +11,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from deciban.decisions.decide import Decisions, costs_of, incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import Decisions, costs_of, incurred, least_risk_decisions
 from deciban.errors import DataError, UsageError
 from deciban.sources.open import open_table
 from deciban.tables.labels import encode_labels

@@ -17,14 +17,15 @@ from deciban.evaluation.diagnose import Diagnosis, diagnose
 from deciban.evaluation.folds import held_in_memory, refuse_few_rows, split
 from deciban.evaluation.leave_one_out import MOST_EVIDENCE, LeaveOneOut, leave_one_out
 from deciban.evaluation.metrics import Evaluation
-from deciban.fitting.learn import fit_examples, open_examples, places_of
+from deciban.fitting.fit import fit_examples, open_examples
+from deciban.fitting.update import places_of
 from deciban.model.counting import batches, count
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.folds_by_content import Copies, find_copies
 from deciban.model.model import Model
 from deciban.scoring.scoring import loss_for, predict, predict_posteriors
-from deciban.sources.labelled_stream import Examples, LabelledStream
+from deciban.sources.examples import Examples, LabelledStream
 from deciban.store.identity import identity
 from deciban.store.model_file import shards_of
 from deciban.tables.labelled import LabelledTable

@@ -11,7 +11,7 @@ from deciban.evaluation.evaluate import sample_left_out
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import LEAST_PROBABILITY
 from deciban.explain.columns import column_evidence
-from deciban.families.protocols import evidence_of_block, with_missing
+from deciban.families.base.contract import evidence_of_block, with_missing
 from deciban.model.corrections import Bins, Corrections
 from deciban.model.fitted import Fitted
 from deciban.model.folds_by_content import fold_amounts
@@ -19,7 +19,7 @@ from deciban.model.model import Evidence, Model
 from deciban.model.posterior import log_normalize
 from deciban.scoring.scoring import aligned_table
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labelled_stream import Examples
+from deciban.sources.examples import Examples
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers

@@ -9,7 +9,7 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.metrics import LEAST_PROBABILITY, Calibration, Evaluation
-from deciban.families.protocols import LeftOut
+from deciban.families.base.contract import LeftOut
 from deciban.model.batching import row_ranges
 from deciban.model.counts import Counts
 from deciban.model.folds_by_content import Copies, copies_in_words, find_copies, left_out_corrections

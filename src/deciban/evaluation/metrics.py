@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from deciban.decisions.decide import incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import incurred, least_risk_decisions
 from deciban.evaluation.ranking import Ranking
 from deciban.model.folds_by_content import copies_in_words
 from deciban.tables.labels import LabelArray

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.families.shares import MOST_ENUMERATED, Rule, settled
+from deciban.families.base.shapley import MOST_ENUMERATED, Rule, settled
 from deciban.model.batching import row_ranges
 from deciban.model.model import Evidence, Model
 from deciban.model.partial_rows import Known

@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from deciban.decisions.bayes_error import bayes_error
-from deciban.decisions.bayes_error_exact import log_joint
-from deciban.decisions.bayes_error_result import BayesError
+from deciban.decisions.bayes_error import BayesError, bayes_error, log_joint
+from deciban.decisions.decide import risks
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import risks
 from deciban.decisions.regions import Interval, areas_of, best_intervals, given_intervals, intervals, value_intervals
 from deciban.errors import UsageError
 from deciban.explain.alone import log_joint_of, table_of_columns

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.families.text.folding import folded_text
-from deciban.families.text.likelihood import KnownWords, TextColumn
-from deciban.families.text.tokens import Tokens
+from deciban.families.text.family import KnownWords, TextColumn
+from deciban.families.text.tokens import Tokens, folded_text
 from deciban.model.model import Model
 from deciban.tables.arrow import decoded_cells
 from deciban.tables.table import Table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deciban.export.encoding import runs
-from deciban.families.text.folding import CASED, COMPOSED, POINTS, folding
+from deciban.families.text.tokens import CASED, COMPOSED, POINTS, folding
 
 
 @cache

@@ -11,18 +11,18 @@ from deciban.export.encoding import amounts, floats, integers, number
 from deciban.export.level_sets import LevelSets
 from deciban.export.texts import text_as_json
 from deciban.families import Family, Likelihood
+from deciban.families.base.shapley import MOST_ENUMERATED, orders_tried
 from deciban.families.bernoulli import BernoulliLikelihood
 from deciban.families.binned import BinnedLikelihood
 from deciban.families.categorical import CategoricalLikelihood
 from deciban.families.gamma import GammaLikelihood, log_peak
 from deciban.families.gaussian import Normal
-from deciban.families.joint_normal import JointNormal
+from deciban.families.joint_gaussian import JointNormal
 from deciban.families.joint_table import JointTableLikelihood
 from deciban.families.log_normal import LogNormalLikelihood
 from deciban.families.multinomial import ComplementScore, MultinomialLikelihood
 from deciban.families.poisson import PoissonLikelihood
-from deciban.families.shares import MOST_ENUMERATED, orders_tried
-from deciban.families.text.likelihood import TextLikelihood
+from deciban.families.text.family import TextLikelihood
 
 
 @dataclass(frozen=True)

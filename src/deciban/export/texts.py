@@ -7,7 +7,7 @@ import numpy as np
 from deciban.errors import UsageError
 from deciban.export.encoding import floats, integers, number
 from deciban.families.bernoulli import Exchange
-from deciban.families.text.likelihood import TextColumn
+from deciban.families.text.family import TextColumn
 from deciban.families.text.tokens import Tokens
 from deciban.statistics.vocabulary import BUCKET_SEEDS, buckets_beyond
 from deciban.tables.arrow import decoded_cells

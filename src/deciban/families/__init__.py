@@ -5,6 +5,8 @@ A new family is imported here and named in FAMILIES: model files, the command an
 
 from typing import Any
 
+from deciban.families.base.contract import Family as Family, Likelihood as Likelihood
+from deciban.families.base.variance import PerClass, Pooled, Shrunk
 from deciban.families.bernoulli import Bernoulli
 from deciban.families.binned import Binned
 from deciban.families.categorical import Categorical
@@ -15,8 +17,6 @@ from deciban.families.joint_table import JointTable
 from deciban.families.log_normal import LogNormal
 from deciban.families.multinomial import Complement, Multinomial
 from deciban.families.poisson import Poisson
-from deciban.families.protocols import Family as Family, Likelihood as Likelihood
-from deciban.families.spreads import PerClass, Pooled, Shrunk
 from deciban.families.text.family import Text
 
 # Every family: those that model files may hold, that `--family` knows, and that tuning tries, in this order.

@@ -10,14 +10,21 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import BadCell, UsageError
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import Unseen, check_amount, check_unseen
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.smoothing import draw, fraction, smoothed
-from deciban.families.support import VALUES, Support
-from deciban.families.terms import Terms
+from deciban.families.base.checks import VALUES, Support, Unseen, check_amount, check_unseen
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
+from deciban.families.base.smoothing import draw, fraction, smoothed
+from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
 from deciban.tables.readable import Readable
@@ -115,6 +122,23 @@ class Categorical(ColumnFamily):
                 extra = values[int(known.argmin())].as_py()
                 raise BadCell(j, None, f"found {extra!r}, which is none of its levels", self.support.remedy)
         return counted
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Levels]:
+        found = questions.values(columns)
+
+        def made() -> Levels:
+            parts = [self._count_alone(j, rows) for j, rows in enumerate(found())]
+            return Levels(tuple(part.levels[0] for part in parts), tuple(part.tables[0] for part in parts))
+
+        return made
+
+    def _count_alone(self, j: int, rows: DistinctRows) -> Levels:
+        """Count the values of column j by itself; a BadCell names its place."""
+        try:
+            return self.count(*rows)
+        except BadCell as bad:
+            bad.column = j
+            raise
 
     def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
         levels, counts = list(statistic.levels), list(statistic.tables)
@@ -220,9 +244,9 @@ def counted_left_out(
     slot: Integers,
     out: Floats,
 ) -> None:
-    """Score each row by counts, level by class, of the other rows; see `kernels.left_out_lookup`."""
+    """Score each row by counts, level by class, of the other rows; see `kernels.left_out.score_lookup`."""
     total = np.add.reduceat(counts, start[:-1], axis=0)
-    levels = kernels.LevelCounts(
+    levels = kernels.left_out.LevelCounts(
         start=start,
         counts=counts,
         every=counts.sum(axis=1),
@@ -232,7 +256,9 @@ def counted_left_out(
         log_width=log_width,
         log_share=table,
     )
-    kernels.left_out_lookup(np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out)
+    kernels.left_out.score_lookup(
+        np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out
+    )
 
 
 def _score_where_nothing_is_left(
@@ -306,13 +332,26 @@ class CategoricalLikelihood(BaseLikelihood):
         return np.where(unseen, sizes, codes)
 
     def score(self, cells: Numbers | list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(
+        kernels.scoring.score_lookup(
             self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
         )
 
     @cached_property
     def _lanes(self) -> Floats:
         return in_lanes(self.table)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The row of a zero count, which stands last here, is that of other values, or nothing."""
+        blocks: list[list[Term]] = []
+        refusals = []
+        for j, levels in enumerate(self.levels):
+            place = columns.level_place(j, levels)
+            rows = self.table[self.start[j] : self.start[j + 1]]
+            other = rows[-1:] if self.unseen == "smooth" else np.zeros_like(rows[-1:])
+            blocks.append([lookup(place, np.concatenate([other, rows[:-1]]))])
+            if self.unseen == "error":
+                refusals.append(Refusal(place, (OTHER_PLACE,), never="never seen in training"))
+        return Lowered(blocks, refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []
@@ -386,4 +425,4 @@ class WholeNumbers:
     def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
         """The codes, and whether every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
-        return codes, kernels.encode_integers(numbers, self.low, self.start, self.code_of, codes)
+        return codes, kernels.counting.encode_integers(numbers, self.low, self.start, self.code_of, codes)

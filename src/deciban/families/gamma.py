@@ -9,15 +9,29 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import Outside, check_amount, check_outside, impossible
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
+from deciban.families.base.checks import POSITIVE, Outside, check_amount, check_outside, impossible, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+)
+from deciban.families.base.lowering import (
+    ExportedColumns,
+    HalfLineTerm,
+    Lowered,
+    NarrowGammaTerm,
+    Term,
+    reject_infinite,
+)
+from deciban.families.base.sql_questions import Later, Logarithm, Positive, SqlQuestions
+from deciban.families.base.variance import rounding_variance, vary
 from deciban.families.log_normal import positive_log
-from deciban.families.protocols import Covariance, LeftOut, Sampled
-from deciban.families.spreads import rounding_variance, vary
-from deciban.families.support import POSITIVE, refuse_infinite
-from deciban.families.terms import Terms
 from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues
 from deciban.tables.readable import Readable
@@ -33,7 +47,6 @@ NARROW = 1e4
 
 # From this shape on Stirling's series has all digits.
 STIRLING = 100.0
-
 
 # The moments of the cells, and of their logarithms.
 MomentsAndLogs = Combined[Moments, Moments]
@@ -104,6 +117,11 @@ class Gamma(ColumnFamily):
         cells = POSITIVE.learnable(cells, self.outside)
         logs = positive_log(cells)
         return Combined((Moments.count(cells, labels, weights, classes), Moments.count(logs, labels, weights, classes)))
+
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[MomentsAndLogs]:
+        plain = questions.moments([Positive(column) for column in columns])
+        logs = questions.moments([Logarithm(column) for column in columns])
+        return lambda: Combined((plain(), logs()))
 
     def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
         plain, logs = statistic.parts
@@ -269,13 +287,25 @@ class GammaLikelihood(BaseLikelihood):
         refuse_infinite(cells)
         positive = POSITIVE.keep(cells)
         plain = np.where(self.narrow, 0.0, weight)
-        kernels.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
+        kernels.scoring.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
         for j in np.flatnonzero(self.narrow & (weight != 0.0)):
             x = positive[:, j, None].astype(np.float64)
             found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)
         if self.outside == "refuse":
             impossible(cells <= 0, weight, slot, out)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        impossible, peak = self.outside == "refuse", log_peak(self.shape)
+        blocks: list[list[Term]] = []
+        for j, column in enumerate(columns.numbers):
+            if self.narrow[j]:
+                mean, low = self.mean[j], self.mean_low[j]
+                blocks.append([NarrowGammaTerm(column, peak[j], self.shape[j], mean, low, impossible)])
+            else:
+                offset, power, slope = self.offset[j], self.power[j], self.slope[j]
+                blocks.append([HalfLineTerm(column, offset, power, slope, False, impossible)])
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))

@@ -1,24 +1,47 @@
-"""A block of real columns, jointly bell-shaped within each class: linear and quadratic discriminants."""
+"""A block of real columns, jointly bell-shaped within each class: linear and quadratic discriminants.
+
+`JointGaussian` is the family, `JointNormal` its likelihood, `Whitened` the form that is scored, `Downdate` what scores
+each row without itself.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+import scipy
 
-from deciban.families.bases import BlockFamily
-from deciban.families.checks import check_amount
+from deciban import kernels
+from deciban.families.base.checks import FINITE, check_amount, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    BlockFamily,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+    by_pattern,
+    evidence_of_block,
+)
+from deciban.families.base.lowering import ExportedColumns, JointNormalTerm, Lowered, WhitenedForm, reject_infinite
+from deciban.families.base.shapley import MOST_ENUMERATED, Rule, Shares, gradual_normal_shares, shapley
+from deciban.families.base.sql_questions import Later, Number, SqlQuestions
+from deciban.families.base.variance import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.gaussian import Gaussian
-from deciban.families.joint_left_out import Downdate
-from deciban.families.joint_normal import JointNormal, joint_normal, units
-from deciban.families.protocols import Covariance, LeftOut, by_pattern, evidence_of_block
-from deciban.families.spreads import PerClass, Spread, check_spread, spread_errors
-from deciban.families.support import FINITE
 from deciban.statistics import Scatter
 from deciban.tables.readable import Readable
-from deciban.util.arrays import Codes, Floats, Integers, Numbers
+from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
+from deciban.util.text_tables import as_written, digits
 
 # Numbers row by class by class, or by column, that are held at once while errors are added up.
 MOST_ERROR_TERMS = 1 << 22
+
+# A direction with less than this share of the columns' variances has none: what is there is rounding.
+NO_VARIANCE = 1e-12
+
+HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +104,10 @@ class JointGaussian(BlockFamily):
     def count(self, cells: Numbers, labels: Codes, weights: Floats, classes: int) -> Scatter:
         return Scatter.count(cells, labels, weights, classes)
 
-    def estimate(self, statistic: Scatter) -> JointNormal:
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Scatter]:
+        return questions.scatter([Number(column) for column in columns])
+
+    def estimate(self, statistic: Scatter) -> "JointNormal":
         return self._estimate(statistic, self._shares(statistic))
 
     def _unshrunk(self, statistic: Scatter) -> Floats:
@@ -102,7 +128,7 @@ class JointGaussian(BlockFamily):
         pairs = zip(self._unshrunk(statistic), weights, strict=True)
         return np.array([oas_share(matrix, weight) for matrix, weight in pairs])
 
-    def _estimate(self, statistic: Scatter, shares: Floats) -> JointNormal:
+    def _estimate(self, statistic: Scatter, shares: Floats) -> "JointNormal":
         return joint_normal(statistic, *self._covariance(statistic, shares), self.floor)
 
     def _covariance(self, statistic: Scatter, shares: Floats) -> tuple[Floats, Integers]:
@@ -154,11 +180,11 @@ class JointGaussian(BlockFamily):
             self._score_anew(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
-    def _downdate(self, statistic: Scatter, shares: Floats, columns: Integers) -> Downdate:
+    def _downdate(self, statistic: Scatter, shares: Floats, columns: Integers) -> "Downdate":
         return Downdate.of(statistic, columns, self.covariance, shares, self.ddof, self.floor)
 
     def add_covariance(
-        self, whole: JointNormal, statistic: Scatter, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: "JointNormal", statistic: Scatter, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Add the errors of means and of matrices. At a point that is y away from a mean, in coordinates in which its
         matrix is 1, that of the mean is |y|²/n and that of the matrix |yy' - 1|²/2n; what two classes share of the
@@ -216,3 +242,376 @@ def oas_share(matrix: Floats, weight: float) -> float:
     top = mean_square + 1.0
     bottom = (weight + 1.0) * (mean_square - 1.0 / size)
     return 1.0 if bottom <= 0.0 else min(top / bottom, 1.0)
+
+
+def units(overall: Scatter) -> Floats:
+    """The deviation of each column over all classes; infinite where it does not vary."""
+    variance = np.diagonal(overall.scatter[0]) / max(overall.weight[0], 1e-300)
+    varies = vary(variance, overall.mean[0])
+    return np.asarray(np.sqrt(variance, out=np.full_like(variance, np.inf), where=varies))
+
+
+def joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor: float) -> "JointNormal":
+    """The distributions with the means of the statistic and these covariances, in units of the columns' deviations.
+
+    In these units no unit of measurement matters. A class without rows takes the overall mean, a direction without
+    variance that of a matrix of as many rows of which the next one differs.
+    """
+    overall, seen = statistic.over_classes(), statistic.weight > 0.0
+    unit, centre = units(overall), overall.mean[0]
+    mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
+    rows = np.zeros(len(covariance))
+    np.add.at(rows, group, statistic.weight)
+    rows = np.where(rows > 0.0, rows, statistic.weight.sum())
+    return JointNormal.of(centre, unit, mean, raised(covariance, floor, 1.0 / (1.0 + rows)), group)
+
+
+def raised(covariance: Floats, floor: float, unspread: Floats) -> Floats:
+    """The matrices with every eigenvalue raised to at least `floor`; where that is 0, eigenvalues of nothing but
+    rounding become unspread[matrix]."""
+    result = covariance.copy()
+    for g, matrix in enumerate(covariance):
+        values, vectors = np.linalg.eigh(matrix)
+        if values.size and values[0] < max(floor, NO_VARIANCE):
+            none = values <= NO_VARIANCE
+            values = np.where(none, floor or max(unspread[g], NO_VARIANCE), np.maximum(values, floor))
+            result[g] = (vectors * values) @ vectors.T
+    return result
+
+
+@dataclass(frozen=True)
+class JointNormal(BaseLikelihood):
+    """Multivariate normal distributions, in units of `unit` about `centre`.
+
+    `covariance[group[c]]` is the matrix of class c. A column of infinite unit is constant and is no evidence.
+    """
+
+    centre: Floats
+    unit: Floats
+    mean: Floats
+    covariance: Floats
+    group: Integers
+    whitened: "Whitened"
+    common: "Whitened | None"  # what is the same for every class, where it is kept apart
+
+    @classmethod
+    def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
+        return cls(centre, unit, mean, covariance, group, *Whitened.of(centre, unit, mean, covariance, group).parted())
+
+    def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
+        if not self.whitened.columns.size:
+            refuse_infinite(cells)
+            return
+        used, holed = self._used(cells)
+        if holed is None:
+            self.whitened.score(used, weight[0], slot[0], out)
+        else:
+            for rows, score in (
+                (np.flatnonzero(~holed), self.whitened.score),
+                (np.flatnonzero(holed), self._score_holed),
+            ):
+                part = np.zeros((rows.size, 1, out.shape[2]))
+                score(used[rows], weight[0], 0, part)
+                out[rows, slot[0]] += part[:, 0]
+
+    def _used(self, cells: Numbers) -> tuple[Floats, Flags | None]:
+        """The cells of the columns that vary, and which rows miss one; None where no row does."""
+        varies = self.whitened.columns
+        used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
+        if kernels.counting.all_finite(cells.ravel()):
+            return used, None
+        refuse_infinite(cells)
+        holed = np.asarray(np.isnan(used).any(axis=1))
+        return used, holed if holed.any() else None
+
+    def _score_holed(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
+        if weight == 0.0:
+            return
+        varies = self.whitened.columns
+        centre, unit, mean = self.centre[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
+        covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
+        kept, root = np.empty(varies.size, dtype=np.int64), np.empty((varies.size + 1, varies.size))
+        normals = kernels.scoring.JointNormals(
+            centre=centre, unit=unit, covariance=covariance, group=self.group, mean=mean
+        )
+        kernels.scoring.score_holed_normal(cells, normals, weight, slot, kept, root, out)
+
+    def base(self, cells: Numbers) -> Floats | None:
+        """The evidence of the coordinates in which the classes do not differ; rows with holes have theirs already."""
+        if self.common is None:
+            return None
+        used, holed = self._used(cells)
+        out = np.zeros((len(used), 1, 1))
+        self.common.score(used, 1.0, 0, out)
+        return out[:, 0] if holed is None else np.where(holed[:, None], 0.0, out[:, 0])
+
+    def shares(self, cells: Numbers) -> Shares:
+        """Exact where few columns vary; of more, by the eigenvectors of the covariances."""
+        varies = self.whitened.columns
+        rule = Rule.EXACT if varies.size <= MOST_ENUMERATED else Rule.GRADUAL
+        values = np.zeros((*cells.shape, self.group.size))
+        for missing, rows in by_pattern(np.isnan(cells[:, varies])):
+            kept = varies[~missing]
+            with np.errstate(over="ignore"):
+                z = (cells[np.ix_(rows, kept)] - self.centre[kept]) / self.unit[kept]
+            found = self._exact_shares(z, kept) if rule is Rule.EXACT else self._gradual_shares(z, kept)
+            values[rows[:, None], kept] = found - (HALF_LOG_2_PI + np.log(self.unit[kept]))[None, :, None]
+        return Shares(values, rule)
+
+    def _exact_shares(self, z: Floats, kept: Integers) -> Floats:
+        """The Shapley value of each column that is there, row by column by class, in units of the columns."""
+
+        def log_density(known: Flags) -> Floats:
+            found, some = np.zeros((len(z), self.group.size)), kept[known]
+            for c, group in enumerate(self.group):
+                root = np.linalg.cholesky(self.covariance[group][np.ix_(some, some)])
+                away = (z[:, known] - self.mean[c, some]).T
+                white = scipy.linalg.solve_triangular(root, away, lower=True, check_finite=False) if some.size else away
+                with np.errstate(over="ignore"):
+                    found[:, c] = -0.5 * (white**2).sum(axis=0) - np.log(np.diag(root)).sum()
+            return found
+
+        return shapley(log_density, kept.size).values
+
+    def _gradual_shares(self, z: Floats, kept: Integers) -> Floats:
+        """The shares of columns that become known at the same pace, row by column by class, in units of the columns."""
+        values = np.empty((*z.shape, self.group.size))
+        for c, group in enumerate(self.group):
+            with np.errstate(over="ignore", invalid="ignore"):
+                covariance = self.covariance[group][np.ix_(kept, kept)]
+                values[:, :, c] = gradual_normal_shares(z - self.mean[c, kept], covariance)
+        return values
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The columns that vary."""
+        white, varies = self.whitened, self.whitened.columns
+        refusals = [reject_infinite(column) for column in columns.numbers]
+        if not varies.size:
+            return Lowered([[]], refusals)
+        form = WhitenedForm(white.group, white.whiten, white.reach, white.mean, white.offset)
+        covariance = self.covariance[:, varies][:, :, varies]
+        numbers = tuple(columns.numbers[k] for k in varies.tolist())
+        term = JointNormalTerm(numbers, white.centre, form, self.unit[varies], self.mean[:, varies], covariance)
+        return Lowered([[term]], refusals)
+
+    def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
+        unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
+        root = np.linalg.cholesky(self.covariance)[self.group]
+        noise = rng.standard_normal((len(labels), self.unit.size))
+        standard = self.mean[labels] + np.einsum("nij,nj->ni", root[labels], noise)
+        return list((self.centre + unit * standard).T)
+
+    def estimates(self) -> list[Estimated]:
+        """The mean of each column and the covariance of each two, class by class."""
+        unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
+        mean = self.centre + np.where(unit > 0.0, self.mean, 0.0) * unit
+        return [Estimated({"mean": mean, "covariance": self.covariance[self.group] * np.outer(unit, unit)})]
+
+    def landmarks(self, column: int) -> Floats:
+        unit = self.unit[column] if np.isfinite(self.unit[column]) else 0.0
+        return np.unique(self.centre[column] + self.mean[:, column] * unit)
+
+    def parameters(self) -> Parameters:
+        """The means and half of each matrix; apart, a mean and a variance of each column."""
+        columns, classes = self.centre.size, self.group.size
+        matrices = len(np.unique(self.group))
+        joint = classes * columns + matrices * columns * (columns + 1) // 2
+        shared = columns * matrices if matrices < classes else 0
+        return Parameters((joint,), columns * (classes + matrices), shared, numbers=columns)
+
+    def score_terms(self, names: Sequence[str]) -> list[Terms]:
+        """The columns that vary; quadratic where the classes do not share one matrix."""
+        varies = self.whitened.columns
+        unit, mean = self.unit[varies], self.mean[:, varies] * self.unit[varies]  # beyond the centre
+        matrices = self.covariance[:, varies][:, :, varies] * np.outer(unit, unit)
+        inverses = np.linalg.inv(matrices)[self.group]
+        slope = np.einsum("cij,cj->ic", inverses, mean)
+        offset = -0.5 * np.einsum("ci,cij,cj->c", mean, inverses, mean)
+        curve: Floats | None = None
+        if np.unique(self.group).size > 1:
+            curve = np.asarray(-0.5 * inverses, dtype=np.float64)
+            offset = offset - 0.5 * np.linalg.slogdet(matrices)[1][self.group]
+        kept = tuple(names[k] for k in varies)
+        return [
+            Terms(kept, lambda cells: cells[:, varies].astype(np.float64), slope, offset, curve, self.centre[varies])
+        ]
+
+    def formula(self, cells: Numbers, row: int, column: int, label: int) -> str | None:
+        if np.isnan(cells[row]).all():
+            return None
+        mean = self.centre + np.where(np.isfinite(self.unit), self.mean[label], 0.0) * np.where(
+            np.isfinite(self.unit), self.unit, 0.0
+        )
+        point = ", ".join("missing" if np.isnan(value) else as_written(value) for value in cells[row])
+        return f"N(({point}); mean ({', '.join(map(digits, mean))}), its covariance)"
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """The log density of the columns that vary as offset - |whiten (x - centre) - mean|**2.
+
+    whiten[g, m, k] is what column k adds to coordinate m in group g, nothing from column reach[m] on.
+    """
+
+    columns: Integers
+    centre: Floats
+    whiten: Floats
+    reach: Integers
+    group: Integers
+    mean: Floats
+    offset: Floats
+
+    @classmethod
+    def of(cls, centre: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
+        columns = np.flatnonzero(np.isfinite(unit))
+        size, kept = columns.size, np.ix_(columns, columns)
+        whiten, log_root = np.empty((len(covariance), size, size)), np.zeros(len(covariance))
+        for g, matrix in enumerate(covariance):
+            lower = np.linalg.cholesky(matrix[kept])
+            inverse = scipy.linalg.solve_triangular(lower, np.eye(size), lower=True) / np.sqrt(2.0) if size else lower
+            log_root[g] = np.log(np.diag(lower)).sum() + np.log(unit[columns]).sum()
+            whiten[g] = inverse / unit[columns]
+        whitened = np.einsum("cmk,ck->cm", whiten[group], mean[:, columns] * unit[columns])
+        offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[group]
+        return cls(columns, centre[columns], whiten, np.arange(1, size + 1), group, whitened, offset)
+
+    def parted(self) -> "tuple[Whitened, Whitened | None]":
+        """The coordinates in which the classes differ, and the others, where these are most: one matrix, few classes.
+
+        Turned so that the means lie along the first axes, all classes are equally far away along the others.
+        """
+        size = self.columns.size
+        if self.group.any() or not size:
+            return self, None
+        _, spread, axes = np.linalg.svd(self.mean)
+        rank = int((spread > size * np.finfo(np.float64).eps * spread[0]).sum())
+        if 2 * rank >= size:
+            return self, None
+        whiten, mean, reach = axes @ self.whiten, self.mean @ axes.T, np.full(size, size)
+        differ = replace(
+            self,
+            whiten=np.ascontiguousarray(whiten[:, :rank]),
+            reach=reach[:rank],
+            mean=np.ascontiguousarray(mean[:, :rank]),
+            offset=np.zeros_like(self.offset),
+        )
+        common = replace(
+            self,
+            whiten=np.ascontiguousarray(whiten[:, rank:]),
+            reach=reach[rank:],
+            group=self.group[:1],
+            mean=np.zeros((1, size - rank)),
+            offset=self.offset[:1],
+        )
+        return differ, common
+
+    def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
+        if weight == 0.0:
+            return
+        normals = kernels.scoring.WhitenedNormals(
+            self.centre, self.whiten, self.reach, self.group, self.mean, self.offset
+        )
+        columns, white = np.zeros((self.columns.size, TILE_PITCH)), np.zeros((self.reach.size, TILE_ROWS))
+        kernels.scoring.score_joint_normal(cells, *normals, weight, slot, columns, white, np.empty(TILE_ROWS), out)
+
+
+@dataclass(frozen=True)
+class Downdate:
+    """The scatters about the class means that rows are removed from, in units of the columns' deviations."""
+
+    weight: Floats
+    mean: Floats
+    centre: Floats
+    unit: Floats
+    scatter: Floats
+    pooled: Floats
+    shares: Floats
+    mix: float
+    ddof: float
+    floor: float
+
+    @classmethod
+    def of(
+        cls, statistic: Scatter, columns: Integers, spread: Spread, shares: Floats, ddof: float, floor: float
+    ) -> Self:
+        """For some columns; `shares`: how far the matrix of each class and the pooled one move to their diagonals."""
+        overall = statistic.over_classes()
+        unit, centre = units(overall)[columns], overall.mean[0, columns]
+        mean = ((statistic.mean[:, columns] - centre) + statistic.mean_low[:, columns]) / unit
+        scatter = (statistic.scatter + statistic.scatter_low)[:, columns][:, :, columns] / np.outer(unit, unit)
+        pooled, least = scatter.sum(axis=0), max(floor, NO_VARIANCE)
+        return cls(statistic.weight, mean, centre, unit, scatter, pooled, shares, spread.share_pooled, ddof, least)
+
+    def score(self, x: Floats, rows: LeftOut, whole: Floats) -> tuple[Floats, Flags]:
+        """The evidence of each row, and whether it is sure that no floor was met."""
+        z = np.ascontiguousarray((x - self.centre) / self.unit)
+        constant = -np.log(self.unit).sum() - 0.5 * self.unit.size * np.log(2.0 * np.pi)
+        rest = self.weight[rows.labels] - rows.removed
+        sure = (rest > self.ddof + 1e-9) & (rest > 1e-9 * rows.removed)
+        if not self.shares.any() and self.mix in (0.0, 1.0):
+            return self._by_rank_one(z, rows, whole, constant, sure)
+        away = z - self.mean[rows.labels]
+        drop = (rows.removed * self.weight[rows.labels] / np.where(sure, rest, 1.0))[:, None] * away**2
+        own = self._diagonal(self.scatter)[rows.labels] - drop
+        own = own / np.where(sure, rest - self.ddof, 1.0)[:, None]
+        freedom = np.maximum(self.weight - self.ddof, 0.0).sum()
+        pooled = (np.diag(self.pooled) - drop) / max(freedom - 1.0, 1e-300)
+        share = self.shares[rows.labels][:, None]
+        least = (1.0 - self.mix) * share * own + self.mix * self.shares[-1] * pooled
+        sure &= least.min(axis=1) > self.floor
+        found, scratch = np.zeros(whole.shape), np.empty((self.unit.size + 2, self.unit.size))
+        joint = kernels.left_out.JointClasses(
+            weight=self.weight,
+            mean=self.mean,
+            scatter=self.scatter,
+            pooled=self.pooled,
+            mix=self.mix,
+            shrinkage=self.shares,
+            degrees=freedom,
+            ddof=self.ddof,
+        )
+        removed = np.where(sure, rows.removed, 0.0)
+        kernels.left_out.score_cholesky(z, rows.labels, removed, joint, constant, whole, scratch, found)
+        return found, sure
+
+    @staticmethod
+    def _diagonal(matrices: Floats) -> Floats:
+        return np.diagonal(matrices, axis1=1, axis2=2)
+
+    def _by_rank_one(
+        self, z: Floats, rows: LeftOut, whole: Floats, constant: float, sure: Flags
+    ) -> tuple[Floats, Flags]:
+        """Without row x, d from the mean of its class, a scatter A is A - c dd'; whitened by A's root that is
+        1 - c dd', whose inverse is 1 + c / (1 - c d'd) dd'."""
+        found, sure = whole.copy(), sure.copy()
+        shared = self.mix == 1.0
+        for g in [None] if shared else range(self.weight.size):
+            here = np.flatnonzero(sure & ((rows.labels == g) if g is not None else True))
+            matrix = self.pooled if g is None else self.scatter[g]
+            if not here.size:
+                continue
+            values = np.linalg.eigvalsh(matrix)
+            if not values[0] > 1e-13 * values[-1]:
+                sure[here] = False
+                continue
+            lower = np.linalg.cholesky(matrix)
+            white = scipy.linalg.solve_triangular(lower, z[here].T, lower=True).T
+            means = scipy.linalg.solve_triangular(lower, self.mean.T, lower=True).T
+            removed, labels = rows.removed[here], rows.labels[here]
+            weight = self.weight[labels]
+            rest = weight - removed
+            away = white - means[labels]
+            down = removed * weight / rest
+            left = 1.0 - down * (away**2).sum(axis=1)
+            divisors = np.maximum(self.weight - self.ddof, 0.0)
+            freedom = divisors.sum() - removed if g is None else rest - self.ddof
+            sure[here] = left * values[0] > self.floor * freedom
+            safe = np.where(left > 0.0, left, 1.0)
+            log_root = np.log(np.diag(lower)).sum() + 0.5 * np.log(safe) - 0.5 * z.shape[1] * np.log(freedom)
+            for c in range(self.weight.size) if g is None else [g]:
+                from_mean = white - means[c]
+                stretch = np.where(labels == c, weight / rest, 1.0)
+                squares = (from_mean**2).sum(axis=1) + down / safe * (from_mean * away).sum(axis=1) ** 2
+                distance = freedom * stretch**2 * squares
+                found[here, c] = constant - log_root - 0.5 * distance
+        return found, sure

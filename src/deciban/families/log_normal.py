@@ -6,10 +6,21 @@ from typing import Self
 
 import numpy as np
 
-from deciban.families.bases import BaseLikelihood
-from deciban.families.checks import Outside, check_outside, impossible
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
+from deciban.families.base.checks import POSITIVE, Outside, check_outside, impossible, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+    add_base,
+)
+from deciban.families.base.lowering import ExportedColumns, Lowered, reject_infinite
+from deciban.families.base.sql_questions import Later, Logarithm, SqlQuestions
+from deciban.families.base.variance import Pooled
 from deciban.families.gaussian import (
     Normal,
     NormalShaped,
@@ -17,10 +28,6 @@ from deciban.families.gaussian import (
     estimate_normal,
     score_normal_left_out,
 )
-from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
-from deciban.families.spreads import Pooled
-from deciban.families.support import POSITIVE, refuse_infinite
-from deciban.families.terms import Terms
 from deciban.statistics import Moments
 from deciban.util.arrays import Codes, Floats, Integers, Numbers
 from deciban.util.text_tables import as_written
@@ -93,6 +100,9 @@ class LogNormal(NormalShaped):
         refuse_infinite(cells)
         return Moments.count(positive_log(POSITIVE.learnable(cells, self.outside)), labels, weights, classes)
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
+        return questions.moments([Logarithm(column) for column in columns])
+
     def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)
 
@@ -121,6 +131,10 @@ class LogNormalLikelihood(BaseLikelihood):
 
     def base(self, cells: Numbers) -> Floats:
         return -np.nan_to_num(positive_log(cells))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        blocks = self.normal.normal_terms(columns, of_log=True, impossible=self.outside == "refuse")
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]

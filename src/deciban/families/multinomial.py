@@ -10,16 +10,25 @@ import scipy
 
 from deciban import kernels
 from deciban.errors import BadCell
-from deciban.families.bases import BaseLikelihood, BlockFamily
-from deciban.families.checks import Alpha, as_alpha, check_alpha
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.leave_one_out import cells_of, score_anew
+from deciban.families.base.checks import AMOUNTS, Alpha, as_alpha, check_alpha
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    BlockFamily,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+    add_base,
+    cells_of,
+    score_anew,
+)
+from deciban.families.base.lowering import ExportedColumns, LinearTerm, Lowered, reject_other_than_amounts
+from deciban.families.base.shapley import Rule, Shares
+from deciban.families.base.smoothing import draw_counts, fraction, smoothed
+from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
 from deciban.families.poisson import Poisson
-from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
-from deciban.families.shares import Rule, Shares
-from deciban.families.smoothing import draw_counts, fraction, smoothed
-from deciban.families.support import AMOUNTS
-from deciban.families.terms import Terms
 from deciban.statistics import Totals
 from deciban.tables.readable import Readable
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
@@ -33,7 +42,7 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
     cells = batch.amounts(columns)
     stored = cells if isinstance(cells, np.ndarray) else cells.stored
-    if kernels.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
+    if kernels.counting.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
         return cells
     AMOUNTS.refuse_others(cells)
     cut = np.minimum(stored, TOO_LARGE)
@@ -135,6 +144,9 @@ class AmountsFamily(BlockFamily):
     def count(self, cells: Amounts, labels: Codes, weights: Floats, classes: int) -> Totals:
         return Totals.count(cells, labels, weights, classes)
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Amount(column) for column in columns])
+
 
 def _word_parameters(statistic: Totals) -> Parameters:
     """How many shares had to be learned: those of all words that occur but one."""
@@ -159,9 +171,9 @@ def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers,
         return
     total = np.empty(slope.shape[1])
     if isinstance(cells, np.ndarray):
-        kernels.score_linear(cells, slope, weight[0], slot[0], total, out)
+        kernels.scoring.score_linear(cells, slope, weight[0], slot[0], total, out)
     else:
-        kernels.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
+        kernels.scoring.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
 
 
 def amounts_left_out(
@@ -192,13 +204,19 @@ def amounts_left_out(
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
     sums = by_class.sum(axis=0)
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
-    shares = kernels.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
-    kernels.left_out_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
+    shares = kernels.left_out.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
+    kernels.left_out.score_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))
     score_anew(family, statistic, cells_of(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
     out[again, slot[0]] += part[:, 0]
+
+
+def lower_amounts(columns: ExportedColumns, slope: Floats) -> Lowered:
+    """The amount of each column times its slope (column by class), all in one block."""
+    terms = [LinearTerm(column, slope[j]) for j, column in enumerate(columns.numbers)]
+    return Lowered([[*terms]], [reject_other_than_amounts(column) for column in columns.numbers])
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,6 +306,9 @@ class MultinomialLikelihood(BaseLikelihood):
 
     def shares(self, cells: Amounts) -> Shares:
         return amount_shares(cells, self.log_share, self.base(cells))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        return lower_amounts(columns, self.log_share)
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         """`length` words, or as many as a row of the class has on average: then a Poisson number of them, and so is
@@ -404,6 +425,9 @@ class ComplementScore(BaseLikelihood):
 
     def shares(self, cells: Amounts) -> Shares:
         return amount_shares(cells, self.weight)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        return lower_amounts(columns, self.weight)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")

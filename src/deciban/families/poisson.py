@@ -9,14 +9,22 @@ import numpy as np
 import scipy
 
 from deciban import kernels
-from deciban.families.bases import BaseLikelihood, ColumnFamily
-from deciban.families.checks import Outside, check_amount, check_outside, impossible
-from deciban.families.column_numbers import ColumnNumbers
-from deciban.families.estimates import Estimated, Parameters
-from deciban.families.protocols import Covariance, LeftOut, Sampled, add_base
-from deciban.families.smoothing import draw_counts
-from deciban.families.support import COUNTS, refuse_infinite
-from deciban.families.terms import Terms
+from deciban.families.base.checks import COUNTS, Outside, check_amount, check_outside, impossible, refuse_infinite
+from deciban.families.base.contract import (
+    BaseLikelihood,
+    ColumnFamily,
+    ColumnNumbers,
+    Covariance,
+    Estimated,
+    LeftOut,
+    Parameters,
+    Sampled,
+    Terms,
+    add_base,
+)
+from deciban.families.base.lowering import ExportedColumns, HalfLineTerm, Lowered, Term, reject_infinite
+from deciban.families.base.smoothing import draw_counts
+from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
 from deciban.statistics.base import FUZZ
 from deciban.statistics.moments import refuse_too_large
@@ -88,6 +96,9 @@ class Poisson(ColumnFamily):
         refuse_too_large(cells)
         return Totals.count(COUNTS.learnable(cells, self.outside), labels, weights, classes)
 
+    def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
+        return questions.totals([Event(column) for column in columns], whole=True)
+
     def estimate(self, statistic: Totals) -> "PoissonLikelihood":
         rate = self._rates(statistic.total, statistic.present, axis=0).T
         known = statistic.present.sum(axis=0)[:, None] > 0.0
@@ -144,13 +155,21 @@ class PoissonLikelihood(BaseLikelihood):
         refuse_infinite(cells)
         if self.outside == "ignore":
             cells = COUNTS.keep(cells)
-        kernels.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
+        kernels.scoring.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
         impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
         return -np.asarray(
             scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, LARGEST), 0.0) + 1.0)
         )
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        impossible, flat = self.outside == "refuse", np.zeros(self.rate.shape[1])
+        blocks: list[list[Term]] = [
+            [HalfLineTerm(column, -rate, flat, log_rate, True, impossible)]
+            for column, rate, log_rate in zip(columns.numbers, self.rate, self.log_rate, strict=True)
+        ]
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(draw_counts(self.rate[:, labels], rng))

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from deciban.errors import DataError, UsageError
-from deciban.families.checks import Unseen, check_amount, check_unseen
+from deciban.errors import Argument, DataError, UsageError
+from deciban.families.base.checks import Unseen, check_amount, check_unseen
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
-from deciban.model.priors import check_prior
+from deciban.model.priors import Prior, parse_prior
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import ADDED_LATER, ColumnSpec, Schema
 from deciban.tables.cell_formats import CellHabits
@@ -29,15 +29,23 @@ class Settings:
     threads: int | None = None
     tune: Any = "auto"
 
+    @cached_property
+    def class_prior(self) -> Prior:
+        """The prior that `prior` stands for; a UsageError if it cannot be one."""
+        return parse_prior(self.prior)
+
     def check(self) -> None:
-        """A UsageError that names the first parameter that cannot be."""
+        """Raise a UsageError that names the first invalid parameter."""
         check_amount("alpha", self.alpha)
         check_unseen(self.unseen)
-        check_prior(self.prior)
+        _ = self.class_prior
         if self.tune not in ("auto", "weights", None):
-            raise UsageError(f"tune={self.tune!r}: choose 'auto', 'weights', or None for plain Bayes")
+            raise UsageError("choose 'auto', 'weights', or None for plain Bayes", parameter=Argument("tune", self.tune))
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
-            raise UsageError(f"threads={self.threads!r}: give a whole number that is at least 1, or None for all cores")
+            raise UsageError(
+                "give a whole number that is at least 1, or None for all cores",
+                parameter=Argument("threads", self.threads),
+            )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from deciban.families.protocols import Covariance
+from deciban.families.base.contract import Covariance
 from deciban.model.counts import Counts, Guard
 from deciban.model.model import Model
 from deciban.model.posterior import posteriors

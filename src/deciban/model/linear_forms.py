@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.families.terms import Terms
+from deciban.families.base.contract import Terms
 from deciban.model.counts import Guard
 from deciban.model.model import Model
 from deciban.model.partial_rows import PartialRows

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from deciban.errors import BadCell
 from deciban.families import Likelihood
-from deciban.families.protocols import LeftOut, Sampled, add_base
+from deciban.families.base.contract import LeftOut, Sampled, add_base
 from deciban.model.corrections import Bins, Corrections
 from deciban.model.counts import Counts, Guard
 from deciban.model.partial_rows import Known, PartialRows

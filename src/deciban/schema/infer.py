@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from deciban.errors import UsageError
 from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
-from deciban.families.checks import Unseen
+from deciban.families.base.checks import Unseen
 from deciban.schema.looks_like import MeantAs, number_things, texts_meant_as
 from deciban.schema.reasons import GIVEN, ChosenBy, Reason
 from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema

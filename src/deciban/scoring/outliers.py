@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import BadCell, DecibanError
-from deciban.families.protocols import by_pattern
+from deciban.families.base.contract import by_pattern
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.model.posterior import log_normalize

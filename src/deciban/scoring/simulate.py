@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.decisions.bayes_error import mean_with_interval
+from deciban.decisions.decide import least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import least_risk_decisions
 from deciban.errors import UsageError
 from deciban.explain.decision_curves import exact_risk
 from deciban.model.fitted import Fitted

@@ -16,7 +16,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deciban.decisions.policy import Decisions
+from deciban.decisions.decide import Decisions
 from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS
 from deciban.serve.bodies.body import ARROW_STREAM, CONTENT_TYPES, CSV, JSON
 from deciban.serve.problems import Problem

@@ -18,8 +18,8 @@ from deciban.export.model_json import model_as_json
 from deciban.model.fitted import Fitted
 from deciban.page.build import folder_html, page_html
 from deciban.report.figures import ReportFigures, report_figures
-from deciban.report.form_data import form_data
-from deciban.report.page import report_sections
+from deciban.report.form import form_data
+from deciban.report.report import report_sections
 from deciban.serve.reader import Reader
 from deciban.serve.service import ServedModel
 from deciban.tables.text_types import kind_of

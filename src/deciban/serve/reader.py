@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.decisions.policy import Decisions, least_risk_decisions
 from deciban.errors import DecibanError, LossError
 from deciban.explain.explanation import Explanation
 from deciban.model.fitted import Fitted

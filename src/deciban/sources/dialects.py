@@ -84,6 +84,10 @@ class Dialect:
         """A query for whole numbers, one a row."""
         return f"SELECT unnest({self.integers(numbers)})"
 
+    def is_whole(self, number: str) -> str:
+        """Return a condition: a double has no fraction."""
+        return f"{number} = floor({number})"
+
 
 class DuckDbDialect(Dialect):
     """DuckDB; a NUL byte ends a statement there."""
@@ -142,6 +146,10 @@ class SparkDialect(Dialect):
 
     def rows_of(self, numbers: Iterable[int]) -> str:
         return f"SELECT explode({self.integers(numbers)})"
+
+    def is_whole(self, number: str) -> str:
+        """By rint, which is a double: floor is a whole number of 64 bits there, and an error beyond."""
+        return f"{number} = rint({number})"
 
 
 BACKSLASH = "\\"

@@ -1,6 +1,7 @@
 """Saving and loading classifiers."""
 
 import os
+from dataclasses import fields
 from io import BytesIO
 from reprlib import repr as shortened
 from typing import Any, NamedTuple, get_type_hints
@@ -43,7 +44,7 @@ def content(fitted: Fitted) -> bytes:
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
-    parameters = {name: getattr(fitted.settings, name) for name in sorted(vars(fitted.settings))}
+    parameters = {name: getattr(fitted.settings, name) for name in sorted(field.name for field in fields(Settings))}
     parts = {**parameters, "threads": None}, fitted.counts, fitted.tuning, origin  # the next machine has other cores
     for key, value in zip(KEYS[2:], parts, strict=True):
         header[key] = pack(value, arrays)
@@ -97,7 +98,7 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
         if not isinstance(tuning, Tuning | None) or not isinstance(origin, Origin):
             raise ValueError("it has another record as its tuning or its origin")
         settings = _settings(parameters)
-        fitted = Fitted(counts, prior_of(settings.prior, counts), tuning, origin, settings)
+        fitted = Fitted(counts, prior_of(settings.class_prior, counts), tuning, origin, settings)
         check(fitted)
     except ModelFileError:
         raise

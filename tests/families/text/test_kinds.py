@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from deciban import BayesClassifier, Text
-from deciban.families.protocols import Covariance, LeftOut
+from deciban.families.base.contract import Covariance, LeftOut
 from tests.families.text.corpora import (
     LABELS,
     TABLE,

@@ -14,9 +14,7 @@ from hypothesis import example, given, settings, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from deciban import Text, kernels
-from deciban.families.text.cells import texts_of
-from deciban.families.text.folding import CASED, COMPOSED, folded_text, folding
-from deciban.families.text.tokens import Tokens
+from deciban.families.text.tokens import CASED, COMPOSED, Tokens, folded_text, folding, texts_of
 from deciban.kernels.text_arrays import CharacterRules, LabelledTexts, Texts, WordIndex, WordSpans
 from deciban.statistics.vocabulary import Vocabulary
 from deciban.statistics.words import counts_by_class
@@ -226,7 +224,7 @@ def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch)
         bounds, state = np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
         room = [np.zeros(data.size + 64, dtype=kind) for kind in (np.uint8, np.int64, np.int64, np.int64)]
         # as Python, which checks that arrays are not left
-        while not kernels.find_characters.py_func(  # type: ignore[attr-defined]
+        while not kernels.texts.find_characters.py_func(  # type: ignore[attr-defined]
             texts, CharacterRules(folded, pool, True), WordSpans(*room[:3]), room[3], bounds, state
         ):
             room = [np.concatenate([array, np.zeros(16, dtype=array.dtype)]) for array in room]

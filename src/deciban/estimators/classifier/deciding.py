@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.decisions.policy import CoverageCurve, Decisions, incurred, risks
-from deciban.decisions.ratio import Threshold
+from deciban.decisions.decide import CoverageCurve, Decisions, incurred, risks
+from deciban.decisions.threshold import Threshold
 from deciban.errors import DataError, UsageError
 from deciban.estimators.classifier.state import FittedState
-from deciban.fitting.learn import places_of
+from deciban.fitting.update import places_of
 from deciban.scoring import scoring
 from deciban.scoring.spark import decide_in_spark
-from deciban.sources.databases.write import Existing
 from deciban.sources.spark import is_spark_table
-from deciban.sources.write import FileKind
+from deciban.sources.write import Existing, FileKind
 from deciban.util.arrays import Floats
 
 

@@ -16,18 +16,17 @@ from deciban.estimators.classifier.state import SETTINGS
 from deciban.estimators.classifier.updating import Updating
 from deciban.evaluation import evaluate
 from deciban.explain.explanation import Explanation
-from deciban.families.checks import Unseen
-from deciban.fitting import learn
+from deciban.families.base.checks import Unseen
+from deciban.fitting import fit
 from deciban.model.fitted import Fitted
 from deciban.model.posterior import log_normalize
 from deciban.schema.schema import ColumnSpec
 from deciban.scoring import scoring
 from deciban.scoring.spark import explain_in_spark, predict_in_spark
-from deciban.sources.databases.write import Existing
-from deciban.sources.labelled_stream import Where
+from deciban.sources.examples import Where
 from deciban.sources.open import named_rows
 from deciban.sources.spark import is_spark_table
-from deciban.sources.write import FileKind
+from deciban.sources.write import Existing, FileKind
 from deciban.store import model_file
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
@@ -200,7 +199,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         ['no', 'yes']
         """
         X = named_rows(X, query, table)
-        fitted = learn.fit(self._settings(), X, y, sample_weight, where=where)
+        fitted = fit.fit(self._settings(), X, y, sample_weight, where=where)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Any) -> LabelArray:
@@ -346,7 +345,7 @@ class BayesClassifier(Updating, Deciding, Evaluating, Inspecting, Exporting, Cla
         evaluate : All other figures.
         """
         fitted = self._fitted()
-        return evaluate.accuracy_of(fitted, learn.open_examples(fitted, X, y, sample_weight))
+        return evaluate.accuracy_of(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
     def explain(self, X: Any, by: str = "column") -> Explanation:
         """Why each row is classified as it is: what each column says for it, in decibans.

@@ -14,7 +14,7 @@ from deciban.evaluation.importance import Importance, importance_of_drawn, impor
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
 from deciban.evaluation.select import select_columns
-from deciban.fitting.learn import open_examples
+from deciban.fitting.fit import open_examples
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows
 from deciban.report.figures import report_figures

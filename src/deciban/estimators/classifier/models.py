@@ -6,8 +6,8 @@ from typing import Any
 
 from deciban.errors import UsageError
 from deciban.estimators.classifier.estimator import BayesClassifier
-from deciban.fitting import learn
-from deciban.fitting.plan import Plan
+from deciban.fitting import update
+from deciban.fitting.fit import Plan
 from deciban.model.fitted import Fitted
 from deciban.store import model_file
 
@@ -109,7 +109,7 @@ def merge(
         raise UsageError(f"names= has {len(called)} names for {len(models)} models; give one for each")
     kind = type(models[0]) if isinstance(models[0], BayesClassifier) else BayesClassifier
     parts = [_fitted(model, name) for model, name in zip(models, called, strict=True)]
-    return kind.from_fitted(learn.merge(parts, called, force))
+    return kind.from_fitted(update.merge(parts, called, force))
 
 
 def count_batches(batches: Iterable[Any], plan: Plan) -> bytes:

@@ -8,13 +8,13 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 from deciban.errors import UsageError
-from deciban.fitting import learn
+from deciban.fitting import fit
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
-from deciban.sources.labelled_stream import Examples
+from deciban.sources.examples import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray
 
@@ -113,4 +113,4 @@ class FittedState:
             if kept is None:
                 raise UsageError("only the rows of a fit are remembered, and not in a file; give X and y")
             X, y, sample_weight = kept
-        return learn.open_examples(self._fitted(), X, y, sample_weight)
+        return fit.open_examples(self._fitted(), X, y, sample_weight)

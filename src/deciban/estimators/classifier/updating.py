@@ -6,10 +6,10 @@ from typing import Any, Self
 
 from deciban.errors import UsageError
 from deciban.estimators.classifier.state import FittedState
-from deciban.fitting import learn
-from deciban.fitting.plan import Plan
+from deciban.fitting import fit, update
+from deciban.fitting.fit import Plan
 from deciban.model.fitted import Fitted
-from deciban.sources.labelled_stream import Where
+from deciban.sources.examples import Where
 from deciban.sources.open import named_rows
 
 
@@ -64,8 +64,8 @@ class Updating(FittedState):
         """
         X = named_rows(X, query, table)
         if self.__sklearn_is_fitted__():
-            return self._become(learn.learn_more(self._fitted(), X, y, sample_weight, classes, where))
-        fitted = learn.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, where=where)
+            return self._become(update.learn_more(self._fitted(), X, y, sample_weight, classes, where))
+        fitted = fit.fit(self._settings(), X, y, sample_weight, classes=classes, partial=True, where=where)
         return self._become(fitted)
 
     def forget(
@@ -105,7 +105,7 @@ class Updating(FittedState):
         ForgetError
             If these rows cannot have been learned, or nothing would be left; the classifier stays as it was.
         """
-        return self._become(learn.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
+        return self._become(update.forget(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
 
     def plan(self, X: Any, y: str, sample_weight: str | None = None) -> Plan:
         """Settle on a sample how rows are to be counted, so that they can be counted elsewhere.
@@ -128,7 +128,7 @@ class Updating(FittedState):
         --------
         fit_shards : Learn from what was counted.
         """
-        return learn.plan(self._settings(), X, y, sample_weight)
+        return fit.plan(self._settings(), X, y, sample_weight)
 
     def fit_shards(self, shards: Sequence[bytes], plan: Plan, *, force: bool = False) -> Self:
         """Learn from rows that were counted elsewhere, by a plan: as `fit` of all of them.
@@ -157,7 +157,7 @@ class Updating(FittedState):
         """
         if not shards:
             raise UsageError("give the shards that are to be learned in a list")
-        return self._become(learn.fit_shards(plan, list(shards), force))
+        return self._become(update.fit_shards(plan, list(shards), force))
 
     def decay(self, factor: float) -> Self:
         """Let all that was learned so far weigh `factor` times as much.
@@ -172,7 +172,7 @@ class Updating(FittedState):
         self : BayesClassifier
         """
         fitted = self._fitted()
-        return self._become(learn.with_counts(fitted, fitted.counts * factor))
+        return self._become(update.with_counts(fitted, fitted.counts * factor))
 
     def retune(self, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Self:
         """Learn the weight of each block anew.
@@ -193,7 +193,7 @@ class Updating(FittedState):
         -------
         self : BayesClassifier
         """
-        self.fitted_ = learn.retune(self._fitted(), X, y, sample_weight, learned=learned)
+        self.fitted_ = update.retune(self._fitted(), X, y, sample_weight, learned=learned)
         return self
 
     def shard(
@@ -230,7 +230,7 @@ class Updating(FittedState):
         BayesClassifier
             A classifier that has learned these rows alone.
         """
-        return self._copy(learn.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
+        return self._copy(update.shard(self._fitted(), named_rows(X, query, table), y, sample_weight, where))
 
     def with_prior(self, prior: Any) -> Self:
         """The same classifier with another prior; the likelihoods stay as they are.
@@ -245,7 +245,7 @@ class Updating(FittedState):
         BayesClassifier
             A new classifier.
         """
-        changed = self._copy(learn.with_prior(self._fitted(), prior))
+        changed = self._copy(update.with_prior(self._fitted(), prior))
         changed._training = self._training_rows()
         return changed
 
@@ -254,7 +254,7 @@ class Updating(FittedState):
         if not isinstance(other, FittedState):
             return NotImplemented
         mine, theirs = self._fitted(), other._fitted()
-        both = learn.add(mine, theirs)
+        both = update.add(mine, theirs)
         if both is theirs:
             return copy.copy(other)  # type: ignore[return-value]  # this one has learned nothing
         return copy.copy(self) if both is mine else self._copy(both)
@@ -268,7 +268,7 @@ class Updating(FittedState):
         if not isinstance(other, FittedState):
             return NotImplemented
         mine = self._fitted()
-        left = learn.subtract(mine, other._fitted())
+        left = update.subtract(mine, other._fitted())
         return copy.copy(self) if left is mine else self._copy(left)
 
     def _copy(self, fitted: Fitted) -> Self:

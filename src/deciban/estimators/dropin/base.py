@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from deciban.errors import DataError, UsageError
 from deciban.estimators.dropin.covariance import Within, own_normals
 from deciban.families import Family
-from deciban.fitting.plan import refuse_empty, refuse_nothing_learned
+from deciban.fitting.fit import refuse_empty, refuse_nothing_learned
 from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, refuse_no_weight

@@ -1,35 +1,246 @@
-"""The kinds of Text, one class for each: the evidence that the words of a column are for each class."""
+"""The kinds of Text, one class for each: the evidence that the words of a column are for each class.
+
+`WordCounts` are the counts that all kinds start from, `Kind` is what they answer, `KINDS` lists them by name.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from deciban import kernels
 from deciban.errors import BadCell
+from deciban.families.base.contract import Covariance, Parameters
+from deciban.families.base.smoothing import fraction
 from deciban.families.bernoulli import Exchange
-from deciban.families.estimates import Parameters
 from deciban.families.multinomial import add_amounts_variance, add_complement_covariance, score_amounts
-from deciban.families.protocols import Covariance
-from deciban.families.smoothing import fraction
-from deciban.families.text.kind import Kind, WordFactor, WordScores
-from deciban.families.text.options import KindName, TextOptions
-from deciban.families.text.sampling import Drawn, draw_present_words, draw_words
-from deciban.families.text.term_weights import TermWeights
-from deciban.families.text.word_counts import WordCounts
-from deciban.kernels.text_arrays import (
-    AbsentWithout,
-    LeftOutRules,
-    LeftOutTexts,
-    LiftTable,
-    PresenceTable,
-    ShareTable,
-)
+from deciban.families.text.options import KindName, TermWeights, TextOptions
+from deciban.kernels.text_arrays import AbsentWithout, LeftOutRules, LeftOutTexts, LiftTable, PresenceTable, ShareTable
+from deciban.statistics.vocabulary import Vocabulary
+from deciban.statistics.words import Words
 from deciban.util.arrays import Flags, Floats, Integers, in_lanes, kernel_view, log, summed_cells
 from deciban.util.sparse import SparseRows
 from deciban.util.text_tables import counted
+
+# No more words are drawn at once: they and their texts are in memory.
+MOST_WORDS_DRAWN = 1 << 26
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """The words of one column and their counts in each class.
+
+    learned, table: all words that were counted, and their counts, class by word. order: the numbers of those that are
+    scored, frequent ones first, which stay together in the cache. texts: the weight of the texts of each class.
+    """
+
+    learned: Vocabulary
+    table: SparseRows
+    order: Integers
+    texts: Floats
+
+    @classmethod
+    def of(cls, statistic: Words, column: int, min_count: float, presence: bool) -> "WordCounts":
+        """The counts of the words of a column that were counted no less than min_count.
+
+        presence: texts that have a word were counted. A text may have several words of a bucket, and still it is one.
+        """
+        words, counts, texts = statistic.vocabularies[column], statistic.counts[column], statistic.texts[:, column]
+        if presence and words.bucket_count:
+            counts = counts.with_values(np.minimum(counts.stored, np.repeat(texts, np.diff(counts.indptr))))
+        total = summed_cells(counts.indices, counts.data, len(words))
+        order = _by_frequency(total)
+        if buckets := words.bucket_count:
+            order = np.concatenate([np.arange(buckets), order[order >= buckets]])
+        if (rarest := total.min(initial=np.inf)) <= 0.0 or rarest < min_count:
+            order = order[(total[order] > 0.0) & (total[order] >= min_count)]
+        return cls(words, counts, order, texts)
+
+    @property
+    def size(self) -> int:
+        """How many words there are."""
+        return self.order.size
+
+    @property
+    def classes(self) -> int:
+        return self.texts.size
+
+    @cached_property
+    def words(self) -> Vocabulary:
+        """The words that are scored."""
+        return self.learned.take(self.order)
+
+    @cached_property
+    def stored(self) -> SparseRows:
+        """The counts of the words, word by class, without zeros."""
+        by_word = self.table.matrix().T.tocsr()[self.order]
+        return SparseRows(by_word.data, by_word.indices, by_word.indptr, self.classes)
+
+    @property
+    def stored_words(self) -> Integers:
+        """The word of each count that is stored."""
+        return np.repeat(np.arange(self.size), np.diff(self.stored.indptr))
+
+    @cached_property
+    def counts(self) -> Floats:
+        """The counts of the words, word by class."""
+        return self.stored.matrix().toarray()
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The counts of all words in each class."""
+        return summed_cells(self.stored.indices, self.stored.data, self.classes)
+
+    @property
+    def total(self) -> Floats:
+        """The counts of each word in all classes."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def texts_per_amount(self) -> float:
+        """The weight of all texts divided by the sum of all amounts."""
+        return float(self.texts.sum() / max(self.sums.sum(), 1e-300))
+
+
+def _by_frequency(total: Floats) -> Integers:
+    """The numbers of words, frequent ones first, and equals as they are: the same on every machine."""
+    if not (total == np.floor(total)).all():
+        return np.argsort(-total, kind="stable")
+    many = np.uint16(np.iinfo(np.uint16).max)  # short numbers are sorted fast
+    order = np.argsort(many - np.minimum(total, many).astype(np.uint16), kind="stable")
+    most = order[: np.count_nonzero(total >= many)]
+    most[:] = most[np.argsort(-total[most], kind="stable")]
+    return order
+
+
+class WordScores(NamedTuple):
+    """The evidence of one text for each class as a sum over words, which are numbers in the vocabulary.
+
+    present: the score of each known word of the text, word by class. absent, absent_scores: words that are not in it
+    and their scores, where absence is evidence too.
+    """
+
+    present: Floats
+    absent: Integers
+    absent_scores: Floats
+
+
+class WordFactor(NamedTuple):
+    """One factor of the likelihood of a text: the number of the word, whether it is there, how often it counts, and of
+    each class how its probability was found and the logarithm of the whole factor."""
+
+    word: int
+    present: bool
+    amount: float
+    formulas: list[str]
+    logs: Floats
+
+
+class Drawn(NamedTuple):
+    """The words of texts, as numbers behind the buckets of rare words, and how many each text has."""
+
+    words: Integers
+    sizes: Integers
+
+
+class Kind(Protocol):
+    """The evidence that the words of a column are for each class."""
+
+    def __init__(self, counts: WordCounts, options: TextOptions) -> None: ...
+
+    @staticmethod
+    def term_weights(options: TextOptions) -> TermWeights:
+        """What is counted of the words of a text."""
+        ...
+
+    def prepare(self) -> None:
+        """Make the table that texts are scored by, if that is not better left until it is needed."""
+        ...
+
+    def score(self, rows: SparseRows, weight: float, slot: int, out: Floats) -> None:
+        """Add to out[row, slot, class] the evidence of texts, times a weight, from the amounts of their words."""
+        ...
+
+    @property
+    def left_out_by_formula(self) -> bool:
+        """Whether `score_left_out` is exact; without smoothing it may not be."""
+        ...
+
+    def score_left_out(self, rows: SparseRows, left: LeftOutTexts, part: Floats) -> Floats:
+        """Add to part[row, 0, class] the evidence of each text by all others; the sums of its known amounts."""
+        ...
+
+    def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:
+        """See `Family.add_covariance`; each text has a weight of its own."""
+        ...
+
+    def estimates(self) -> dict[str, Floats]:
+        """What was estimated of each word, by the name of the parameter, word by class."""
+        ...
+
+    def parameters(self) -> Parameters:
+        """How many numbers had to be learned."""
+        ...
+
+    @property
+    def counts_orders(self) -> bool:
+        """Whether the likelihood of a text is that of its counts of words, in whatever order they come: whether the
+        multinomial coefficient belongs to it."""
+        ...
+
+    def linear(self) -> tuple[Floats, Floats]:
+        """What an amount of 1 of each word adds, word by class, and what a text without any word has."""
+        ...
+
+    def factors(self, words: Integers, amounts: Floats) -> list[WordFactor] | None:
+        """The factors of the likelihood of a text of these words, those that tell the classes apart most first; None
+        where it is a score, and no product of probabilities."""
+        ...
+
+    def word_scores(self, words: Integers, amounts: Floats) -> WordScores:
+        """The evidence of a text of these words, word by word."""
+        ...
+
+    def formula(self, words: Integers, amounts: Floats, power: str, label: int) -> str | None:
+        """How the likelihood of a text of these words was found; `power` is written behind a product."""
+        ...
+
+    def draw(self, labels: Integers, rng: np.random.Generator, length: int | None) -> Drawn:
+        """Words of texts of the given classes; a BadCell where there is no distribution to draw them from."""
+        ...
+
+
+def draw_present_words(shares: Floats, counts: WordCounts, labels: Integers, rng: np.random.Generator) -> Drawn:
+    """Which words are there, each by itself with its share in the class; in any order."""
+    share = shares[counts.words.bucket_count :].T
+    found = [np.zeros(0, dtype=np.int64) for _ in labels]
+    if share.shape[1]:
+        found = [rng.permutation(np.flatnonzero(rng.random(share.shape[1]) < share[label])) for label in labels]
+    sizes = np.array([words.size for words in found], dtype=np.int64)
+    return Drawn(np.concatenate([np.zeros(0, dtype=np.int64), *found]), sizes)
+
+
+def draw_words(
+    shares: Floats, counts: WordCounts, labels: Integers, rng: np.random.Generator, length: int | None
+) -> Drawn:
+    """Words one after the other, by their shares in the class: `length`, or as many as the class has on average."""
+    shares = shares[counts.words.bucket_count :]
+    if not len(shares):
+        return Drawn(np.zeros(0, dtype=np.int64), np.zeros(len(labels), dtype=np.int64))
+    texts = np.maximum(counts.texts, 1e-300)
+    means = (counts.sums / texts)[labels] if length is None else np.full(len(labels), float(length))
+    if not means.sum() <= MOST_WORDS_DRAWN:
+        raise BadCell(0, None, f"{means.sum():.3g} words are too many to draw", "draw fewer rows, or give a length")
+    sizes = rng.poisson(means) if length is None else np.full(len(labels), length)
+    owner = np.repeat(labels, sizes)
+    drawn = np.empty(owner.size, dtype=np.int64)
+    for label in np.unique(owner):
+        cumulative = np.cumsum(shares[:, label])
+        throws = rng.random(int((owner == label).sum())) * cumulative[-1]
+        drawn[owner == label] = np.minimum(np.searchsorted(cumulative, throws, side="right"), len(shares) - 1)
+    return Drawn(drawn, sizes)
 
 
 @dataclass(frozen=True)
@@ -129,7 +340,9 @@ class _Shares(_Amounts):
         length, bottom = np.zeros(left.labels.size), self._bottom
         table = ShareTable(self._basis, self.counts.total, self.slope, bottom)
         fewer = np.empty_like(bottom)
-        kernels.left_out_shares(rows.kernel_arrays(), left, table, self._rules, self.of_others, fewer, length, part)
+        kernels.left_out.score_shares(
+            rows.kernel_arrays(), left, table, self._rules, self.of_others, fewer, length, part
+        )
         return length
 
 
@@ -233,7 +446,7 @@ class LiftWords(_Amounts):
         table = LiftTable(counts.counts, counts.total, counts.sums, float(counts.texts.sum()))
         rest = np.empty_like(counts.sums)
         linear = float(self.options.linear)
-        kernels.left_out_lifts(rows.kernel_arrays(), left, table, self._rules, linear, rest, length, part)
+        kernels.left_out.score_lifts(rows.kernel_arrays(), left, table, self._rules, linear, rest, length, part)
         return length
 
     def parameters(self) -> Parameters:
@@ -296,7 +509,7 @@ class BernoulliWords:
         table = PresenceTable(counts, self.counts.total, texts, absent)
         rules = LeftOutRules(alpha, float(self.options.min_count), False)
         without = AbsentWithout(np.zeros(texts.size), np.full(texts.size, -1.0))
-        kernels.left_out_presence(rows.kernel_arrays(), left, table, rules, without, length, part)
+        kernels.left_out.score_presence(rows.kernel_arrays(), left, table, rules, without, length, part)
         return length
 
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:

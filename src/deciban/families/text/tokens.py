@@ -1,26 +1,26 @@
-"""From texts to words: what of a text is a word, and how it is written in the vocabulary.
+"""The words of texts: texts as Arrow has them, letters folded to small ones without accents, cut into words."""
 
-The same words as those of scikit-learn's vectorizers with the options of the same names, in any language.
-"""
-
+import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deciban import kernels
-from deciban.errors import UsageError
-from deciban.families.text.cells import decoded_texts, texts_of
-from deciban.families.text.folding import ASCII_FOLDING, Folding, folded_text, folding
+from deciban.errors import BadCell, UsageError
 from deciban.kernels.text_arrays import CharacterRules, Texts, UnknownWords, WordIndex, WordRules, WordSpans
 from deciban.statistics.vocabulary import SEEDS, Vocabulary, enlarged, enlarged_spans, number_with_room
-from deciban.util.arrays import SPARE, Bytes, Codes, Integers
+from deciban.util.arrays import SPARE, Bytes, Codes, Flags, Integers, kernel_view
 
 Analyzer = Literal["word", "char", "char_wb"]
+
 Tokenizer = Callable[[str], Iterable[str]]
 
 # Texts are cut into words so many bytes at a time: they stay in the cache.
@@ -28,6 +28,134 @@ CUT_BYTES = 1 << 18
 
 # Bytes that kernels may write behind the words of a text.
 SPARE_BYTES = 128
+
+# There are so many code points, of which so many are looked at together. Beyond CASED no letter has a capital form,
+# beyond COMPOSED no character has accents or is one.
+POINTS = 0x110000
+
+POINTS_AT_ONCE = 1 << 12
+
+CASED = 0x20000
+
+COMPOSED = 0x32000
+
+
+def as_text(array: pa.Array, column: int = 0) -> pa.Array:
+    """The cells as texts; a BadCell where they are something else."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        if pa.types.is_string_view(kind.value_type):  # of which Arrow can take none
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
+        return as_text(array.cast(array.type.value_type), column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return array
+    if pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        return array.cast(pa.large_string())
+    filled = pc.indices_nonzero(array.is_valid())
+    if not len(filled):
+        return pa.nulls(len(array), pa.large_string())
+    row = filled[0].as_py()
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    remedy = "decode the bytes, for instance as UTF-8" if binary else "use Gaussian() or Categorical() for it"
+    raise BadCell(column, row, f"found {array[row].as_py()!r} ({kind}), expected text", remedy)
+
+
+def texts_of(array: pa.Array) -> Texts:
+    """The texts of an Arrow array of strings as kernels take them; they share its bytes."""
+    kind = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    _, starts, held = array.buffers()
+    present = present_texts(array)
+    if starts is None or not starts.size:
+        return Texts(np.zeros(0, dtype=np.uint8), np.zeros(len(array) + 1, dtype=np.int64), present)
+    offsets = np.frombuffer(starts, dtype=kind)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    data = np.zeros(0, dtype=np.uint8) if held is None else np.frombuffer(held, dtype=np.uint8)
+    return Texts(np.asarray(kernel_view(data)), offsets, present)
+
+
+def present_texts(array: pa.Array) -> Flags:
+    """Whether each text is there, not missing."""
+    if not array.null_count:
+        return np.ones(len(array), dtype=np.bool_)
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
+
+
+def decoded_texts(data: Bytes, offsets: Integers) -> list[str]:
+    """The texts as Python has them; bytes that are no UTF-8 are replaced."""
+    return [bytes(data[a:b]).decode(errors="replace") for a, b in pairwise(offsets)]
+
+
+class Folding(NamedTuple):
+    """What each code point becomes: folded[point], 0 if it is no part of a word.
+
+    Where that is negative, it becomes several: pool[-folded[point]] has their number, behind which they stand.
+    """
+
+    folded: Codes
+    pool: Codes
+
+
+# For texts that are ASCII, which kernels fold by themselves.
+ASCII_FOLDING = Folding(np.zeros(128, dtype=np.int32), np.zeros(1, dtype=np.int32))
+
+
+def folded_text(text: str, lowercase: bool, strip_accents: bool) -> str:
+    """A text as its words are written in the vocabulary."""
+    text = text.lower() if lowercase else text
+    if not strip_accents or text.isascii():
+        return text
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+@cache
+def folding(lowercase: bool, strip_accents: bool, characters: bool) -> Folding:
+    """The table for `find_words` or, with `characters`, for `find_characters`, where white space is marked.
+
+    It is made from Python's own tables, once, and only where there is a text that is not ASCII.
+    """
+    from deciban.kernels.texts import SPACE
+
+    folded, spaces = _characters() if characters else (_word_characters(), set[int]())
+
+    def one(point: int) -> int:
+        """A character as it is in a word: 0 if it is none, marked if it is white space."""
+        return (point or ord(" ")) + SPACE if point in spaces else int(folded[point])
+
+    pool, becomes = [0], {point: one(point) for point in spaces}
+    for point in range(COMPOSED if strip_accents else CASED if lowercase else 0):
+        if 0xD800 <= point < 0xE000:
+            continue
+        text = folded_text(chr(point), lowercase, strip_accents)
+        if len(text) == 1 and text != chr(point):
+            becomes[point] = one(ord(text))
+        elif len(text) != 1:
+            becomes[point] = -len(pool)
+            pool += [len(text), *(one(ord(c)) for c in text)]
+    folded[list(becomes)] = list(becomes.values())
+    return Folding(folded, np.array(pool, dtype=np.int32))
+
+
+def _word_characters() -> Codes:
+    """Each code point that may be part of a word, 0 for all others."""
+    found = np.zeros(POINTS, dtype=np.int32)
+    for first, block in _blocks():
+        for run in re.finditer(r"\w+", block):
+            found[first + run.start() : first + run.end()] = np.arange(first + run.start(), first + run.end())
+    return found
+
+
+def _characters() -> tuple[Codes, set[int]]:
+    """Each code point as it is, those that are no character replaced, and those that are white space."""
+    found = np.arange(POINTS, dtype=np.int32)
+    found[0xD800:0xE000] = 0xFFFD
+    spaces = {first + space.start() for first, block in _blocks() for space in re.finditer(r"\s", block)}
+    return found, spaces | {0}  # NUL is no part of a word
+
+
+def _blocks() -> Iterator[tuple[int, str]]:
+    """All characters, some at a time, with the first of them: all at once would need a hundred megabytes."""
+    for first in range(0, POINTS, POINTS_AT_ONCE):
+        points = np.arange(first, first + POINTS_AT_ONCE, dtype="<u4")
+        yield first, points.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 class TextSlice(NamedTuple):
@@ -91,11 +219,11 @@ class Tokens:
             offsets, rows = some.texts.offsets, some.texts.present.size
             if self._single_words:
                 longest = int(np.diff(offsets).max(initial=0))
-                kernel, given = kernels.number_texts, [some.texts, self._word_rules(some.ascii_only)]
+                kernel, given = kernels.texts.number_texts, [some.texts, self._word_rules(some.ascii_only)]
                 spans, expected = room(longest, longest // 2), int(offsets[-1] - offsets[0]) // 5
             else:
                 bounds, spans = self._grams(self._cut(some))
-                kernel, given, expected = kernels.number_words, [bounds], int(bounds[-1])
+                kernel, given, expected = kernels.words.number_words, [bounds], int(bounds[-1])
             numbers, bounds, index = number_with_room(kernel, given, spans, index, unknown, rows, expected)
             found.append((numbers, bounds))
         return *_concatenated(found), index
@@ -149,7 +277,7 @@ class Tokens:
         count += int(((size > 0) & (size < least)).sum()) if whole else 0
         bounds = np.zeros_like(texts)
         grams = WordSpans(spans.text, np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
-        kernels.list_grams(spans, groups, texts, self.ngram_range, whole, bounds, grams)
+        kernels.words.list_grams(spans, groups, texts, self.ngram_range, whole, bounds, grams)
         return bounds, grams
 
     def _cut(self, some: TextSlice) -> Units:
@@ -164,7 +292,7 @@ class Tokens:
         spans, groups = room(most, most), np.zeros(rows + size // 2 + 64, dtype=np.int64)
         bounds, state = np.zeros(rows + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         rules = CharacterRules(*self._folding(some.ascii_only), in_words)
-        while not kernels.find_characters(some.texts, rules, spans, groups, bounds, state):
+        while not kernels.texts.find_characters(some.texts, rules, spans, groups, bounds, state):
             spans, groups = enlarged_spans(spans), enlarged(groups)
         return Units(spans, groups[: bounds[-1] + 1], bounds)
 
@@ -173,7 +301,7 @@ class Tokens:
         size = int(some.texts.offsets[-1] - some.texts.offsets[0])
         bounds, state = np.zeros(some.texts.present.size + 1, dtype=np.int64), np.zeros(4, dtype=np.int64)
         spans, rules = room(size, size // 4), self._word_rules(some.ascii_only)
-        while not kernels.find_words(some.texts, rules, spans, bounds, state):
+        while not kernels.texts.find_words(some.texts, rules, spans, bounds, state):
             spans = enlarged_spans(spans)
         return WordSpans(spans.text, spans.begins[: bounds[-1]], spans.stops[: bounds[-1]]), bounds
 
@@ -182,7 +310,7 @@ class Tokens:
         if self.ngram_range[1] > 1 or self.stop_words:
             left = np.zeros_like(bounds)
             out = np.empty(int((spans.stops - spans.begins).sum()) + spans.begins.size + SPARE, dtype=np.uint8)
-            kernels.keep_words(spans, bounds, self._stop.index, SEEDS, out, left)
+            kernels.words.keep_words(spans, bounds, self._stop.index, SEEDS, out, left)
             spans, bounds = WordSpans(out, spans.begins[: left[-1]], spans.stops[: left[-1]]), left
         return Units(spans, bounds, np.arange(bounds.size))
 

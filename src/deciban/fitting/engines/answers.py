@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import pyarrow as pa
 
+from deciban.families.base.sql_questions import DistinctRows, Number
 from deciban.fitting.engines.asking import Classes, EngineRows
 from deciban.fitting.engines.bins import Grouping
 from deciban.fitting.engines.columns import Columns
-from deciban.fitting.engines.groups import NO_GROUPS, Groups, Keys, ask_groups
+from deciban.fitting.engines.groups import Keys, ask_groups
 from deciban.fitting.engines.hints import Hints, near_mean
 from deciban.fitting.engines.numbers import Numbers, Wanted, ask_numbers, moments_of, totals_of
-from deciban.fitting.engines.questions import Answers, Interval, Number, Questions
+from deciban.fitting.engines.questions import Answers, Questions
 from deciban.fitting.engines.scatters import ask_scatter
 from deciban.statistics import Scatter
 from deciban.statistics.bins import Column
@@ -55,7 +57,6 @@ class CountingRun:
                 found |= ask_numbers(self.asked, sql, wanted.of(found.nan), classes)[1]
             refuse(found)
         return classes, Answers(
-            classes.labels.size,
             moments_of(self.asked, wanted, sql, found, classes),
             totals_of(wanted.totals, found, classes),
             [self._scatter(block, sql, found, classes) for block in self.questions.scatters.items],
@@ -71,7 +72,7 @@ class CountingRun:
         return {number: near_mean(number.of(self.some[number.column])) for number in numbers}
 
     def _sql(self, numbers: Iterable[Number], sql: Mapping[int, str]) -> list[str]:
-        return [number.sql(self.asked.engine, sql[number.column]) for number in numbers]
+        return [number.sql(self.asked.engine.dialect, sql[number.column]) for number in numbers]
 
     def _scatter(self, block: Sequence[Number], sql: Mapping[int, str], found: Numbers, classes: Classes) -> Scatter:
         near, constant = list(self._guesses(block).values()), [found.constant(number) for number in block]
@@ -79,7 +80,7 @@ class CountingRun:
 
     def _groups(
         self, sql: Mapping[int, str], found: Numbers, classes: Classes
-    ) -> tuple[list[Column], list[Groups], list[Groups]]:
+    ) -> tuple[list[Column], list[DistinctRows], list[DistinctRows]]:
         """Bins of numbers, levels of columns, and tuples."""
         bins, tuples = self.questions.bins.items, self.questions.tuples.items
         groupings = [Grouping.of(self.some[one.column], found.largest(one.column)) for one in bins]
@@ -91,11 +92,13 @@ class CountingRun:
             *(tuple(self._member(one, sql) for one in members) for members in tuples),
         ]
         answers = iter(ask_groups(self.asked, sets, classes))
-        binned = [one.column(next(answers), classes) for one in groupings]
-        by_column = {
-            column: groups for bundle in bundles for column, groups in zip(bundle, next(answers).apart(), strict=True)
-        }
-        return binned, [by_column.get(column, NO_GROUPS) for column in self.questions.levels.items], list(answers)
+        binned = [one.column(next(answers)) for one in groupings]
+        by_column: dict[int, DistinctRows] = {}
+        for bundle in bundles:
+            rows = next(answers)
+            by_column |= {c: rows._replace(cells=[cells]) for c, cells in zip(bundle, rows.cells, strict=True)}
+        absent = DistinctRows([pa.nulls(0)], np.zeros(0, dtype=np.int32), np.zeros(0), classes.labels.size)
+        return binned, [by_column.get(column, absent) for column in self.questions.levels.items], list(answers)
 
-    def _member(self, member: int | Interval, sql: Mapping[int, str]) -> str:
-        return self._sql([member], sql)[0] if isinstance(member, Interval) else self.columns.values[member]
+    def _member(self, member: int | Number, sql: Mapping[int, str]) -> str:
+        return self._sql([member], sql)[0] if isinstance(member, Number) else self.columns.values[member]

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deciban.fitting.engines.asking import Classes, as_floats
+from deciban.families.base.sql_questions import DistinctRows
+from deciban.fitting.engines.asking import as_floats
 from deciban.fitting.engines.engine import Engine
-from deciban.fitting.engines.groups import Groups, Keys
+from deciban.fitting.engines.groups import Keys
 from deciban.statistics import Bins
 from deciban.statistics.bins import Column, edges_of
 from deciban.util.arrays import Floats
@@ -36,13 +37,13 @@ class Grouping:
         """The cell itself, or the number of the bin that it is in."""
         return (value if self.by_value else engine.floor(engine.scaled(value, -self.exponent)),)
 
-    def column(self, groups: Groups, classes: Classes) -> Column:
+    def column(self, rows: DistinctRows) -> Column:
         """The bins of a column, of which cells are grouped; coarser where these are too many."""
-        numbers = as_floats(groups.cells[0])
+        numbers = as_floats(rows.cells[0])
         there = np.flatnonzero(~np.isnan(numbers))
         values = numbers[there]
         values = edges_of(values, self.exponent) if self.by_value else np.ldexp(values, self.exponent) + 0.0
         edges, place = np.unique(values, return_inverse=True)
-        table = np.zeros((classes.labels.size, edges.size))
-        np.add.at(table, (groups.codes[there], place.ravel()), groups.weights[there])
+        table = np.zeros((rows.classes, edges.size))
+        np.add.at(table, (rows.labels[there], place.ravel()), rows.weights[there])
         return Column(self.exponent, edges, table).few_enough()

@@ -1,6 +1,7 @@
 """Rows counted by an engine: none of them leaves it, but for the cells of columns that SQL cannot count."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -8,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.errors import DataError, warn_user
+from deciban.families.base.sql_questions import Later
 from deciban.fitting.engines.answers import CountingRun
 from deciban.fitting.engines.asking import CHANGED, Classes, EngineRows
 from deciban.fitting.engines.columns import Columns
-from deciban.fitting.engines.families import Made, question_of, refuse_unusable
 from deciban.fitting.engines.hints import Hints
-from deciban.fitting.engines.numbers import Numbers
-from deciban.fitting.engines.questions import Questions
+from deciban.fitting.engines.numbers import Numbers, reject_unusable
+from deciban.fitting.engines.questions import GroupQuestions, NotInSql, Questions
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labelled_stream import LabelledStream
-from deciban.sources.stream import Source
+from deciban.sources.examples import LabelledStream
+from deciban.sources.source import Source
 from deciban.tables.labels import Labels
 from deciban.util.progress import progress
 from deciban.util.text_tables import listed
@@ -51,7 +52,8 @@ def count_in_engine(schema: Schema, examples: LabelledStream, read: Read) -> Cou
 def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Classes, dict[int, Any]]:
     """The classes, and the statistics of the column groups that SQL can count, by their places in the schema."""
     guard = Guard(schema)
-    made: dict[int, Made] = {}
+    made: dict[int, Later[Any]] = {}
+    looking: set[int] = set()  # column groups that read numbers, which they may reject
     with examples.stream.sql() as rows, progress(f"counting in {rows.dialect.name}", "statements") as advance:
 
         def ask(query: str) -> pa.Table:
@@ -65,19 +67,22 @@ def _asked(schema: Schema, examples: LabelledStream, careful: bool) -> tuple[Cla
             return answer
 
         def refuse(found: Numbers) -> None:
-            for place in made:
+            for place in sorted(looking):
                 group = schema.groups[place]
-                guard(place, refuse_unusable, group.family, found, group.columns)
+                guard(place, reject_unusable, group.family, found, group.columns)
 
         careful = careful or rows.fragile
         asked, questions = EngineRows.of(replace(rows, ask=ask), examples, careful), Questions()
         columns = Columns.of(asked, schema)
         for place, group in enumerate(schema.groups):
-            if (one := question_of(group.family, group.columns, columns, questions)) is not None:
-                made[place] = one
+            own = GroupQuestions(questions, columns)
+            with suppress(NotInSql):
+                if (later := group.family.count_in_sql(own, group.columns)) is not None:
+                    made[place] = later
+                    looking |= {place} if own.looks else set()
         run = CountingRun.of(asked, columns, questions, Hints.of(asked, schema))
-        classes, answers = run.answers(refuse)
-    return classes, {place: guard(place, one, answers) for place, one in made.items()}
+        classes, questions.answers = run.answers(refuse)
+    return classes, {place: guard(place, later) for place, later in made.items()}
 
 
 def _read(

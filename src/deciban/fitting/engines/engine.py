@@ -5,7 +5,7 @@ import math
 import pyarrow as pa
 
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
-from deciban.sources.sql_rows import SqlColumn
+from deciban.sources.source import SqlColumn
 from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
 from deciban.util.arrays import TOO_LARGE
 
@@ -57,10 +57,6 @@ class Engine:
     def floor(self, number: str) -> str:
         """The largest whole number below a double, as a double."""
         return f"floor({number})"
-
-    def whole(self, number: str) -> str:
-        """Whether a double is a whole number."""
-        return f"{number} = floor({number})"
 
     def scaled(self, number: str, exponent: int) -> str:
         """A double times 2**exponent, exactly; no factor of which is too large."""
@@ -130,9 +126,6 @@ class SparkEngine(Engine):
 
     def floor(self, number: str) -> str:
         return self.double(f"floor({number})")
-
-    def whole(self, number: str) -> str:
-        return f"{number} = rint({number})"
 
     def _bytewise(self, text: str) -> str:
         return text

@@ -4,40 +4,22 @@ Rows that are alike are as good as one row of their weight, so an answer is coun
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from deciban.errors import DataError
+from deciban.families.base.sql_questions import DistinctRows
 from deciban.fitting.engines.asking import CHANGED, Classes, EngineRows, as_floats
 from deciban.tables.table import Frame
-from deciban.util.arrays import Codes, Floats, summed_cells
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Cells that are alike, by class: an array for each column, the place of the class, and the weight."""
-
-    cells: list[pa.Array]
-    codes: Codes
-    weights: Floats
-
-    def apart(self) -> "list[Groups]":
-        """The same of each column by itself."""
-        return [Groups([cells], self.codes, self.weights) for cells in self.cells]
-
-
-# Those of a column that is not there.
-NO_GROUPS = Groups([pa.nulls(0)], np.zeros(0, dtype=np.int32), np.zeros(0))
+from deciban.util.arrays import summed_cells
 
 # Cells that are grouped by, together: as SQL writes them.
 Keys = tuple[str, ...]
 
 
-def ask_groups(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> list[Groups]:
+def ask_groups(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> list[DistinctRows]:
     """The groups of each set of keys."""
-    found: dict[int, Groups] = {}
+    found: dict[int, DistinctRows] = {}
     for places in _statements(sets, asked.engine.sets):
         found |= dict(zip(places, _answer(asked, [sets[place] for place in places], classes), strict=True))
     return [found[place] for place in range(len(sets))]
@@ -57,7 +39,7 @@ def _statements(sets: Sequence[Keys], most: int) -> Iterator[list[int]]:
         left = [place for place in left if place not in set(chosen)]
 
 
-def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterator[Groups]:
+def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterator[DistinctRows]:
     """The groups of sets that have no key in common."""
     ends = np.cumsum([len(keys) for keys in sets]).tolist()
     names = [[f"v{k}" for k in range(end - len(keys), end)] for keys, end in zip(sets, ends, strict=True)]
@@ -75,4 +57,4 @@ def _answer(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> Iterat
         if marks:
             here = np.flatnonzero(as_floats(answer.column(1 + len(every) + k)) == 0.0)
         cells = Frame(answer.select(range(1 + end - len(sets[k]), 1 + end))).take(here)
-        yield Groups(cells.values(range(len(sets[k]))), codes[here], weights[here])
+        yield DistinctRows(cells.values(range(len(sets[k]))), codes[here], weights[here], classes.labels.size)

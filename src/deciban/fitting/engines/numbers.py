@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from deciban.errors import BadCell
+from deciban.families.base.contract import Family
+from deciban.families.base.sql_questions import Number
 from deciban.fitting.engines.asking import MOST_AGGREGATES, Classes, EngineRows, mean_of, minus
-from deciban.fitting.engines.questions import Number
 from deciban.fitting.engines.sums import Aggregate, Sums
 from deciban.statistics import Moments, Totals
 from deciban.statistics.exact import two_sum
+from deciban.tables.table import Matrix
 from deciban.util.arrays import Flags, Floats
 
 # Deviations of a class between a guess and its mean beyond which the mean is found first: squares of numbers that are
@@ -81,7 +84,9 @@ def ask_numbers(
     """What is asked of columns, which are given as doubles; and the classes, if they are not known."""
     sums = Sums()
     ranges = {column: sums.add(sql[column], *_range(asked, whole)) for column, whole in wanted.ranges.items()}
-    values = {number: number.sql(asked.engine, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
+    values = {
+        number: number.sql(asked.engine.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)
+    }
     weights = {number: sums.add(values[number], asked.present) for number in wanted.moments}
     about = {
         number: sums.add(minus(asked, values[number], near), *_two(asked)) for number, near in wanted.moments.items()
@@ -99,7 +104,11 @@ def ask_numbers(
 def _range(asked: EngineRows, whole: bool) -> list[Aggregate]:
     """The least and the greatest number; and one that is not whole, if that matters."""
     ends: list[Aggregate] = ["min({})".format, "max({})".format]
-    return [*ends, lambda v: f"min(CASE WHEN {asked.engine.whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
+    return (
+        [*ends, lambda v: f"min(CASE WHEN {asked.engine.dialect.is_whole(v)} THEN NULL ELSE {v} END)"]
+        if whole
+        else ends
+    )
 
 
 def _two(asked: EngineRows) -> list[Aggregate]:
@@ -117,7 +126,7 @@ def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found:
         sums[:, :, k], constant[:, k] = found.sums[number], found.constant(number)
     array, far = _moments(asked, sums, np.array(list(wanted.moments.values())), classes)
     if (again := np.flatnonzero((far & np.isnan(constant)).any(axis=0))).size:
-        values = [numbers[k].sql(asked.engine, sql[numbers[k].column]) for k in again]
+        values = [numbers[k].sql(asked.engine.dialect, sql[numbers[k].column]) for k in again]
         array[:, :, again] = _moments_about_means(asked, values, classes)
     n, mean, low, scatter, error = _with_constants(array, constant)
     return Moments.of_values(n, (mean, low), scatter, error)
@@ -172,3 +181,18 @@ def totals_of(numbers: Sequence[Number], found: Numbers, classes: Classes) -> To
     for k, number in enumerate(numbers):
         sums[:, :, k] = np.nan_to_num(found.totals[number])
     return Totals.of_values(*sums)
+
+
+def reject_unusable(family: Family, found: Numbers, columns: Sequence[int]) -> None:
+    """Raise a BadCell if a family cannot use a number that was found; SQL does not tell its row."""
+    witnesses = np.full((max(found.ranges[column].size for column in columns), len(columns)), np.nan)
+    for k, column in enumerate(columns):
+        cells = found.ranges[column].ravel()
+        witnesses[: cells.size, k] = cells
+    rows = len(witnesses)
+    try:
+        cells = family.read(Matrix(witnesses), range(witnesses.shape[1]))
+        family.count(cells, np.zeros(rows, dtype=np.int32), np.ones(rows), 1)
+    except BadCell as bad:
+        bad.row = None
+        raise

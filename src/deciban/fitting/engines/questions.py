@@ -1,95 +1,17 @@
-"""What column groups need to know of an engine's rows: each thing is asked for once, whoever needs it."""
+"""The questions of all column groups about an engine's rows: each is asked once, whoever needs the answer."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from deciban.families.log_normal import positive_log
-from deciban.fitting.engines.engine import Engine
-from deciban.fitting.engines.groups import Groups
-from deciban.statistics import Moments, Scatter, Totals
+from deciban.families.base.sql_questions import DistinctRows, Number
+from deciban.fitting.engines.columns import Columns
+from deciban.statistics import Bins, Moments, Scatter, Totals
 from deciban.statistics.bins import Column
-from deciban.util.arrays import TOO_LARGE, Floats
 
 Item = TypeVar("Item", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number that is made of the cell of a column."""
-
-    column: int
-
-    def sql(self, engine: Engine, cell: str) -> str:
-        """The number, given the cell as a double without NaN; NULL where it is missing."""
-        return cell
-
-    def of(self, cells: Floats) -> Floats:
-        """The numbers of cells that are here."""
-        return cells
-
-
-@dataclass(frozen=True)
-class Logarithm(Number):
-    """The logarithm of a cell above 0; others are missing."""
-
-    def sql(self, engine: Engine, cell: str) -> str:
-        return f"CASE WHEN {cell} > {engine.dialect.number(0.0)} THEN ln({cell}) END"
-
-    def of(self, cells: Floats) -> Floats:
-        return positive_log(cells)
-
-
-@dataclass(frozen=True)
-class Positive(Number):
-    """A cell above 0; others are missing."""
-
-    def sql(self, engine: Engine, cell: str) -> str:
-        return f"CASE WHEN {cell} > {engine.dialect.number(0.0)} THEN {cell} END"
-
-    def of(self, cells: Floats) -> Floats:
-        return np.where(cells > 0.0, cells, np.nan)
-
-
-@dataclass(frozen=True)
-class Flag(Number):
-    """Whether a cell is above a number: 1 or 0."""
-
-    cut: float
-
-    def sql(self, engine: Engine, cell: str) -> str:
-        one, zero, cut = map(engine.dialect.number, (1.0, 0.0, self.cut))
-        return f"CASE WHEN {cell} > {cut} THEN {one} WHEN {cell} <= {cut} THEN {zero} END"
-
-
-@dataclass(frozen=True)
-class Event(Number):
-    """A count 0, 1, 2, ...; others are missing."""
-
-    def sql(self, engine: Engine, cell: str) -> str:
-        return f"CASE WHEN {cell} >= {engine.dialect.number(0.0)} AND {engine.whole(cell)} THEN {cell} END"
-
-
-@dataclass(frozen=True)
-class Amount(Number):
-    """A cell, cut off so that sums stay finite."""
-
-    def sql(self, engine: Engine, cell: str) -> str:
-        most = engine.dialect.number(float(TOO_LARGE))
-        return f"CASE WHEN {cell} > {most} THEN {most} ELSE {cell} END"
-
-
-@dataclass(frozen=True)
-class Interval(Number):
-    """The number of the interval between rising cuts that a cell is in."""
-
-    cuts: tuple[float, ...]
-
-    def sql(self, engine: Engine, cell: str) -> str:
-        below = " ".join(f"WHEN {cell} < {engine.dialect.number(cut)} THEN {k}" for k, cut in enumerate(self.cuts))
-        return f"CASE {below} WHEN {cell} IS NOT NULL THEN {len(self.cuts)} END"
 
 
 class Listed(Generic[Item]):
@@ -107,12 +29,12 @@ class Listed(Generic[Item]):
         return list(self._places)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Questions:
     """All that is to be asked.
 
     numbers: columns whose cells are numbers, and whether it matters that these are whole. levels: columns. tuples:
-    columns together, whose cells are taken as they are or as intervals.
+    columns together, whose cells are taken as they are or as numbers. answers: known after they were asked.
     """
 
     numbers: dict[int, bool] = field(default_factory=dict)
@@ -121,17 +43,85 @@ class Questions:
     bins: Listed[Number] = field(default_factory=Listed)
     scatters: Listed[tuple[Number, ...]] = field(default_factory=Listed)
     levels: Listed[int] = field(default_factory=Listed)
-    tuples: Listed[tuple[int | Interval, ...]] = field(default_factory=Listed)
+    tuples: Listed[tuple[int | Number, ...]] = field(default_factory=Listed)
+    answers: "Answers | None" = None
 
 
 @dataclass(frozen=True)
 class Answers:
     """What was asked, in the order of the questions."""
 
-    classes: int
     moments: Moments
     totals: Totals
     scatters: list[Scatter]
     bins: list[Column]
-    levels: list[Groups]
-    tuples: list[Groups]
+    levels: list[DistinctRows]
+    tuples: list[DistinctRows]
+
+
+class NotInSql(Exception):  # noqa: N818 - never leaves this package
+    """SQL cannot tell the numbers or the values of a column."""
+
+
+class GroupQuestions:
+    """The questions of one column group, as its family asks them (`families.base.sql_questions.SqlQuestions`).
+
+    looks: whether the family reads numbers, which it may reject.
+    """
+
+    def __init__(self, asked: Questions, known: Columns) -> None:
+        self._asked, self._known = asked, known
+        self.looks = False
+
+    def moments(self, numbers: Sequence[Number]) -> Callable[[], Moments]:
+        places = self._places(self._asked.moments, numbers)
+        return lambda: self._answers.moments.of_columns(places)
+
+    def totals(self, numbers: Sequence[Number], whole: bool = False) -> Callable[[], Totals]:
+        places = self._places(self._asked.totals, numbers)
+        if whole:
+            self._asked.numbers.update(dict.fromkeys((number.column for number in numbers), True))
+        return lambda: self._answers.totals.of_columns(places)
+
+    def bins(self, numbers: Sequence[Number]) -> Callable[[], Bins]:
+        places = self._places(self._asked.bins, numbers)
+        return lambda: Bins(tuple(self._answers.bins[place] for place in places))
+
+    def scatter(self, numbers: Sequence[Number]) -> Callable[[], Scatter]:
+        self._read(numbers)
+        place = self._asked.scatters.place(tuple(numbers))
+        return lambda: self._answers.scatters[place]
+
+    def values(self, columns: Sequence[int]) -> Callable[[], list[DistinctRows]]:
+        self._check(self._known.values.keys() >= set(columns))
+        places = [self._asked.levels.place(column) for column in columns]
+        return lambda: [self._answers.levels[place] for place in places]
+
+    def tuples(self, members: Sequence[int | Number]) -> Callable[[], DistinctRows]:
+        numbers = [member.column for member in members if isinstance(member, Number)]
+        columns = [member.column if isinstance(member, Number) else member for member in members]
+        self._check(self._known.numbers.keys() >= set(numbers) and self._known.values.keys() >= set(columns))
+        for column in numbers:
+            self._asked.numbers.setdefault(column, False)
+        place = self._asked.tuples.place(tuple(members))
+        return lambda: self._answers.tuples[place]
+
+    def _places(self, listed: Listed[Number], numbers: Sequence[Number]) -> Any:
+        self._read(numbers)
+        return np.array([listed.place(number) for number in numbers], dtype=np.int64)
+
+    def _read(self, numbers: Sequence[Number]) -> None:
+        """Note that the range of these columns is needed."""
+        self._check(all(number.column in self._known.numbers for number in numbers))
+        self.looks = True
+        for number in numbers:
+            self._asked.numbers.setdefault(number.column, False)
+
+    def _check(self, possible: bool) -> None:
+        if not possible:
+            raise NotInSql
+
+    @property
+    def _answers(self) -> Answers:
+        assert self._asked.answers is not None, "questions are answered before statistics are made"
+        return self._asked.answers

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from deciban.families import JointGaussian
-from deciban.families.spreads import Pooled, Shrunk
+from deciban.families.base.variance import Pooled, Shrunk
 from deciban.fitting.tune.families import ScoredGroup, least_spread
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence
 from deciban.schema.reasons import ChosenBy, Reason

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from deciban.families import FAMILIES, Family
-from deciban.families.column_numbers import ColumnNumbers
+from deciban.families.base.contract import ColumnNumbers
 from deciban.fitting.tune.rows import Rows, is_number, left_out_evidence, measure_of
 from deciban.model.tuning import Choice
 from deciban.schema.reasons import Reason

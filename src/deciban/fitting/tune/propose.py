@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deciban.errors import BadCell, DataError
-from deciban.families.protocols import LeftOut
+from deciban.families.base.contract import LeftOut
 from deciban.fitting.tune.blocks import choose_joint_gaussians
 from deciban.fitting.tune.families import choose_families
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows

@@ -9,9 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.families import Family
-from deciban.families.column_numbers import Measure
-from deciban.families.leave_one_out import cells_of
-from deciban.families.protocols import LeftOut
+from deciban.families.base.contract import LeftOut, Measure, cells_of
 from deciban.model.counts import Counts
 from deciban.model.folds_by_content import Copies, find_copies
 from deciban.model.posterior import log_normalize

@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 
 from deciban.errors import DecibanError
-from deciban.fitting import learn
-from deciban.fitting.plan import count_examples
+from deciban.fitting import update
+from deciban.fitting.fit import count_examples
 from deciban.model.counting import add_up
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
@@ -187,7 +187,7 @@ def applied(fitted: Fitted, delta: Delta, before: float, now: Numbers, labels: C
         if some is None:
             continue
         counts = counts + some if sign > 0 else counts.without(some, slack if sign else None)
-    return fitted if counts is fitted.counts else learn.with_counts(fitted, counts)
+    return fitted if counts is fitted.counts else update.with_counts(fitted, counts)
 
 
 def counted(fitted: Fitted, rows: Sequence[Row], now: Numbers, labels: ClassLabels) -> Counts | None:

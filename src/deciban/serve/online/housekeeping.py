@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from deciban.errors import DataError, DecibanError
-from deciban.fitting import learn
+from deciban.fitting import update
 from deciban.model.fitted import Fitted
 from deciban.model.tuning import Tuning
 from deciban.serve.bodies.records import table_of_records
@@ -48,7 +48,7 @@ def retuned(fitted: Fitted, rows: Sequence[Kept], now: Numbers, labels: ClassLab
         used = by_kinds(used, lambda row: row.record)[0]
         table = table_of_records(fitted.counts.schema, [row.record for row in used])
     names = labels.array([row.label for row in used])
-    tuned = learn.retune(fitted.on_one_core, table, names, np.array([row.weight for row in used]))
+    tuned = update.retune(fitted.on_one_core, table, names, np.array([row.weight for row in used]))
     assert tuned.tuning is not None, "it was just made"
     return tuned.tuning
 

@@ -1,0 +1,1 @@
+"""What families share: their contract, checks, smoothing, variances and Shapley values."""

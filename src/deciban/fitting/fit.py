@@ -1,0 +1,356 @@
+"""Fit: plan → count → finish, the same for rows in memory, in files, in databases, in Spark and in shards.
+
+plan:    settle on a sample what each column is, and what tuning will need (`Plan`, which can be sent elsewhere).
+count:   count all rows where they are, in as many places as there are.
+finish:  estimate weights and corrections from the counts of all rows (`Fitted`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from deciban.errors import Argument, DataError, UsageError, warn_user
+from deciban.fitting.engines.count import count_in_engine
+from deciban.fitting.tune.correct import correct, may_correct, rows_to_correct, with_cap
+from deciban.fitting.tune.partial import learn_partial_rows
+from deciban.fitting.tune.propose import Proposal, propose, reweigh
+from deciban.fitting.tune.rows import Rows
+from deciban.model.counting import add_up, batches, count_batches
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted, Origin, Settings
+from deciban.model.folds_by_content import find_copies
+from deciban.model.priors import Given, prior_of
+from deciban.model.tuning import Tuning
+from deciban.schema.infer import Defaults, check_columns, infer_schema
+from deciban.schema.schema import Schema
+from deciban.sources.duckdb import RelationRows, is_relation
+from deciban.sources.examples import Examples, LabelledStream, Where
+from deciban.sources.open import found_rows, open_rows, open_table
+from deciban.sources.source import Source, Stream, Work
+from deciban.store.model_file import content, from_content
+from deciban.tables.label_warnings import cut_off, spellings, too_many
+from deciban.tables.labelled import LabelledTable
+from deciban.tables.labels import LabelArray, encode_labels
+from deciban.tables.table import Frame, Table
+from deciban.util.arrays import Integers
+
+
+@dataclass(frozen=True)
+class TuningDraft:
+    """What tuning suggests from a sample, and the rows that corrections are learned from."""
+
+    proposal: Proposal
+    examples: Examples
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows are to be counted: what each column is, and what tuning will need. `BayesClassifier.plan` makes it.
+
+    It can be pickled and sent to other processes, which need no more to count rows by it: the sample that it was
+    settled on stays behind.
+
+    Parameters
+    ----------
+    settings : Settings
+        The parameters of the classifier.
+    schema : Schema
+        What is counted of each column.
+    declared : ndarray or None
+        All the classes there may be, if they were declared.
+    origin : Origin
+        The columns that hold labels and weights, and how the cells of files are written.
+    notes : mapping, default={}
+        Notes on columns that were made while they were read, by the names of the columns.
+    draft : TuningDraft or None, default=None
+        What tuning needs of the sample; None in another process, and without tuning.
+
+    See Also
+    --------
+    count_batches : Count rows by a plan.
+    BayesClassifier.fit_shards : Learn from what was counted.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> plan = BayesClassifier(tune=None).plan(weather(), "play")
+    >>> plan.schema.block_names, plan.origin.target
+    (('outlook', 'temperature', 'humidity', 'wind'), 'play')
+    >>> type(plan.count([weather()]))
+    <class 'bytes'>
+    """
+
+    settings: Settings
+    schema: Schema
+    declared: LabelArray | None
+    origin: Origin
+    notes: Mapping[str, str] = field(default_factory=dict)
+    draft: TuningDraft | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the sample."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**state, "draft": None}
+
+    @property
+    def start(self) -> Counts:
+        """Nothing, counted by this plan."""
+        counts = Counts.empty(self.schema)
+        return counts if self.declared is None else counts.declaring(self.declared)
+
+    def count(self, tables: Iterable[Any]) -> bytes:
+        """What was counted of tables that hold labels, such as Arrow batches: the bytes of a model file.
+
+        Parameters
+        ----------
+        tables : iterable of table
+            Rows with their labels, and weights if the plan has some, in the columns that the plan names.
+
+        Returns
+        -------
+        bytes
+        """
+        if self.origin.target is None:
+            raise UsageError(
+                "the plan was made with labels apart", remedy="make it by the name of the column that holds them"
+            )
+        pieces = self._labelled(tables, self.origin.target)
+        rows = (batch for piece in pieces for batch in batches(piece, self.schema))
+        counts = self.start + count_batches(rows, Counts.empty(self.schema), self.settings.threads)
+        settings = replace(self.settings, prior="empirical")  # a part may lack classes that a given prior names
+        return content(Fitted(counts, prior_of("uniform", counts), None, self.origin, settings))
+
+    def _labelled(self, tables: Iterable[Any], target: str) -> Iterator[LabelledTable]:
+        """Rows with their labels, numbered on, their cells read as those of the sample were."""
+        first = 0
+        for table in tables:
+            rows = open_table(table, self.schema.column_types, self.origin.habit)
+            yield LabelledTable.of(rows, target, self.origin.weight, first)
+            first += rows.rows
+
+
+def fit(
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    partial: bool = False,
+    where: Where = "here",
+) -> Fitted:
+    """Return what is known after these rows alone; see `fit_examples`."""
+    settings.check()
+    examples = open_examples(None, X, y, sample_weight, where)
+    with examples.naming():
+        fitted = fit_examples(settings, examples, classes=classes, partial=partial)
+    return replace(fitted, origin=_named(fitted.origin, y, sample_weight))
+
+
+def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> "Plan":
+    """Return how rows like these, with labels and weights in columns of these names, are to be counted."""
+    settings.check()
+    examples = open_examples(None, X, y, sample_weight)
+    with examples.naming():
+        found, _ = plan_examples(settings, examples)
+    return replace(found, origin=_named(found.origin, y, sample_weight))
+
+
+def fit_examples(settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False) -> Fitted:
+    """Return what is known after these rows: plan, count, finish.
+
+    classes: all the labels there may be; without, those of the settings. partial: these are the first rows of more;
+    they may lack columns that the settings name, and may weigh nothing.
+    """
+    plan, everything = plan_examples(settings, examples, classes=classes, partial=partial)
+    counts = plan.start + count_examples(plan.schema, everything, settings.threads)
+    refuse_nothing_learned(counts, partial)
+    warn_of_labels(examples, counts)
+    return finish(plan, counts)
+
+
+def _named(origin: Origin, y: Any, sample_weight: Any) -> Origin:
+    """Where rows came from, with the columns of their labels and weights, where these were given by name."""
+    target, weight = (name if isinstance(name, str) else None for name in (y, sample_weight))
+    return replace(origin, target=target, weight=weight)
+
+
+def open_examples(fitted: Fitted | None, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Examples:
+    """Rows with their labels and weights, which files hold in columns of their own.
+
+    If something was learned before, columns of a file are read as the types they were learned with, and left out if
+    they were left out then. where: whether they are to be counted here or by the engine that has them.
+    """
+    if where not in ("here", "engine"):
+        raise UsageError("choose 'here' or 'engine'", parameter=Argument("where", where))
+    given = found_rows(X, files=isinstance(y, str))
+    if where == "engine" and is_relation(given):
+        given = RelationRows.of(given)
+    types = {} if fitted is None else fitted.column_types(y if isinstance(y, str) else None)
+    source = open_rows(given, types, None if fitted is None else fitted.origin.habit)
+    if not isinstance(source, Stream):
+        if where == "engine":
+            raise UsageError(
+                "the rows are in memory, and no engine has them",
+                parameter=Argument("where", where),
+                remedy=("leave ", Argument("where"), " out, or give a file, a query or a table of a database"),
+            )
+        return LabelledTable.of(source, y, sample_weight)
+    if isinstance(source, Source) and fitted is not None:
+        source = source.without([name for name in fitted.origin.ignored if name in source.names])
+    examples = LabelledStream.of(source, y, sample_weight, where)
+    if isinstance(given, Source) and isinstance(source, Source) and source.looks_like(y) != given.looks_like(y):
+        return replace(examples, labels_look_like=given.looks_like(y))
+    return examples
+
+
+def plan_examples(
+    settings: Settings, examples: Examples, *, classes: Any = None, partial: bool = False
+) -> tuple[Plan, Examples]:
+    """Return how these rows are to be counted, and the rows to count, whose columns have types by then.
+
+    The schema is inferred and structure chosen on a sample of them. classes, partial: see `fit_examples`.
+    """
+    declared = settings.classes if classes is None else classes
+    if examples.names is not None:
+        check_columns(examples.names, settings.columns, partial)
+    if isinstance(examples, LabelledStream) and declared is None:
+        _check_prior_before_reading(settings, examples)
+    sample, everything = _sampled(settings, examples)
+    notes = everything.notes or examples.notes
+    schema = infer_schema(
+        sample.table,
+        settings.columns,
+        Defaults(settings.alpha, settings.unseen),
+        partial,
+        sample.weights,
+        everything.expected,
+        _different(sample),
+    ).with_notes(notes)
+    if not partial and (warning := too_many(sample.labels)):
+        warn_user(warning)
+    for name in schema.columns_like("identifier"):
+        warn_user(f"column {name!r} looks like an identifier; leave it out")
+    draft = None
+    if settings.tune is not None:
+        table = schema.table_as_learned(sample.table)
+        proposal = propose(table, sample.labels, sample.weights, schema, settings.threads)
+        schema, draft = proposal.schema, TuningDraft(proposal, everything)
+    origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
+    all_classes = None if declared is None else declared_classes(declared)
+    return Plan(settings, schema, all_classes, origin, notes, draft), everything
+
+
+def _check_prior_before_reading(settings: Settings, examples: LabelledStream) -> None:
+    """Raise a UsageError if a class of the first rows has no prior, before many of them are read."""
+    prior = settings.class_prior
+    if isinstance(prior, Given) and prior.names is not None and (first := examples.first_classes()) is not None:
+        prior.check_names(first)
+
+
+def _sampled(settings: Settings, examples: Examples) -> tuple[LabelledTable, Examples]:
+    """Rows to infer the schema from and to tune on, and all rows, whose columns have types by then."""
+    given = settings.tune is None and settings.columns is not None and not isinstance(settings.columns, Mapping)
+    sample, everything = examples.peek() if given else examples.sample()
+    if isinstance(examples, LabelledStream) and not sample.table.rows:
+        raise DataError("the table has no rows", remedy="there is nothing to learn from")
+    refuse_empty(sample.table)
+    return sample.weighing(), everything
+
+
+def _different(sample: LabelledTable) -> Integers:
+    """The places of the rows that are not copies of others before them."""
+    weights = np.ones(sample.table.rows) if sample.weights is None else np.minimum(sample.weights, 1.0)
+    copies = find_copies(sample.table, sample.labels.codes, weights)
+    return np.sort(np.unique(copies.units, return_index=True)[1])
+
+
+def count_examples(schema: Schema, examples: Examples, threads: int | None = None) -> Counts:
+    """The counts of all rows under a schema, which are counted where they are."""
+    if isinstance(examples, LabelledStream) and examples.where == "engine":
+        return count_in_engine(schema, examples, partial(count_examples, threads=threads))
+    if isinstance(examples, LabelledStream) and examples.elsewhere:
+        shards = examples.stream.each_part(_counting(schema, examples))
+        return add_up((from_content(shard, "a shard").counts for shard in shards), Counts.empty(schema))
+    return count_batches(batches(examples, schema), Counts.empty(schema), threads, examples.expected)
+
+
+def _counting(schema: Schema, examples: LabelledStream) -> Work:
+    """What counts a part of these rows, elsewhere: one core is enough for a part."""
+    origin = Origin(examples.target, examples.weight, habit=examples.habit)
+    return Plan(Settings(threads=1), schema, None, origin).count
+
+
+def finish(plan: Plan, counts: Counts) -> Fitted:
+    """Return what is known if these are the counts of all rows: with the weights that they support, and corrections."""
+    tuning = None
+    if plan.draft is not None:
+        proposal, examples = plan.draft.proposal, plan.draft.examples
+        rows = proposal.rows.among(proposal.classes, counts)
+        tuning = complete(reweigh(proposal, counts), counts, rows, examples, plan.settings)
+        tuning = replace(tuning, schema=tuning.schema.with_notes(plan.notes))
+    return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
+
+
+def complete(
+    tuning: Tuning, counts: Counts, rows: Rows, examples: Examples, settings: Settings, learned: bool = True
+) -> Tuning:
+    """Return the tuning with corrections, if they are wanted, and with what rows with missing cells need.
+
+    Corrections are learned from as many examples as time allows. rows: those that the weights were learned from.
+    """
+    classes, tuning = counts.classes.size, with_cap(tuning, counts) if settings.tune == "auto" else tuning
+    if settings.tune != "auto" or not may_correct(tuning, classes):
+        return learn_partial_rows(tuning, counts, replace(rows, threads=settings.threads), learned)
+    drawn, _ = examples.sample(rows_to_correct(counts.schema.width, classes))
+    table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
+    codes = drawn.labels.places_among(counts.classes)
+    rows = Rows.of(table, codes, drawn.weights, classes, table.rows).among(counts.classes, counts)
+    rows = replace(rows, threads=settings.threads)
+    return learn_partial_rows(correct(tuning, counts, rows, learned), counts, rows, learned)
+
+
+def declared_classes(classes: Any) -> LabelArray:
+    """The declared classes as an array, none of them missing."""
+    labels = sorted(classes) if isinstance(classes, set | frozenset) else classes
+    found = encode_labels(labels, len(labels))
+    if (found.codes < 0).any():
+        raise UsageError("a missing value is not a class", parameter=Argument("classes", classes))
+    return found.classes
+
+
+def refuse_empty(table: Table) -> None:
+    """A DataError where a table to learn from has no rows or no columns."""
+    width = 0 if isinstance(table, Frame) and table.has_no_cells else table.width
+    for count, what in ((table.rows, "sample(s)"), (width, "feature(s)")):
+        if count == 0:
+            raise DataError(
+                f"Found array with 0 {what} (shape=({table.rows}, {width})) while a minimum of 1 is required: "
+                f"there is nothing to learn from"
+            )
+
+
+def refuse_nothing_learned(counts: Counts, partial: bool = False) -> None:
+    """A DataError where no row has a label and a weight; as a part of more, rows of no weight at all add nothing."""
+    if counts.class_weight.any() or (partial and not counts.unlabelled):
+        return
+    raise DataError(
+        "no row is left to learn from: every label is missing or every weight is zero; "
+        "give at least one row with a label and a weight"
+    )
+
+
+def warn_of_labels(examples: Examples, counts: Counts, known: Counts | None = None) -> None:
+    """Warn of labels that are probably not meant as they stand; `known` was learned before these were counted."""
+    old = [] if known is None else known.classes.tolist()
+    new = set(counts.classes.tolist()).difference(old)
+    if new and (warning := spellings([*old, *sorted(new, key=str)])):
+        warn_user(warning)
+    unfinished = examples.unfinished_labels if isinstance(examples, LabelledStream) else ()
+    before = None if known is None else known.classes
+    if warning := cut_off(unfinished, counts.classes, counts.class_weight, before):
+        warn_user(warning)

@@ -1,0 +1,268 @@
+"""Update what is known: learn more, forget, add, subtract, merge, retune.
+
+Every function returns a new `Fitted` and changes nothing: if one fails, what was known before stays as it was.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from deciban.errors import DataError, ForgetError, SchemaError, UsageError
+from deciban.fitting.fit import (
+    Plan,
+    complete,
+    count_examples,
+    declared_classes,
+    finish,
+    fit,
+    open_examples,
+    refuse_nothing_learned,
+    warn_of_labels,
+)
+from deciban.fitting.tune.propose import relearn_weights
+from deciban.model.counts import Counts
+from deciban.model.fitted import Fitted
+from deciban.model.priors import prior_of
+from deciban.model.tuning import Tuning
+from deciban.schema.infer import Defaults, extended
+from deciban.schema.schema import Schema
+from deciban.sources.examples import Examples, LabelledStream, Where
+from deciban.store import model_file
+from deciban.store.identity import identity
+from deciban.store.model_file import shards_of
+from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
+from deciban.util.arrays import Codes, Floats
+from deciban.util.text_tables import listed
+
+# What labels in a file look like, if they are not dates: these are taken as they are written.
+LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
+
+
+def learn_more(
+    fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, where: Where = "here"
+) -> Fitted:
+    """What is known after these rows too. The tuning is kept, and stale.
+
+    classes: all the labels there may be; without, those of the settings.
+    """
+    settings, known = fitted.settings, fitted.counts
+    declared = settings.classes if classes is None else classes
+    if not known.class_weight.any():  # nothing was learned that could decide
+        declared = known.classes if known.declared else declared
+        return fit(settings, X, y, sample_weight, classes=declared, partial=True, where=where)
+    settings.check()
+    examples = open_examples(fitted, X, y, sample_weight, where)
+    with examples.naming():
+        schema, everything = _extended(fitted, examples)
+        known = known.extended_to(schema)
+        known = known if declared is None else known.declaring(declared_classes(declared))
+        counted = count_examples(schema, everything, settings.threads)
+        _refuse_other_labels(examples, counted, known)
+        warn_of_labels(examples, counted, fitted.counts)
+        if not counted.rows and not counted.unlabelled and known.classes.size == fitted.classes.size:
+            return fitted
+        return with_counts(fitted, known + counted)
+
+
+def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
+    """What would be known had these rows not been learned."""
+    examples = open_examples(fitted, X, y, sample_weight, where)
+    with examples.naming():
+        rows = count_examples(fitted.counts.schema, examples, fitted.settings.threads)
+        name = identity(rows)
+        absent = _columns_missing_from(fitted.counts.schema, examples.names)
+        if absent and name not in shards_of(fitted):
+            raise _half_forgotten(absent)
+        remaining = fitted.counts - rows
+        if not remaining.class_weight.any():
+            raise ForgetError("these are all the rows that were learned; nothing would be left of the model")
+        left = with_counts(fitted, remaining)
+    return replace(left, origin=left.origin.without(name))
+
+
+def retune(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, learned: bool = True) -> Fitted:
+    """The same counts with weights learned anew from these rows, which are among those counted if `learned`."""
+    examples = open_examples(fitted, X, y, sample_weight)
+    with examples.naming():
+        rows, everything = examples.sample()
+        labels = replace(rows.labels, classes=fitted.classes, codes=places_of(fitted, rows.labels, rows.weights))
+        tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
+        table = fitted.counts.schema.table_as_learned(rows.table)
+        tuning = replace(tuning, corrections=None, cap=np.inf, partial=None)
+        tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, learned)
+        tuning = complete(tuning, fitted.counts, used, everything, fitted.settings, learned)
+    return replace(fitted, tuning=tuning)
+
+
+def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, where: Where = "here") -> Fitted:
+    """These rows alone, counted as `fitted` counts: what is to be added to it."""
+    settings = fitted.settings
+    settings.check()
+    examples = open_examples(fitted, X, y, sample_weight, where)
+    with examples.naming():
+        schema, everything = _extended(fitted, examples)
+        counts = count_examples(schema, everything, settings.threads)
+        _refuse_other_labels(examples, counts, fitted.counts)
+        warn_of_labels(examples, counts, fitted.counts)
+        refuse_nothing_learned(counts, partial=True)
+    try:
+        prior = prior_of(settings.class_prior, counts)
+    except UsageError:  # it names classes that are not in these rows
+        settings = replace(settings, prior="empirical")
+        prior = prior_of("empirical", counts)
+    return Fitted(counts, prior, origin=fitted.origin.with_shards(()), settings=settings)
+
+
+def fit_shards(plan: Plan, shards: Sequence[bytes], force: bool = False) -> Fitted:
+    """What is known from what was counted by a plan elsewhere; the same rows twice are refused, unless `force`."""
+    names = [f"shard {k + 1}" for k in range(len(shards))]
+    parts = [model_file.from_content(shard, name) for shard, name in zip(shards, names, strict=True)]
+    counted = merge(parts, names, force)
+    refuse_nothing_learned(counted.counts)
+    found = finish(plan, plan.start + counted.counts)
+    return replace(found, origin=found.origin.with_shards(shards_of(counted)))
+
+
+def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
+    """What is known from the rows of both; the settings and the tuning, which is stale then, are those of `one`.
+
+    Models of different targets, or without a common column, raise a SchemaError unless `force`.
+    """
+    if other.counts.adds_nothing_to(one.counts):
+        return one
+    if one.counts.adds_nothing_to(other.counts):
+        return other
+    if not force:
+        _refuse_other_question(one, other)
+    both = with_counts(one, one.counts + other.counts)
+    origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
+    return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target))
+
+
+def _refuse_other_question(one: Fitted, other: Fitted) -> None:
+    """Raise a SchemaError if two models predict different columns, or have no column in common.
+
+    Targets and columns without a name, as those of arrays, may be the same.
+    """
+    mine, theirs = one.origin.target, other.origin.target
+    if mine is not None and theirs is not None and mine != theirs:
+        raise SchemaError(
+            f"they predict different columns, {mine!r} and {theirs!r}; "
+            "merge models of the same target, or pass force=True to merge()"
+        )
+    names, others = one.counts.schema.names, other.counts.schema.names
+    if names and others and not set(names) & set(others):
+        raise SchemaError(
+            f"they have no column in common, {listed(names, 3)} against {listed(others, 3)}; "
+            "merge models of the same columns, or pass force=True to merge()"
+        )
+
+
+def subtract(one: Fitted, other: Fitted) -> Fitted:
+    """What `one` would know had it not learned the rows of `other`."""
+    if other.counts.adds_nothing_to(one.counts):
+        return one
+    absent = _columns_missing_from(one.counts.schema, other.counts.schema.names)
+    if absent and not set(shards_of(other)) <= set(shards_of(one)):
+        raise _half_forgotten(absent)
+    left = with_counts(one, one.counts - other.counts)
+    return replace(left, origin=left.origin.without(*shards_of(other)))
+
+
+def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
+    """What is known from the rows of all models.
+
+    Unless `force`, models that share rows, predict different columns or have no column in common raise a DataError.
+    names: what messages call the models.
+    """
+    total, owners = models[0], dict.fromkeys(shards_of(models[0]), names[0])
+    for name, model in zip(names[1:], models[1:], strict=True):
+        twice = [known for known in shards_of(model) if known in owners]
+        if twice and not force:
+            raise DataError(
+                f"{owners[twice[0]]} and {name} have learned the same rows; leave one out, or pass force=True"
+            )
+        owners.update(dict.fromkeys(shards_of(model), name))
+        try:
+            total = add(total, model, force)
+        except (SchemaError, DataError, UsageError) as problem:
+            raise type(problem)(f"{names[0]} and {name} do not fit together: {problem}") from problem
+    return total
+
+
+def with_prior(fitted: Fitted, prior: Any) -> Fitted:
+    """The same with another prior; the likelihoods stay as they are."""
+    settings = replace(fitted.settings, prior=prior)
+    return replace(fitted, log_prior=prior_of(prior, fitted.counts), settings=settings)
+
+
+def with_counts(fitted: Fitted, counts: Counts) -> Fitted:
+    """The same with other counts: the tuning is kept, and stale; the names of shards are kept."""
+    if not counts.class_weight.any():
+        raise DataError("no row is left: all that was learned would weigh nothing; fit anew instead")
+    tuning = None if fitted.tuning is None else fitted.tuning.after(counts, fitted.classes)
+    origin = fitted.origin.with_shards(shards_of(fitted))
+    return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings)
+
+
+def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> Codes:
+    """The places of labels among the model's classes, -1 where one is missing; a DataError where one is no class.
+
+    Rows of weight 0 may have any label.
+    """
+    classes = fitted.model.classes
+    places = labels.places_among(classes)
+    unknown = places == UNKNOWN_LABEL
+    counts = unknown if weights is None else unknown & (weights > 0.0)
+    if counts.any():
+        found = labels.label(int(np.flatnonzero(counts)[0]))
+        raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
+    return np.where(unknown, np.int32(MISSING_LABEL), places)
+
+
+def _extended(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples]:
+    """The schema with the columns of these rows that it does not know yet, and the rows to be counted by it."""
+    schema, settings = fitted.counts.schema, fitted.settings
+    if schema.names is None or examples.names is None or set(examples.names) <= schema.columns_with_family:
+        return schema, examples
+    sample, everything = examples.sample()
+    sample = sample.weighing()
+    return extended(
+        schema, sample.table, settings.columns, Defaults(settings.alpha, settings.unseen), sample.weights
+    ), everything
+
+
+def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> None:
+    """Refuse labels of another type than the classes, where reading them as that type made new classes or failed."""
+    if not isinstance(examples, LabelledStream) or not known.classes.size:
+        return
+    old = set(known.classes.tolist())
+    new = [label for label in rows.classes.tolist() if label not in old]
+    found, text = examples.labels_look_like, known.classes.dtype.kind in "OU"
+    remedy = "correct the labels"
+    if found in LABELS_IN_WORDS and (new or known.classes.dtype.kind == "b"):
+        kind = "text" if text else "bool" if known.classes.dtype.kind == "b" else "number"
+        remedy += f", or read them as the classes are with types={{{examples.target!r}: {kind!r}}}"
+    elif new and not text and rows.classes.dtype.kind in "OU":
+        found = "VARCHAR"
+    else:
+        return
+    shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
+    raise DataError(
+        f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}; {remedy}"
+    )
+
+
+def _columns_missing_from(schema: Schema, names: tuple[str, ...] | None) -> list[str]:
+    """The columns that were learned and are not among these."""
+    return sorted(schema.columns_with_family.difference(names)) if names else []
+
+
+def _half_forgotten(absent: list[str]) -> ForgetError:
+    """Rows without a column that was learned would stay in it and go from others, unless they were learned so."""
+    return ForgetError(
+        f"these rows cannot be forgotten: the model has learned {listed(absent)}, which the table does not have; "
+        f"correct the name, or add an empty column of it if the rows were learned without"
+    )
