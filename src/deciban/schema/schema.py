@@ -20,9 +20,6 @@ from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers
 from deciban.util.text_tables import aligned, listed
 
-# A field that came after the first model files: it is not written where it has its default, as in those.
-ADDED_LATER = {"later": True}
-
 # The type of a column that has no cells yet.
 NO_TYPE = "null"
 
@@ -63,27 +60,6 @@ class Reason:
 GIVEN = Reason(ChosenBy.GIVEN, "given")
 
 
-def written_reasons(reasons: Sequence[Reason]) -> tuple[str, ...]:
-    """The texts of reasons, as model files have them."""
-    return tuple(map(str, reasons))
-
-
-def read_reasons(texts: Sequence[str]) -> tuple[Reason, ...]:
-    """The reasons that these texts were written for: given ones, with or without a note, and others.
-
-    The others count as inferred: what tuning chose is known from the rest of a model.
-    """
-    made = {text: _read(text) for text in set(texts)}
-    return tuple(made[text] for text in texts)
-
-
-def _read(text: str) -> Reason:
-    word, comma, note = text.partition(", ")
-    if word == GIVEN.text:
-        return GIVEN.with_note(note) if comma else GIVEN
-    return Reason(ChosenBy.INFERRED, text)
-
-
 # An identifier is a name or number of each row; the others are texts: numbers, such with signs between thousands or
 # with a unit, and dates in another form than ISO's.
 LooksLike = Literal["identifier", "numbers", "thousands", "units", "dates"]
@@ -94,7 +70,7 @@ class MeantAs:
     """What a column may be meant as.
 
     detail: the form of dates, as strptime has it; the sign between thousands; of numbers a cell that is none, or None
-    if all are; of numbers with a unit any cell. Older model files do not have it. decimal_comma: whether numbers do.
+    if all are; of numbers with a unit any cell. decimal_comma: whether numbers do.
 
     >>> str(MeantAs("numbers", "many"))
     "numbers but for cells like 'many'"
@@ -116,25 +92,6 @@ class MeantAs:
         if self.detail is not None:
             return f"numbers but for cells like {self.detail!r}"
         return "numbers with decimal commas" if self.decimal_comma else "numbers written as text"
-
-
-# How model files have what columns may be meant as.
-WrittenLooks = tuple[MeantAs | LooksLike | Literal[""], ...] | None
-
-
-def written_looks(looks: Sequence[MeantAs | None] | None) -> WrittenLooks:
-    """What columns may be meant as, as model files have it: the kind alone where nothing else is known, "" where a
-    column is meant as it is."""
-    if looks is None:
-        return None
-    return tuple("" if one is None else one.kind if one == MeantAs(one.kind) else one for one in looks)
-
-
-def read_looks(written: WrittenLooks) -> tuple[MeantAs | None, ...] | None:
-    """What `written_looks` was given."""
-    if written is None:
-        return None
-    return tuple(one if isinstance(one, MeantAs) else MeantAs(one) if one else None for one in written)
 
 
 # The most lines of a printed schema, and how many of them are its last ones.
@@ -185,7 +142,7 @@ class Schema:
     width: int
     groups: tuple[ColumnGroup, ...]
     types: tuple[str, ...] | None = field(default=None, compare=False)
-    looks_like: tuple[MeantAs | None, ...] | None = field(default=None, compare=False, metadata=ADDED_LATER)
+    looks_like: tuple[MeantAs | None, ...] | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is derived from the rest."""

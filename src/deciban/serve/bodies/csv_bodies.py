@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from deciban.errors import DataError, DecibanError
 from deciban.model.fitted import Fitted
+from deciban.serve.bodies.checks import refuse_columns, refuse_rows
 from deciban.serve.bodies.records import problem_of
-from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
 from deciban.sources.csv import MISSING_WORDS, open_csv, recoded
