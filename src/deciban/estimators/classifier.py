@@ -54,11 +54,10 @@ from deciban.scoring import scoring
 from deciban.scoring.scoring import loss_for, predict_posteriors
 from deciban.scoring.simulate import PlugInRisk, model_risk, sample_rows
 from deciban.scoring.spark import decide_in_spark, explain_in_spark, predict_in_spark
-from deciban.sources.databases.write import Existing
-from deciban.sources.labelled_stream import Examples, Where
+from deciban.sources.examples import Examples, Where
 from deciban.sources.open import named_rows
 from deciban.sources.spark import is_spark_table
-from deciban.sources.write import FileKind
+from deciban.sources.write import Existing, FileKind
 from deciban.store import model_file
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from deciban.export.ir import TermModel
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
-from deciban.export.terms import TermModel
 from deciban.sources.dialects import Dialect
 from deciban.tables.labels import LabelArray
 from deciban.util.text_tables import DECIBANS, class_name, evidence_name

@@ -4,10 +4,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from deciban.export.likelihood_terms import infinite
+from deciban.export.ir import TermModel
 from deciban.export.sql.engines import Reading
 from deciban.export.sql.stages import Stages
-from deciban.export.terms import MISSING_PLACE, OTHER_PLACE, CutPlace, LevelPlace, Place, Refusal, TermModel, TuplePlace
+from deciban.families.base.lowering import (
+    MISSING_PLACE,
+    OTHER_PLACE,
+    CutPlace,
+    LevelPlace,
+    Place,
+    Refusal,
+    TuplePlace,
+    reject_infinite,
+)
 
 # Of more levels than this the places are looked up in a table that is joined, of fewer in a CASE.
 MOST_CASES = 64
@@ -107,8 +116,8 @@ class Cells:
 
     def refused(self, refusals: Sequence[Refusal]) -> list[str]:
         """The conditions under which a row is refused; those of infinite numbers are one."""
-        endless = [one.place.column for one in refusals if one == infinite(one.place.column)]
-        others = [one for one in refusals if one != infinite(one.place.column)]
+        endless = [one.place.column for one in refusals if one == reject_infinite(one.place.column)]
+        others = [one for one in refusals if one != reject_infinite(one.place.column)]
         sizes = [f"abs({self.number(column)})" for column in endless]
         largest = f"GREATEST({', '.join(sizes)})" if len(sizes) > 1 else "".join(sizes)
         found = [f"{largest} = {self.dialect.number(math.inf)}"] if sizes else []

@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
+from deciban.export.ir import CorrectionTables
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
-from deciban.export.terms import CorrectionTables
 from deciban.model.corrections import AveragedTable
 from deciban.util.arrays import Floats, Integers
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from deciban.export.terms import Column, ReadAs
+from deciban.export.ir import Column, ReadAs
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
 from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from deciban.export.ir import Block
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.joint_normals import joint_normal_evidence
 from deciban.export.sql.stages import total
-from deciban.export.terms import (
-    Block,
+from deciban.families.base.lowering import (
     HalfLineTerm,
     JointNormalTerm,
     LinearTerm,

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.export.likelihood_terms import REMEDY
+from deciban.export.ir import Block
+from deciban.export.lower import REMEDY
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.stages import total
-from deciban.export.terms import Block, JointNormalTerm, WhitenedForm
+from deciban.families.base.lowering import JointNormalTerm, WhitenedForm
 from deciban.util.arrays import Floats
 
 
@@ -98,13 +99,13 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
     mean, so that it changes nothing. Column by column, what is left of the covariance, of the distances of each class
     and of the sums is worked out from what was left before: only that is carried from subquery to subquery.
     """
-    number, normals, names = cells.dialect.number, term.normals, cells.stages.names
-    varies, half, size = normals.whitened.columns, number(-0.5 * term.weight), len(away)
+    number, names, group = cells.dialect.number, cells.stages.names, term.form.group
+    half, size = number(-0.5 * term.weight), len(away)
     one, zero = number(1.0), number(0.0)
     there = names("h", [f"CASE WHEN {complete} THEN NULL WHEN {z} IS NULL THEN {zero} ELSE {one} END" for z in away])
-    found = [""] * normals.group.size
-    for g in np.unique(normals.group).tolist():
-        matrix, members = normals.covariance[g][np.ix_(varies, varies)], np.flatnonzero(normals.group == g).tolist()
+    found = [""] * group.size
+    for g in np.unique(group).tolist():
+        matrix, members = term.covariance[g], np.flatnonzero(group == g).tolist()
         left = {
             (a, b): f"{there[a]} * {there[b]} * {number(matrix[a, b])}"
             if a != b
@@ -112,7 +113,7 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
             for b in range(size)
             for a in range(b, size)
         }
-        units, means = normals.unit[varies].tolist(), normals.mean[:, varies].tolist()
+        units, means = term.unit.tolist(), term.mean.tolist()
         apart = {
             (c, a): f"CASE WHEN {complete} THEN NULL WHEN {away[a]} IS NULL THEN {zero} "
             f"ELSE {away[a]} / {number(units[a])} - {number(means[c][a])} END"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deciban.export.ir import Block
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.evidence import (
     TERMS_IN_SQL,
@@ -17,7 +18,7 @@ from deciban.export.sql.evidence import (
 from deciban.export.sql.joint_normals import distances
 from deciban.export.sql.stages import total
 from deciban.export.term_shares import Polynomials, normal_shares, table_shares
-from deciban.export.terms import Block, JointNormalTerm, LinearTerm, LookupTerm
+from deciban.families.base.lowering import JointNormalTerm, LinearTerm, LookupTerm
 from deciban.model.model import Model
 from deciban.util.arrays import Floats
 
@@ -41,7 +42,7 @@ def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence
 
 def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:
     number, away = cells.dialect.number, distances(cells, term)
-    units = term.normals.unit[term.normals.whitened.columns].tolist()
+    units = term.unit.tolist()
     scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
     steps = [cells.stages.name("s", cells.engine.nudged(cells.engine.within(one, 1e100), 1e-50)) for one in scaled]
     forms = normal_shares(model, block, term)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+from deciban.export.ir import TermModel
 from deciban.export.sql.cells import Cells
 from deciban.export.sql.engines import Reading
-from deciban.export.terms import LevelPlace, TermModel
+from deciban.families.base.lowering import LevelPlace
 
 
 class KnownCells:

@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 
 from deciban.errors import UsageError
-from deciban.export.model_terms import model_as_terms
+from deciban.export.ir import CorrectionTables, TermModel
+from deciban.export.lower import fold_model
 from deciban.export.sql.answers import Answers, Names
 from deciban.export.sql.cells import SCORED_TABLE, Cells
 from deciban.export.sql.corrections import add_corrections
@@ -14,7 +15,7 @@ from deciban.export.sql.joint_normals import fail_at_holes, may_miss
 from deciban.export.sql.joint_shares import block_shares
 from deciban.export.sql.partial_rows import KnownCells
 from deciban.export.sql.stages import Stages
-from deciban.export.terms import CorrectionTables, JointNormalTerm, TermModel
+from deciban.families.base.lowering import JointNormalTerm
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.sources.dialects import dialect_of
@@ -77,7 +78,7 @@ def to_sql(
         raise UsageError(f"keep={keep!r}: give the names of the columns in a list")
     engine = SCORING_ENGINES[dialect]
     model = fitted.model if isinstance(fitted, Fitted) else fitted
-    terms = model_as_terms(fitted)
+    terms = fold_model(fitted)
     cells = Cells(terms, Stages(engine))
     kept = _kept(cells, keep)
     sums = Sums(cells, model, terms, explain)

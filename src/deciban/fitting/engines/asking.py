@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from deciban.errors import DataError
 from deciban.fitting.engines.engine import COUNTING_ENGINES, Engine
-from deciban.sources.labelled_stream import LabelledStream
-from deciban.sources.sql_rows import SqlRows
+from deciban.sources.examples import LabelledStream
+from deciban.sources.source import SqlRows
 from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
 from deciban.util.arrays import Codes, Flags, Floats
 

@@ -18,8 +18,8 @@ from deciban.fitting.engines.numbers import Numbers, reject_unusable
 from deciban.fitting.engines.questions import GroupQuestions, NotInSql, Questions
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labelled_stream import LabelledStream
-from deciban.sources.stream import Source
+from deciban.sources.examples import LabelledStream
+from deciban.sources.source import Source
 from deciban.tables.labels import Labels
 from deciban.util.progress import progress
 from deciban.util.text_tables import listed

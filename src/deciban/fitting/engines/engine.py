@@ -5,7 +5,7 @@ import math
 import pyarrow as pa
 
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
-from deciban.sources.sql_rows import SqlColumn
+from deciban.sources.source import SqlColumn
 from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
 from deciban.util.arrays import TOO_LARGE
 
