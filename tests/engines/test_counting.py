@@ -25,7 +25,6 @@ from deciban import (
     Text,
 )
 from deciban.errors import DataError, SchemaError
-from deciban.fitting.engines.engine import COUNTING_ENGINES
 from deciban.fitting.engines.hints import FIRST_HINTS, bundles
 from deciban.fitting.fit import count_examples
 from deciban.model.counts import Counts
@@ -218,8 +217,7 @@ def test_numbers_of_cells_are_those_of_reading(database: Database) -> None:
         cells["decimal"] = pa.array(numbers, pa.decimal128(18, 4))
     table = database.table(pa.table({"place": pa.array(range(5)), **cells}))
     with table.sql() as rows:
-        engine = COUNTING_ENGINES[rows.dialect.name]
-        numbers = [engine.number(rows.columns[name]) for name in cells]
+        numbers = [rows.dialect.as_number(rows.columns[name].sql, rows.columns[name].type) for name in cells]
         shown = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(numbers))
         order = rows.columns["place"].sql
         answer = rows.ask(f"SELECT {shown} FROM {table.source} ORDER BY {order}")

@@ -66,13 +66,13 @@ class CountingRun:
     def _known(self, column: int) -> str:
         """A column of numbers, NULL where they are NaN."""
         sql = self.columns.numbers[column]
-        return self.asked.engine.known(sql) if column in self.columns.floating else sql
+        return self.asked.dialect.not_nan(sql) if column in self.columns.floating else sql
 
     def _guesses(self, numbers: Iterable[Number]) -> dict[Number, float]:
         return {number: near_mean(number.of(self.some[number.column])) for number in numbers}
 
     def _sql(self, numbers: Iterable[Number], sql: Mapping[int, str]) -> list[str]:
-        return [number.sql(self.asked.engine.dialect, sql[number.column]) for number in numbers]
+        return [number.sql(self.asked.dialect, sql[number.column]) for number in numbers]
 
     def _scatter(self, block: Sequence[Number], sql: Mapping[int, str], found: Numbers, classes: Classes) -> Scatter:
         near, constant = list(self._guesses(block).values()), [found.constant(number) for number in block]
@@ -87,7 +87,7 @@ class CountingRun:
         levels = [column for column in self.questions.levels.items if column not in self.columns.absent]
         bundles = [[levels[place] for place in together] for together in self.hints.together(levels)]
         sets: list[Keys] = [
-            *(one.key(self.asked.engine, v) for one, v in zip(groupings, self._sql(bins, sql), strict=True)),
+            *(one.key(self.asked.dialect, v) for one, v in zip(groupings, self._sql(bins, sql), strict=True)),
             *(tuple(self.columns.values[column] for column in bundle) for bundle in bundles),
             *(tuple(self._member(one, sql) for one in members) for members in tuples),
         ]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import DataError
-from deciban.fitting.engines.engine import COUNTING_ENGINES, Engine
+from deciban.sources.dialects import Dialect
 from deciban.sources.labelled_stream import LabelledStream
 from deciban.sources.sql_rows import SqlRows
 from deciban.tables.labels import MOST_REPETITIONS, UNKNOWN_LABEL, LabelArray, Labels
@@ -45,7 +45,6 @@ class EngineRows:
     """
 
     rows: SqlRows
-    engine: Engine
     examples: LabelledStream
     label: str
     weight: str | None
@@ -54,15 +53,14 @@ class EngineRows:
     @classmethod
     def of(cls, rows: SqlRows, examples: LabelledStream, careful: bool) -> "EngineRows":
         """A DataError where labels or weights are of a type that cannot be."""
-        engine = COUNTING_ENGINES[rows.dialect.name]
         target = rows.columns[examples.target]
-        label = engine.value(target)
+        label = rows.dialect.as_value(target.sql, target.type)
         if label is None:
             raise DataError(f"Unknown label type: the labels are {target.type}; turn them into text or whole numbers")
         if pa.types.is_floating(target.type):
-            label = engine.known(engine.double(label))
-        weight = None if examples.weight is None else _weight(rows, engine, examples)
-        return cls(rows, engine, examples, label, weight, careful)
+            label = rows.dialect.not_nan(rows.dialect.as_double(label))
+        weight = None if examples.weight is None else _weight(rows, examples)
+        return cls(rows, examples, label, weight, careful)
 
     def cells(self, values: Sequence[str], complete: bool = False, everything: bool = False) -> str:
         """What stands behind FROM: the values of the rows that have a label and a weight.
@@ -74,7 +72,7 @@ class EngineRows:
         cells = f"(SELECT {', '.join(shown)} FROM {self.rows.source}) AS cells"
         if everything:
             return cells
-        there = ["y IS NOT NULL", *([] if self.weight is None else [f"w > {self.engine.dialect.number(0.0)}"])]
+        there = ["y IS NOT NULL", *([] if self.weight is None else [f"w > {self.dialect.number(0.0)}"])]
         there += [f"v{k} IS NOT NULL" for k in range(len(values) if complete else 0)]
         return f"(SELECT * FROM {cells} WHERE {' AND '.join(there)}) AS counted"
 
@@ -91,10 +89,10 @@ class EngineRows:
         """The classes of all rows; a DataError where a weight is none."""
         if self.weight is None:
             return self.of_all_classes([], [])[0]
-        least, most = map(self.engine.dialect.number, (0.0, MOST_REPETITIONS))
+        least, most = map(self.dialect.number, (0.0, MOST_REPETITIONS))
         usable = f"w >= {least} AND w <= {most}"
         aggregates = [
-            self.engine.double(f"count(CASE WHEN w > {least} THEN 1 END)"),
+            self.dialect.as_double(f"count(CASE WHEN w > {least} THEN 1 END)"),
             "sum(w)",
             f"count(CASE WHEN {usable} THEN NULL ELSE 1 END)",
             f"max(CASE WHEN {usable} THEN NULL ELSE w END)",
@@ -124,7 +122,7 @@ class EngineRows:
         if self.weight is not None:
             classes = self.classes()
             return classes, *self.of_each_class(self.cells(values), aggregates, classes)
-        rows = self.engine.double("count(*)")
+        rows = self.dialect.as_double("count(*)")
         answer = self._ask(self.cells(values, everything=True), [rows, *aggregates])
         classes = self._classes(answer, as_floats(answer.column(1)))
         return classes, *self._by_class(answer.remove_column(1), classes)
@@ -166,14 +164,18 @@ class EngineRows:
         return self.examples.labels_of(cells.cast(kind) if pa.types.is_floating(kind) else cells)
 
     @property
+    def dialect(self) -> Dialect:
+        return self.rows.dialect
+
+    @property
     def amount(self) -> str:
         """The weight of all rows of a group."""
-        return self.engine.double("count(*)") if self.weight is None else "sum(w)"
+        return self.dialect.as_double("count(*)") if self.weight is None else "sum(w)"
 
     def present(self, value: str) -> str:
         """The weight of the rows where a value is there."""
         return (
-            self.engine.double(f"count({value})")
+            self.dialect.as_double(f"count({value})")
             if self.weight is None
             else f"sum(CASE WHEN {value} IS NOT NULL THEN w END)"
         )
@@ -184,18 +186,18 @@ class EngineRows:
 
     def product(self, one: str, other: str) -> str:
         """The product of two values."""
-        return self.engine.product(one, other) if self.careful else f"{one} * {other}"
+        return self.dialect.product(one, other) if self.careful else f"{one} * {other}"
 
     def mean(self, value: str) -> str:
         """A number near the weighted mean of a value."""
         return f"avg({value})" if self.weight is None else f"({self.total(value)} / {self.present(value)})"
 
 
-def _weight(rows: SqlRows, engine: Engine, examples: LabelledStream) -> str:
+def _weight(rows: SqlRows, examples: LabelledStream) -> str:
     assert examples.weight is not None
     column = rows.columns[examples.weight]
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
-    number = engine.number(column) if any(is_kind(column.type) for is_kind in kinds) else None
+    number = rows.dialect.as_number(column.sql, column.type) if any(is_kind(column.type) for is_kind in kinds) else None
     if number is None:
         raise DataError(f"the weights are not numbers ({column.type}); give one number a row")
     return number
@@ -203,7 +205,7 @@ def _weight(rows: SqlRows, engine: Engine, examples: LabelledStream) -> str:
 
 def minus(asked: EngineRows, value: str, number: float) -> str:
     """How far a value is from a number."""
-    return f"({value}) - {asked.engine.dialect.number(number)}"
+    return f"({value}) - {asked.dialect.number(number)}"
 
 
 def mean_of(value: str) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 
 from deciban.families.base.sql_questions import DistinctRows
 from deciban.fitting.engines.asking import as_floats
-from deciban.fitting.engines.engine import Engine
 from deciban.fitting.engines.groups import Keys
+from deciban.sources.dialects import Dialect
 from deciban.statistics import Bins
 from deciban.statistics.bins import Column, edges_of
 from deciban.util.arrays import Floats
@@ -33,9 +33,9 @@ class Grouping:
         exponent = Bins.count(some[:, None], *alike, 1).columns[0].exponent
         return cls(exponent, int(np.frexp(largest)[1]) - exponent > WHOLE_DIGITS)
 
-    def key(self, engine: Engine, value: str) -> Keys:
+    def key(self, dialect: Dialect, value: str) -> Keys:
         """The cell itself, or the number of the bin that it is in."""
-        return (value if self.by_value else engine.floor(engine.scaled(value, -self.exponent)),)
+        return (value if self.by_value else dialect.floor(dialect.scaled(value, -self.exponent)),)
 
     def column(self, rows: DistinctRows) -> Column:
         """The bins of a column, of which cells are grouped; coarser where these are too many."""

@@ -40,7 +40,7 @@ class Columns:
         table = schema.table_as_learned(Frame(pa.table(nothing)))
         for group in schema.groups:
             group.family.read(table, group.columns)
-        missing = asked.engine.double("NULL")
+        missing = asked.dialect.as_double("NULL")
         numbers, values, floating, absent = {}, {}, set(), set()
         for place, name in enumerate(schema.names or here):  # by their places where they were learned without names
             if name not in here:
@@ -50,9 +50,9 @@ class Columns:
             column = here[name]
             if schema.types is not None and not fits(str(plain_type(column.type)), schema.types[place]):
                 continue
-            if (number := asked.engine.number(column)) is not None:
+            if (number := asked.dialect.as_number(column.sql, column.type)) is not None:
                 numbers[place] = number
-            if (value := asked.engine.value(column)) is not None:
+            if (value := asked.dialect.as_value(column.sql, column.type)) is not None:
                 values[place] = value
             if pa.types.is_floating(column.type):
                 floating.add(place)

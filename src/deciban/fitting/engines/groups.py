@@ -20,7 +20,7 @@ Keys = tuple[str, ...]
 def ask_groups(asked: EngineRows, sets: Sequence[Keys], classes: Classes) -> list[DistinctRows]:
     """The groups of each set of keys."""
     found: dict[int, DistinctRows] = {}
-    for places in _statements(sets, asked.engine.sets):
+    for places in _statements(sets, asked.dialect.max_grouping_sets):
         found |= dict(zip(places, _answer(asked, [sets[place] for place in places], classes), strict=True))
     return [found[place] for place in range(len(sets))]
 

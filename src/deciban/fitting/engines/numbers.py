@@ -84,9 +84,7 @@ def ask_numbers(
     """What is asked of columns, which are given as doubles; and the classes, if they are not known."""
     sums = Sums()
     ranges = {column: sums.add(sql[column], *_range(asked, whole)) for column, whole in wanted.ranges.items()}
-    values = {
-        number: number.sql(asked.engine.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)
-    }
+    values = {number: number.sql(asked.dialect, sql[number.column]) for number in (*wanted.moments, *wanted.totals)}
     weights = {number: sums.add(values[number], asked.present) for number in wanted.moments}
     about = {
         number: sums.add(minus(asked, values[number], near), *_two(asked)) for number, near in wanted.moments.items()
@@ -104,11 +102,7 @@ def ask_numbers(
 def _range(asked: EngineRows, whole: bool) -> list[Aggregate]:
     """The least and the greatest number; and one that is not whole, if that matters."""
     ends: list[Aggregate] = ["min({})".format, "max({})".format]
-    return (
-        [*ends, lambda v: f"min(CASE WHEN {asked.engine.dialect.is_whole(v)} THEN NULL ELSE {v} END)"]
-        if whole
-        else ends
-    )
+    return [*ends, lambda v: f"min(CASE WHEN {asked.dialect.is_whole(v)} THEN NULL ELSE {v} END)"] if whole else ends
 
 
 def _two(asked: EngineRows) -> list[Aggregate]:
@@ -126,7 +120,7 @@ def moments_of(asked: EngineRows, wanted: Wanted, sql: Mapping[int, str], found:
         sums[:, :, k], constant[:, k] = found.sums[number], found.constant(number)
     array, far = _moments(asked, sums, np.array(list(wanted.moments.values())), classes)
     if (again := np.flatnonzero((far & np.isnan(constant)).any(axis=0))).size:
-        values = [numbers[k].sql(asked.engine.dialect, sql[numbers[k].column]) for k in again]
+        values = [numbers[k].sql(asked.dialect, sql[numbers[k].column]) for k in again]
         array[:, :, again] = _moments_about_means(asked, values, classes)
     n, mean, low, scatter, error = _with_constants(array, constant)
     return Moments.of_values(n, (mean, low), scatter, error)
