@@ -25,8 +25,8 @@ from deciban import (
     Text,
 )
 from deciban.errors import DataError, SchemaError
-from deciban.fitting.engines.hints import FIRST_HINTS, bundles
 from deciban.fitting.fit import count_examples
+from deciban.fitting.sql_counts.count import MAX_HINTS, bundles
 from deciban.model.counts import Counts
 from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
@@ -239,7 +239,7 @@ def test_bins_are_as_fine_as_all_rows_allow(database: Database) -> None:
         "tiny": x * 1e-300,
         "huge": x * 1e130,
         "gaps": np.where(rng.random(rows) < 0.1, np.nan, x),
-        "late": rng.integers(0, 3, rows) * np.where(np.arange(rows) < FIRST_HINTS, 1.0, 1e6),
+        "late": rng.integers(0, 3, rows) * np.where(np.arange(rows) < MAX_HINTS, 1.0, 1e6),
     }
     cells = labelled({name: pa.array(values) for name, values in columns.items()})
     days = pa.array([dt.date(1950, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 30_000, rows)])

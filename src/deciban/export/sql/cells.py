@@ -38,7 +38,7 @@ EXPECTED: dict[ReadAs, str] = {
 }
 
 # Of more levels than this the places are looked up in a table that is joined, of fewer in a CASE.
-MOST_CASES = 64
+MAX_CASES = 64
 
 # The name of the table within the statement, which no column has: it stands for a whole row too.
 SCORED_TABLE = "_deciban_rows"
@@ -59,7 +59,7 @@ READINGS: dict[str, Reading] = {
 NAME = re.compile(r"\b_[a-z]+[0-9]+\b")
 
 # Expressions that are added up in one: engines that compile expressions fail at long ones.
-TERMS_OF_A_SUM = 16
+MAX_TERMS_OF_SUM = 16
 
 
 @dataclass
@@ -101,8 +101,8 @@ class Stages:
 
     def sum(self, prefix: str, terms: Sequence[str]) -> str:
         """The sum of some expressions; of many, the sum of sums that have names."""
-        while len(terms) > TERMS_OF_A_SUM:
-            pieces = [terms[k : k + TERMS_OF_A_SUM] for k in range(0, len(terms), TERMS_OF_A_SUM)]
+        while len(terms) > MAX_TERMS_OF_SUM:
+            pieces = [terms[k : k + MAX_TERMS_OF_SUM] for k in range(0, len(terms), MAX_TERMS_OF_SUM)]
             terms = [self.name(prefix, total(some)) if len(some) > 1 else some[0] for some in pieces]
         return total(terms)
 
@@ -252,7 +252,7 @@ class Cells:
         cell = self.cell(place.column, READINGS[place.kind])
         missing, other = self.first + MISSING_PLACE, self.first + (MISSING_PLACE if place.merged else OTHER_PLACE)
         first = self.first + place.first
-        if len(place.levels) > MOST_CASES:
+        if len(place.levels) > MAX_CASES:
             joined = self.stages.joined("p", cell, self._array(place), first, len(place.levels))
             found = f"COALESCE({joined}, {other})"
         else:

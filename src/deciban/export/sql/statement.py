@@ -1,8 +1,7 @@
 """A model as one SELECT statement, which scores a table where it is.
 
-From the log joint of each class to what is answered: the class, its probability, and why.
-
-What is known of rows with missing cells, as expressions of SQL.
+`to_sql` adds up the evidence of each class (`Sums`), scaled by how much of a row is known (`KnownCells`), and selects
+the class, its probability and an explanation (`Answers`).
 """
 
 import json

@@ -1,8 +1,7 @@
-"""The terms of a model as expressions of SQL, one for each class.
+"""The SQL of each term of a model: `TERMS_IN_SQL` lists them, each as one expression per class.
 
-Normal distributions of several columns together, whole or with missing cells.
-
-What each column of a joint block says: its share of the evidence, as expressions of SQL.
+Then joint normal distributions, of rows with and without missing cells, and last, for explanations, the share that each
+column of a joint block has of its evidence.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +27,14 @@ from deciban.export.terms import (
 from deciban.model.model import Model
 from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
 
-# An expression for each class; None is nothing.
+# An expression for each class; None adds nothing.
 Evidence = list[str | None]
+
+# Shares that are larger than this are beyond what can be added up.
+VAST_SHARES = 1e300
+
+# What shares of evidence may leave of it, in proportion: more than rounding would.
+LEFT_OVER = 1e-6
 
 
 def block_evidence(cells: Cells, block: Block) -> Evidence:
@@ -158,27 +163,10 @@ def _linear(cells: Cells, term: LinearTerm) -> Evidence:
 
 
 def _joint_normal(cells: Cells, term: JointNormalTerm) -> Evidence:
-    return list(joint_normal_evidence(cells, term))
-
-
-# How each term is written.
-TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
-    LookupTerm: _lookup,
-    NormalTerm: _normal,
-    HalfLineTerm: _half_line,
-    NarrowGammaTerm: _narrow_gamma,
-    LinearTerm: _linear,
-    JointNormalTerm: _joint_normal,
-}
-
-
-def joint_normal_evidence(cells: Cells, term: JointNormalTerm) -> list[str]:
     """The log density of each class, 0 where all cells are missing."""
     away, zero = distances(cells, term), cells.dialect.number(0.0)
     whole = _whole(cells, term.form, away)
-    if len(away) == 1:
-        return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
-    if not may_miss(cells, term):  # rows that miss some cells end the query
+    if len(away) == 1 or not may_miss(cells, term):  # rows that miss some of many cells end the query
         return [f"CASE WHEN {away[0]} IS NULL THEN {zero} ELSE {one} END" for one in whole]
     complete = is_complete(cells, away)
     parts = zip(whole, _holed(cells, term, away, complete), strict=True)
@@ -214,7 +202,8 @@ def fail_at_holes(cells: Cells, block: Block, term: JointNormalTerm) -> str:
     if term.holed:
         raise UsageError(
             f"block {block.name!r}: {size} columns with missing cells in the training rows are more than the "
-            f"{cells.dialect.max_factored} that {cells.dialect.name} supports; {REMEDY}"
+            f"{cells.dialect.max_factored} that {cells.dialect.name} supports",
+            remedy=REMEDY,
         )
     first, last = (cells.model.columns[term.columns[k]].name.replace("\0", "\ufffd") for k in (0, -1))
     message = (
@@ -294,11 +283,15 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
     return found
 
 
-# Shares that are larger than this are beyond what can be added up.
-VAST_SHARES = 1e300
-
-# What shares of evidence may leave of it, in proportion: more than rounding would.
-LEFT_OVER = 1e-6
+# How each term is written.
+TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
+    LookupTerm: _lookup,
+    NormalTerm: _normal,
+    HalfLineTerm: _half_line,
+    NarrowGammaTerm: _narrow_gamma,
+    LinearTerm: _linear,
+    JointNormalTerm: _joint_normal,
+}
 
 
 def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence]:
@@ -392,7 +385,12 @@ def _polynomial(
     for that."""
     number, whole = cells.dialect.number, forms[0]
     constant, linear, quadratic = whole.constant[k, c], whole.linear[k, :, c], whole.quadratic[k, :, :, c]
-    full = _sum(number(constant), [number(x) for x in linear], _written(number, quadratic), steps)
+    full = _sum(
+        number(constant),
+        [number(x) for x in linear],
+        [[number(x) if x else None for x in row] for row in quadratic.tolist()],
+        steps,
+    )
     if pattern is None:
         return cells.stages.name("f", full)
     size, patterns = len(steps), 1 << len(steps)
@@ -412,10 +410,6 @@ def _polynomial(
     holed = _sum(factor(constants), [factor(values) for values in linears], factors, there)
     complete = f"{pattern} = {cells.first + patterns - 1}"
     return cells.stages.name("f", f"CASE WHEN {complete} THEN {full} ELSE {holed} END")
-
-
-def _written(number: object, matrix: Floats) -> list[list[str | None]]:
-    return [[number(x) if x else None for x in row] for row in matrix.tolist()]  # type: ignore[operator]
 
 
 def _sum(constant: str, linear: Sequence[str], quadratic: Sequence[Sequence[str | None]], steps: Sequence[str]) -> str:
