@@ -6,7 +6,7 @@ a path in the request. Nobody reads a message back.
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -40,7 +40,7 @@ class Labels:
     "['no', 'yes']"
     """
 
-    values: Sequence[Any]
+    values: Collection[Any]
 
     def __str__(self) -> str:
         return repr(list(self.values))

@@ -42,7 +42,7 @@ def test_bad_input_has_one_line_and_writes_nothing(deciban: Deciban, model: str)
 
 
 def test_a_model_too_large_for_a_page_is_told_of(deciban: Deciban, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deciban.page.build.MOST_OF_A_MODEL", 10)
+    monkeypatch.setattr("deciban.page.build.MAX_BYTES_OF_A_MODEL", 10)
     answer = deciban("playground", model, "-o", "page.html")
     assert answer.code == 0
     assert "cannot be in a page" in answer.err

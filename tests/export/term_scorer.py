@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.export.terms import (
-    Block,
+from deciban.export.ir import Block, TermModel
+from deciban.families.base.lowering import (
     CutPlace,
     HalfLineTerm,
     JointNormalTerm,
@@ -18,7 +18,6 @@ from deciban.export.terms import (
     NormalTerm,
     Place,
     Term,
-    TermModel,
     TuplePlace,
 )
 from deciban.tables.table import Table
@@ -121,17 +120,16 @@ def term_evidence(term: Term, table: Table) -> Any:
 
 def joint_normal(term: JointNormalTerm, table: Table) -> Floats:
     x = np.stack([numbers_in(table, column) for column in term.columns], axis=1)
-    there, normals, form = ~np.isnan(x), term.normals, term.form
-    varies = normals.whitened.columns
+    there, form = ~np.isnan(x), term.form
     with np.errstate(all="ignore"):
         white = np.einsum("gmk,nk->gnm", form.whiten, x - term.centre)[form.group]
         square = ((white - form.mean[:, None]) ** 2).sum(axis=2).T
         out = form.offset - np.where(np.isnan(square), np.inf, square)
     for row in np.flatnonzero(~there.all(axis=1)):
-        kept = varies[there[row]]
-        for c, g in enumerate(normals.group):
-            away = (x[row, there[row]] - normals.centre[kept]) / normals.unit[kept] - normals.mean[c, kept]
-            matrix = normals.covariance[g][np.ix_(kept, kept)]
+        kept = np.flatnonzero(there[row])
+        for c, g in enumerate(form.group):
+            away = (x[row, kept] - term.centre[kept]) / term.unit[kept] - term.mean[c, kept]
+            matrix = term.covariance[g][np.ix_(kept, kept)]
             with np.errstate(all="ignore"):
                 square = away @ np.linalg.solve(matrix, away)
             square = np.inf if np.isnan(square) else square

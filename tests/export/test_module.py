@@ -14,11 +14,12 @@ from deciban import BayesClassifier, Categorical, Gaussian
 from deciban.datasets import weather
 from deciban.errors import UsageError
 from deciban.export import javascript
-from deciban.export.javascript import SCORER_PARTS, embedded_json, scorer_source, to_javascript
+from deciban.export.javascript import SCORER_PARTS, scorer_source, to_javascript
 from deciban.export.level_sets import LevelSets
 from deciban.export.likelihoods import Group, likelihood_as_json
 from deciban.export.model_json import model_as_json
 from deciban.model.model import Model
+from deciban.web.scripts import embedded_json
 from tests.export.agreement import assert_agree
 from tests.export.targets import NODE, everywhere, needs_node, run_node
 

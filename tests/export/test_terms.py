@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from deciban.export.likelihood_terms import TERMS
-from deciban.export.likelihoods import EXPORTS
-from deciban.export.model_terms import model_as_terms
-from deciban.export.terms import TermModel
-from deciban.families.text.family import TextLikelihood
+from deciban.export.ir import TermModel
+from deciban.export.lower import fold_model
 from deciban.model.model import Model
 from deciban.model.posterior import log_normalize
 from tests.export.agreement import expected_of
@@ -27,7 +24,7 @@ def fits(model: TermModel, row: Row) -> bool:
 
 
 def assert_terms_agree(model: Model, rows: list[Row]) -> None:
-    terms = model_as_terms(model)
+    terms = fold_model(model)
     for row in (row for row in rows if fits(terms, row)):
         expected = expected_of(model, row)
         joint = log_joint_of_terms(terms, aligned(model, row))
@@ -46,7 +43,3 @@ def test_terms_say_what_the_model_says(case: Case) -> None:
     model = plain_model(case, rng)
     for one in (model, as_tuned(model, rng, cap=3.0), as_tuned(model, rng, cap=np.inf)):
         assert_terms_agree(one, rows_of_case(case, rng))
-
-
-def test_all_likelihoods_but_texts_have_terms() -> None:
-    assert set(TERMS) == set(EXPORTS) - {TextLikelihood}

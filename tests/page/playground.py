@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from deciban.report.page import common_css
-from deciban.web.assemble import assembled
-from deciban.web.policy import content_policy
+from deciban.web.html import common_css
+from deciban.web.scripts import assembled, content_policy
 
 SOURCE = Path(__file__).parents[2] / "src" / "deciban"
 PAGE = SOURCE / "page"

@@ -25,8 +25,7 @@ from deciban.plot import (
     PairDisplay,
     ReliabilityDisplay,
 )
-from deciban.plot.figures import write_picture
-from deciban.plot.style import class_styles, printed
+from deciban.plot.display import class_styles, printed, write_picture
 
 from .cases import HOSTILE, drawn_rows, fitted, outside, overlapping
 

@@ -20,14 +20,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from deciban import BayesClassifier, Gaussian
 from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
+from deciban.scoring.outliers import Strangers
 from deciban.scoring.unknown_cells import UnknownCells
+from deciban.serve import watch
 from deciban.serve.bodies.records import table_of_records
-from deciban.serve.metrics import watch, watched_model
-from deciban.serve.metrics.metrics import Metrics
-from deciban.serve.metrics.model_metrics import MOST_LABELS
-from deciban.serve.metrics.strangers import Strangers
-from deciban.serve.metrics.worker_metrics import FOLDER_VARIABLE, shared_folder
-from deciban.serve.state import State
+from deciban.serve.metrics import MOST_LABELS, Metrics
+from deciban.serve.reader import State
+from deciban.serve.worker_metrics import FOLDER_VARIABLE, shared_folder
 
 
 @dataclass
@@ -302,7 +301,7 @@ def test_a_model_without_samples_has_no_strangers(
     def refuse(*arguments: Any) -> Any:
         raise UsageError("rows cannot be drawn")
 
-    monkeypatch.setattr("deciban.serve.metrics.strangers.sample_rows", refuse)
+    monkeypatch.setattr("deciban.scoring.outliers.sample_rows", refuse)
     predicted(metrics, clf, state, rows_of(np.random.default_rng(4), 20).drop(columns="label"))
     metrics.settle()
     found = figures(metrics)
@@ -332,15 +331,15 @@ def test_a_model_that_is_learned_on_line_is_judged_by_an_old_one_for_a_while(
     metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    real = watched_model.Strangers
-    monkeypatch.setattr(watched_model, "Strangers", lambda fitted: (made.append(fitted), real(fitted))[1])
+    real = watch.Strangers
+    monkeypatch.setattr(watch, "Strangers", lambda fitted: (made.append(fitted), real(fitted))[1])
     frame = rows_of(np.random.default_rng(14), 30).drop(columns="label")
     states = [State(state.fitted.with_settings(state.fitted.settings), f"v{k}", k, 0.0) for k in range(5)]
     for one in states:
         predicted(metrics, clf, one, frame)
     metrics.settle()
     assert (len(made), figures(metrics)["rows_watched_total", "mail"]) == (1, 150)
-    monkeypatch.setattr(watched_model, "RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "RENEW_SECONDS", 0.0)
     newest = State(state.fitted.with_settings(state.fitted.settings), "v5", 5, 0.0)
     predicted(metrics, clf, newest, frame)
     metrics.settle()
@@ -378,7 +377,7 @@ def test_the_estimated_prior_follows_a_shift(metrics: Metrics, clf: BayesClassif
 def test_only_the_last_rows_count_for_the_prior(
     metrics: Metrics, clf: BayesClassifier, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched_model, "PRIOR_ROWS", 500)
+    monkeypatch.setattr(watch, "PRIOR_ROWS", 500)
     for shares in ((1.0, 0.0), (0.0, 1.0)):
         frame = rows_of(np.random.default_rng(17), 700, shares).drop(columns="label")
         predicted(metrics, clf, state, frame, each=30)
@@ -389,8 +388,8 @@ def test_only_the_last_rows_count_for_the_prior(
 
 
 def test_the_window_holds_the_last_rows_however_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched_model, "PRIOR_ROWS", 500)
-    window = watched_model._Window(np.array(["a", "b"]))
+    monkeypatch.setattr(watch, "PRIOR_ROWS", 500)
+    window = watch._Window(np.array(["a", "b"]))
     half = np.array([0.5, 0.5])
     for _ in range(2):
         for place in range(100):
@@ -420,8 +419,8 @@ def test_no_decision_is_lost_however_many_come(metrics: Metrics) -> None:
 
 def test_a_class_keeps_its_label_when_others_come_and_go(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes are sorted: `aa`, which is learned later, would push `d` out of the first three."""
-    monkeypatch.setattr("deciban.serve.metrics.model_metrics.MOST_LABELS", 3)
-    monkeypatch.setattr(watched_model, "RENEW_SECONDS", 0.0)
+    monkeypatch.setattr("deciban.serve.metrics.MOST_LABELS", 3)
+    monkeypatch.setattr(watch, "RENEW_SECONDS", 0.0)
     told = []
     for classes in ("bcd", ["aa", "b", "c", "d"], "cd"):
         clf = BayesClassifier(tune=None).fit(pd.DataFrame({"x": np.arange(4.0 * len(classes))}), [*classes] * 4)
@@ -492,7 +491,7 @@ def test_labels_of_any_kind_are_written_so_that_they_can_be_read(metrics: Metric
 
 WORKER = """
 import sys, numpy as np
-from deciban.serve.metrics.metrics import Metrics
+from deciban.serve.metrics import Metrics
 metrics = Metrics()
 for _ in range(int(sys.argv[1])):
     metrics.observe_request("/predict", 200, 0.01)

@@ -114,7 +114,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, **optio
     """Learn TABLE and write a model file.
 
     TABLE is a file (CSV, JSON lines, Parquet, Arrow, ORC; also compressed), several files, a glob, a folder, - for
-    standard input, or "sql: select ...". It need not fit into memory. A folder of documents, or mail (.eml, .mbox), is
+    standard input, or "sql: select ...". It need not fit into memory. A folder of documents is
     a table whose target is "folder", the name of the folder that a document is in. A PostgreSQL database is given by
     its URL, and its rows by --query or --table; passwords belong into PGPASSWORD or ~/.pgpass.
     """  # fmt: skip

@@ -24,7 +24,7 @@ from deciban.cli.scoring import class_of, costs
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
 # What each kind of picture is drawn from: a model alone, one row of a table, or rows whose class is known.
 OF_MODELS = ("nomogram", "column", "pair", "decision")
@@ -86,7 +86,7 @@ rows whose class is known: reliability, coverage, cost, dependence, learning.
 @common
 def plot(model: str, table: tuple[str, ...], kind: str, output: str, as_json: bool, **options: Any) -> None:
     """Draw a picture of MODEL, or of what it says of the rows of TABLE."""
-    from deciban.plot.figures import kind_of_picture, without_screen, write_picture
+    from deciban.plot.display import kind_of_picture, without_screen, write_picture
 
     kind_of_picture(output)
     _check_options(kind, table, options)
@@ -129,7 +129,7 @@ def _classifier(fitted: "Fitted") -> Any:
 def _evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import EvidenceDisplay
     from deciban.scoring.scoring import opened_rows
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
     assert scan is not None, "checked before"
     source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1

@@ -1,19 +1,15 @@
 """A model as one JavaScript module: the scorer, which needs nothing else, and the model as JSON."""
 
-import json
 from importlib.resources import files
-from typing import Any
 
 from deciban.export.model_json import model_as_json
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.util.version import __version__
+from deciban.web.scripts import embedded_json
 
 # The files that the scorer is made of, in their order: each defines functions that the next ones use.
 SCORER_PARTS = ("arrays", "cells", "families", "shares", "joint", "texts", "corrections", "scorer")
-
-# What JSON may hold and a script in a page must not, as JSON can write it too.
-UNSAFE_IN_PAGES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 # What the module offers; each is what the scorer of the model has under this name.
 MODULE_EXPORTS = ("columns", "classes", "predict", "proba", "logProba", "logJoint", "evidence", "columnEvidence")
@@ -26,18 +22,6 @@ def scorer_source() -> str:
     parts = [(folder / f"{name}.js").read_text("utf-8") for name in SCORER_PARTS]
     body = "\n".join(parts).rstrip("\n")
     return f'const decibanScorer = (() => {{\n"use strict";\n\n{body}\n\nreturn decibanScorer;\n}})();\n'
-
-
-def embedded_json(value: Any) -> str:
-    """JSON that is also an expression of JavaScript, within any page: it cannot end a script or begin a comment.
-
-    >>> print(embedded_json({"a": "</script>"}))
-    {"a":"\\u003c/script\\u003e"}
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign, written in UNSAFE_IN_PAGES.items():
-        text = text.replace(sign, written)
-    return text
 
 
 def to_javascript(fitted: Fitted | Model) -> str:

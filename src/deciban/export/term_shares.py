@@ -3,21 +3,19 @@
 They are found by asking the likelihood itself, so that the rule is written once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.export.likelihood_terms import joint_table_cells
-from deciban.export.model_terms import capped
-from deciban.export.terms import Block, JointNormalTerm, LookupTerm, TuplePlace
-from deciban.families.base.contract import evidence_of_block
-from deciban.families.base.shapley import settled
+from deciban.export.ir import Block, ExpandedTerm
+from deciban.export.lower import all_codes, capped, tuple_evidence
+from deciban.families.base.lowering import SUMMED_OVER, JointNormalTerm, LookupTerm
+from deciban.families.base.shapley import settled, shapley
 from deciban.families.joint_gaussian import JointNormal
-from deciban.families.joint_table import JointTableLikelihood
 from deciban.model.model import VAST_EVIDENCE, Model
-from deciban.util.arrays import Floats
+from deciban.util.arrays import Flags, Floats
 
 # Numbers of the polynomials of a block at most.
 MOST_FACTORS = 100_000
@@ -28,16 +26,18 @@ MOST_ENUMERATED_SETS = 6
 
 def table_shares(model: Model, block: Block, term: LookupTerm) -> Floats:
     """What each column has of every row of a joint table, place by column by class, after weight and cap."""
-    likelihood = model.likelihoods[block.group]
-    assert isinstance(likelihood, JointTableLikelihood), "tables of tuples are joint tables"
-    assert isinstance(term.place, TuplePlace), "tables of tuples are looked up by tuples"
-    cells = joint_table_cells(likelihood, term.place.members)
-    evidence = evidence_of_block(likelihood, cells, model.classes.size)
+    assert isinstance(term, ExpandedTerm), "tables of several columns are made from tuples"
+    tuples, codes = term.tuples, all_codes(term.tuples)
+
+    def evidence_of(known: Flags) -> Floats:
+        return tuple_evidence(tuples, np.where(known, codes, SUMMED_OVER))
+
+    evidence = tuple_evidence(tuples, codes)
     weighted = block.weight * evidence
     top = weighted.max(axis=1)
     limited = np.asarray(~(weighted.min(axis=1) >= top - model.cap) | (top < -VAST_EVIDENCE)) & (model.cap < np.inf)
     evidence = np.where(limited[:, None], capped(weighted, model.cap) / block.weight, evidence)
-    return block.weight * settled(likelihood.shares(cells).values, evidence, limited)
+    return block.weight * settled(shapley(evidence_of, len(tuples.members)).values, evidence, limited)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def normal_shares(model: Model, block: Block, term: JointNormalTerm) -> list[Pol
     """The polynomials of whole rows and, of few columns, of all their sets, the whole one first; a UsageError where
     they are too long."""
     size, classes = len(term.columns), model.classes.size
-    apart = np.unique(term.normals.group).size > 1
+    apart = np.unique(term.form.group).size > 1
     if (factors := size * (size**2 // 2 if apart else size) * (classes - 1)) > MOST_FACTORS:
         raise UsageError(
             f"block {block.name!r}: what each of its {size} columns says would be {factors:,} numbers; "
@@ -67,21 +67,20 @@ def normal_shares(model: Model, block: Block, term: JointNormalTerm) -> list[Pol
         )
     least = 1 if size <= MOST_ENUMERATED_SETS else size
     sets = (kept for count in range(size, least - 1, -1) for kept in combinations(range(size), count))
-    return [_polynomials(term.normals, kept, term.weight) for kept in sets]
+    return [_polynomials(term, kept) for kept in sets]
 
 
-def _polynomials(likelihood: JointNormal, kept: tuple[int, ...], weight: float) -> Polynomials:
+def _polynomials(term: JointNormalTerm, kept: tuple[int, ...]) -> Polynomials:
     """By the shares at the centre, a deviation to each side of it, and a deviation along any two columns."""
-    varies = likelihood.whitened.columns
-    size, plain = len(kept), replace(likelihood, centre=np.zeros_like(likelihood.centre), unit=np.sign(likelihood.unit))
+    width, size = len(term.columns), len(kept)
+    normals = JointNormal.of(np.zeros(width), np.ones(width), term.mean, term.covariance, term.form.group)
     pairs = list(combinations(range(size), 2))
     steps = np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size), np.zeros((len(pairs), size))])
     for row, pair in enumerate(pairs, 1 + 2 * size):
         steps[row, list(pair)] = 1.0
-    used = varies[list(kept)]
-    cells = np.full((len(steps), likelihood.centre.size), np.nan)
-    cells[:, used] = steps
-    found = weight * plain.shares(cells).values[:, used]
+    cells = np.full((len(steps), width), np.nan)
+    cells[:, kept] = steps
+    found = term.weight * normals.shares(cells).values[:, list(kept)]
     found = found - found[:, :, :1]
     middle, up, down = found[0], found[1 : 1 + size], found[1 + size : 1 + 2 * size]
     linear = np.moveaxis((up - down) / 2.0, 0, 1)
@@ -90,6 +89,6 @@ def _polynomials(likelihood: JointNormal, kept: tuple[int, ...], weight: float) 
         quadratic[:, k, k] = (up[k] + down[k]) / 2.0 - middle
     for row, (a, b) in enumerate(pairs, 1 + 2 * size):
         quadratic[:, a, b] = found[row] - up[a] - up[b] + middle
-    same = likelihood.group == likelihood.group[0]
+    same = term.form.group == term.form.group[0]
     quadratic[..., same] = 0.0  # one matrix: what is left is rounding
     return Polynomials(kept, middle, linear, quadratic)

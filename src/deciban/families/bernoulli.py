@@ -20,6 +20,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, lookup, reject_other_than_flags
 from deciban.families.base.smoothing import fraction, smoothed
 from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
@@ -167,7 +168,7 @@ class BernoulliLikelihood(BaseLikelihood):
         # block by block every absent word is evidence of its own, and `out` is larger than this
         if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
             dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
-            kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
+            kernels.scoring.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
             return
         exchange = self._exchange if (weight == 1.0).all() else Exchange.of(self.one, self.zero, weight)
         exchange.score(cells, self.threshold, out)
@@ -175,6 +176,14 @@ class BernoulliLikelihood(BaseLikelihood):
     @cached_property
     def _exchange(self) -> "Exchange":
         return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        cuts = (float(np.nextafter(self.threshold, np.inf)),)
+        tables = np.stack([self.zero, self.one], axis=1)
+        places = [CutPlace(column, cuts) for column in columns.numbers]
+        flags_only = columns.family.threshold is None
+        refusals = [reject_other_than_flags(column) for column in columns.numbers] if flags_only else []
+        return Lowered([[lookup(place, rows)] for place, rows in zip(places, tables, strict=True)], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         chance = self.probability[:, labels]
@@ -231,11 +240,11 @@ class Exchange:
         return cls(one, zero, gain, np.where(shut, 0.0, zero).sum(axis=0), shut.sum(axis=0).astype(np.float64), finite)
 
     def score(self, cells: Numbers | SparseRows, threshold: float, out: Floats) -> None:
-        terms = kernels.BinaryTerms(self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
+        terms = kernels.scoring.BinaryTerms(self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
         total = np.empty(max(self.zeros.size, self.gain.shape[1]))
         if isinstance(cells, np.ndarray):
             columns = cells.shape[1]
             room = np.arange(columns), np.ones(columns), np.empty(columns + 1, dtype=np.int64), total
-            kernels.score_all_binary(cells, threshold, terms, *room, out)
+            kernels.scoring.score_all_binary(cells, threshold, terms, *room, out)
         else:
-            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, terms, total, out)
+            kernels.scoring.score_sparse_binary(*cells.kernel_arrays(), threshold, terms, total, out)

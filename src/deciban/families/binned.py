@@ -21,6 +21,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, Refusal, Term, lookup, reject_infinite
 from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import vary
@@ -182,13 +183,32 @@ class BinnedLikelihood(BaseLikelihood):
         return codes.astype(np.int32)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(
+        kernels.scoring.score_lookup(
             self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
         )
 
     @cached_property
     def _lanes(self) -> Floats:
         return in_lanes(self.table)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """Bins lie between cuts, and so do the gaps between them, where nothing was seen."""
+        blocks: list[list[Term]] = []
+        refusals = []
+        for j, (column, bins) in enumerate(zip(columns.numbers, self.bins, strict=True)):
+            edges = np.unique(np.concatenate([bins.cells, bins.cells + 1.0]))
+            place = CutPlace(column, tuple(np.ldexp(edges, bins.exponent).tolist()))
+            home = np.searchsorted(edges, bins.cells, side="right")  # how many edges do not lie above
+            rows = self.table[self.start[j] : self.start[j + 1]]
+            unseen = rows[-1] if self.unseen == "smooth" else np.zeros(rows.shape[1])
+            between = np.tile(unseen, (edges.size + 1, 1))
+            between[home] = rows[:-1]
+            blocks.append([lookup(place, between)])
+            refusals.append(reject_infinite(column))
+            if self.unseen == "error":
+                gaps = np.setdiff1d(np.arange(edges.size + 1), home)
+                refusals.append(Refusal(place, tuple((1 + gaps).tolist()), never="in a bin never seen"))
+        return Lowered(blocks, refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []

@@ -22,6 +22,7 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import OTHER_PLACE, ExportedColumns, Lowered, Refusal, Term, lookup
 from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
@@ -243,9 +244,9 @@ def counted_left_out(
     slot: Integers,
     out: Floats,
 ) -> None:
-    """Score each row by counts, level by class, of the other rows; see `kernels.left_out_lookup`."""
+    """Score each row by counts, level by class, of the other rows; see `kernels.left_out.score_lookup`."""
     total = np.add.reduceat(counts, start[:-1], axis=0)
-    levels = kernels.LevelCounts(
+    levels = kernels.left_out.LevelCounts(
         start=start,
         counts=counts,
         every=counts.sum(axis=1),
@@ -255,7 +256,9 @@ def counted_left_out(
         log_width=log_width,
         log_share=table,
     )
-    kernels.left_out_lookup(np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out)
+    kernels.left_out.score_lookup(
+        np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out
+    )
 
 
 def _score_where_nothing_is_left(
@@ -329,13 +332,26 @@ class CategoricalLikelihood(BaseLikelihood):
         return np.where(unseen, sizes, codes)
 
     def score(self, cells: Numbers | list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(
+        kernels.scoring.score_lookup(
             self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
         )
 
     @cached_property
     def _lanes(self) -> Floats:
         return in_lanes(self.table)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The row of a zero count, which stands last here, is that of other values, or nothing."""
+        blocks: list[list[Term]] = []
+        refusals = []
+        for j, levels in enumerate(self.levels):
+            place = columns.level_place(j, levels)
+            rows = self.table[self.start[j] : self.start[j + 1]]
+            other = rows[-1:] if self.unseen == "smooth" else np.zeros_like(rows[-1:])
+            blocks.append([lookup(place, np.concatenate([other, rows[:-1]]))])
+            if self.unseen == "error":
+                refusals.append(Refusal(place, (OTHER_PLACE,), never="never seen in training"))
+        return Lowered(blocks, refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []
@@ -409,4 +425,4 @@ class WholeNumbers:
     def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
         """The codes, and whether every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
-        return codes, kernels.encode_integers(numbers, self.low, self.start, self.code_of, codes)
+        return codes, kernels.counting.encode_integers(numbers, self.low, self.start, self.code_of, codes)

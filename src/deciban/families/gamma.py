@@ -21,6 +21,14 @@ from deciban.families.base.contract import (
     Sampled,
     Terms,
 )
+from deciban.families.base.lowering import (
+    ExportedColumns,
+    HalfLineTerm,
+    Lowered,
+    NarrowGammaTerm,
+    Term,
+    reject_infinite,
+)
 from deciban.families.base.sql_questions import Later, Logarithm, Positive, SqlQuestions
 from deciban.families.base.variance import rounding_variance, vary
 from deciban.families.log_normal import positive_log
@@ -279,13 +287,25 @@ class GammaLikelihood(BaseLikelihood):
         refuse_infinite(cells)
         positive = POSITIVE.keep(cells)
         plain = np.where(self.narrow, 0.0, weight)
-        kernels.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
+        kernels.scoring.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
         for j in np.flatnonzero(self.narrow & (weight != 0.0)):
             x = positive[:, j, None].astype(np.float64)
             found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])
             out[:, slot[j]] += weight[j] * np.where(np.isnan(x), 0.0, found)
         if self.outside == "refuse":
             impossible(cells <= 0, weight, slot, out)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        impossible, peak = self.outside == "refuse", log_peak(self.shape)
+        blocks: list[list[Term]] = []
+        for j, column in enumerate(columns.numbers):
+            if self.narrow[j]:
+                mean, low = self.mean[j], self.mean_low[j]
+                blocks.append([NarrowGammaTerm(column, peak[j], self.shape[j], mean, low, impossible)])
+            else:
+                offset, power, slope = self.offset[j], self.power[j], self.slope[j]
+                blocks.append([HalfLineTerm(column, offset, power, slope, False, impossible)])
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(rng.gamma(self.shape[:, labels], self.scale[:, labels]))

@@ -26,6 +26,17 @@ from deciban.families.base.contract import (
     evidence_of_block,
     score_anew,
 )
+from deciban.families.base.lowering import (
+    NEVER_SEEN,
+    OTHER_PLACE,
+    SUMMED_OVER,
+    CellPlace,
+    CutPlace,
+    ExportedColumns,
+    Lowered,
+    Refusal,
+    TupleTerm,
+)
 from deciban.families.base.shapley import Shares, shapley
 from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import Interval, Later, SqlQuestions
@@ -196,7 +207,7 @@ class JointTableLikelihood(BaseLikelihood):
             place = table.find(codes[rows])[:, None]
             part = np.zeros((rows.size, 1, out.shape[2]))
             first = np.zeros(1, dtype=np.int64)
-            kernels.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
+            kernels.scoring.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
             out[rows, slot[0]] += part[:, 0]
 
     def shares(self, cells: list[pa.Array]) -> Shares:
@@ -221,6 +232,30 @@ class JointTableLikelihood(BaseLikelihood):
             found = cells[column][row].as_py()
             raise BadCell(column, row, f"found {found!r}, never seen in training", "or choose unseen='ignore'")
         return codes == -1 if self.unseen == "smooth" else codes < 0
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        cuts, levels = self.cuts or (None,) * len(columns.numbers), self.statistic.levels
+        unseen = SUMMED_OVER if self.unseen == "ignore" else NEVER_SEEN
+        members: list[CellPlace] = []
+        codes, refusals = [], []
+        for k, (column, own) in enumerate(zip(columns.numbers, cuts, strict=True)):
+            if own is None:
+                place: CellPlace = columns.level_place(k, levels[k])
+                code = np.array([SUMMED_OVER, unseen, *range(len(levels[k]))])
+                never = [OTHER_PLACE]
+            else:
+                place = CutPlace(column, tuple(map(float, own)))
+                code = np.full(place.size, unseen)
+                code[0] = SUMMED_OVER
+                code[1 + np.asarray(levels[k], dtype=np.int64)] = np.arange(len(levels[k]))
+                never = np.flatnonzero(code == unseen).tolist() if unseen == NEVER_SEEN else []
+            members.append(place)
+            codes.append(code)
+            if self.unseen == "error" and never:
+                refusals.append(Refusal(place, tuple(never), never="never seen in training"))
+        sizes, statistic = tuple(map(len, levels)), self.statistic
+        term = TupleTerm(tuple(members), tuple(codes), sizes, statistic.tuples, statistic.table, self.alpha)
+        return Lowered([[term]], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         """Tuples that occur, and with smoothing also others: uniformly among all that are possible."""

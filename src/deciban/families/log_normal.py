@@ -18,6 +18,7 @@ from deciban.families.base.contract import (
     Terms,
     add_base,
 )
+from deciban.families.base.lowering import ExportedColumns, Lowered, reject_infinite
 from deciban.families.base.sql_questions import Later, Logarithm, SqlQuestions
 from deciban.families.base.variance import Pooled
 from deciban.families.gaussian import (
@@ -130,6 +131,10 @@ class LogNormalLikelihood(BaseLikelihood):
 
     def base(self, cells: Numbers) -> Floats:
         return -np.nan_to_num(positive_log(cells))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        blocks = self.normal.normal_terms(columns, of_log=True, impossible=self.outside == "refuse")
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return [np.exp(column) for column in self.normal.sample(labels, rng)]

@@ -24,6 +24,7 @@ from deciban.families.base.contract import (
     cells_of,
     score_anew,
 )
+from deciban.families.base.lowering import ExportedColumns, LinearTerm, Lowered, reject_other_than_amounts
 from deciban.families.base.shapley import Rule, Shares
 from deciban.families.base.smoothing import draw_counts, fraction, smoothed
 from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
@@ -41,7 +42,7 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
     cells = batch.amounts(columns)
     stored = cells if isinstance(cells, np.ndarray) else cells.stored
-    if kernels.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
+    if kernels.counting.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
         return cells
     AMOUNTS.refuse_others(cells)
     cut = np.minimum(stored, TOO_LARGE)
@@ -170,9 +171,9 @@ def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers,
         return
     total = np.empty(slope.shape[1])
     if isinstance(cells, np.ndarray):
-        kernels.score_linear(cells, slope, weight[0], slot[0], total, out)
+        kernels.scoring.score_linear(cells, slope, weight[0], slot[0], total, out)
     else:
-        kernels.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
+        kernels.scoring.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
 
 
 def amounts_left_out(
@@ -203,13 +204,19 @@ def amounts_left_out(
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
     sums = by_class.sum(axis=0)
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
-    shares = kernels.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
-    kernels.left_out_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
+    shares = kernels.left_out.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
+    kernels.left_out.score_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))
     score_anew(family, statistic, cells_of(cells, again), rows[again], np.zeros(1, dtype=np.int64), part)
     out[again, slot[0]] += part[:, 0]
+
+
+def lower_amounts(columns: ExportedColumns, slope: Floats) -> Lowered:
+    """The amount of each column times its slope (column by class), all in one block."""
+    terms = [LinearTerm(column, slope[j]) for j, column in enumerate(columns.numbers)]
+    return Lowered([[*terms]], [reject_other_than_amounts(column) for column in columns.numbers])
 
 
 @dataclass(frozen=True, repr=False)
@@ -299,6 +306,9 @@ class MultinomialLikelihood(BaseLikelihood):
 
     def shares(self, cells: Amounts) -> Shares:
         return amount_shares(cells, self.log_share, self.base(cells))
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        return lower_amounts(columns, self.log_share)
 
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         """`length` words, or as many as a row of the class has on average: then a Poisson number of them, and so is
@@ -415,6 +425,9 @@ class ComplementScore(BaseLikelihood):
 
     def shares(self, cells: Amounts) -> Shares:
         return amount_shares(cells, self.weight)
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        return lower_amounts(columns, self.weight)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         raise BadCell(0, None, "Complement is a score, not a distribution", "use Multinomial() to draw samples")

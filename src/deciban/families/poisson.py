@@ -22,6 +22,7 @@ from deciban.families.base.contract import (
     Terms,
     add_base,
 )
+from deciban.families.base.lowering import ExportedColumns, HalfLineTerm, Lowered, Term, reject_infinite
 from deciban.families.base.smoothing import draw_counts
 from deciban.families.base.sql_questions import Event, Later, SqlQuestions
 from deciban.statistics import Totals
@@ -154,13 +155,21 @@ class PoissonLikelihood(BaseLikelihood):
         refuse_infinite(cells)
         if self.outside == "ignore":
             cells = COUNTS.keep(cells)
-        kernels.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
+        kernels.scoring.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
         impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:
         return -np.asarray(
             scipy.special.gammaln(np.where(COUNTS.contains(cells), np.minimum(cells, LARGEST), 0.0) + 1.0)
         )
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        impossible, flat = self.outside == "refuse", np.zeros(self.rate.shape[1])
+        blocks: list[list[Term]] = [
+            [HalfLineTerm(column, -rate, flat, log_rate, True, impossible)]
+            for column, rate, log_rate in zip(columns.numbers, self.rate, self.log_rate, strict=True)
+        ]
+        return Lowered(blocks, [reject_infinite(column) for column in columns.numbers])
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         return list(draw_counts(self.rate[:, labels], rng))

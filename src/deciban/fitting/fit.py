@@ -26,10 +26,10 @@ from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema
 from deciban.schema.schema import Schema
-from deciban.sources.labelled_stream import Examples, LabelledStream, Where
+from deciban.sources.duckdb import RelationRows, is_relation
+from deciban.sources.examples import Examples, LabelledStream, Where
 from deciban.sources.open import found_rows, open_rows, open_table
-from deciban.sources.relations import RelationRows, is_relation
-from deciban.sources.stream import Source, Stream, Work
+from deciban.sources.source import Source, Stream, Work
 from deciban.store.model_file import content, from_content
 from deciban.tables.label_warnings import cut_off, spellings, too_many
 from deciban.tables.labelled import LabelledTable

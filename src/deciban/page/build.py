@@ -11,17 +11,15 @@ from deciban.export.model_json import model_as_json
 from deciban.fitting.fit import fit
 from deciban.model.fitted import Fitted, Settings
 from deciban.report.figures import ReportFigures, report_figures
-from deciban.report.form_data import form_data
-from deciban.report.html import Html, note, paragraph, tag
-from deciban.report.page import UNIT, common_css, page_head, report_sections
-from deciban.report.what_if import data_script, form_modules
+from deciban.report.form import form_data
+from deciban.report.report import UNIT, report_sections
 from deciban.util.text_tables import counted
 from deciban.util.version import __version__
-from deciban.web.assemble import assembled
-from deciban.web.policy import content_policy
+from deciban.web.html import Html, common_css, note, page_head, paragraph, tag
+from deciban.web.scripts import assembled, content_policy, data_script, form_modules
 
 # Bytes of a model in a page that browsers still open at once; one that takes more is rounded, or left out.
-MOST_OF_A_MODEL = 20_000_000
+MAX_BYTES_OF_A_MODEL = 20_000_000
 
 WEATHER_TOLD = "The model is of fourteen days and whether tennis was played; deciban playground MODEL.dcb has yours."
 
@@ -74,7 +72,7 @@ def _embedded(figures: ReportFigures) -> tuple[list[Html], Html]:
     try:
         for small in (False, True):
             model = data_script("model-json", model_as_json(figures.fitted, small))
-            if len(model) <= MOST_OF_A_MODEL:
+            if len(model) <= MAX_BYTES_OF_A_MODEL:
                 return [model, data_script("form-data", form_data(figures))], Html()
     except UsageError as error:
         return [], note(f"This model cannot be tried without a service: {error}")

@@ -7,8 +7,7 @@ draws it once more, its arrays are attributes, and `frame()` has what is drawn a
 from deciban.plot.column import ColumnDisplay
 from deciban.plot.cost import CostDisplay
 from deciban.plot.coverage import CoverageDisplay
-from deciban.plot.decision import DecisionDisplay
-from deciban.plot.decision_map import DecisionMapDisplay
+from deciban.plot.decision import DecisionDisplay, DecisionMapDisplay
 from deciban.plot.dependence import DependenceDisplay
 from deciban.plot.evidence import EvidenceDisplay
 from deciban.plot.learning import LearningDisplay

@@ -7,17 +7,30 @@ import numpy as np
 from deciban.explain.alone import density_of_each, evidence_alone
 from deciban.explain.column_values import ColumnValues, column_place, values_of, words_of
 from deciban.explain.counted import ColumnCounts, counted_column
-from deciban.plot.display import Display, fitted_of, frame_of
-from deciban.plot.figures import Axes, panels_for
-from deciban.plot.style import class_styles, evidence_limits, legend, printed, quiet, shown_name, zero_line
-from deciban.plot.value_axes import drawn_positions, mark_values, most_telling
+from deciban.plot.display import (
+    Axes,
+    Display,
+    class_styles,
+    drawn_positions,
+    evidence_limits,
+    fitted_of,
+    frame_of,
+    legend,
+    mark_values,
+    most_telling,
+    panels_for,
+    printed,
+    quiet,
+    shown_name,
+    zero_line,
+)
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import amount
 
 # The most bars of a histogram behind a density, the most classes that have bars side by side, and the room of these.
-MOST_BARS = 60
-MOST_BAR_CLASSES = 6
+MAX_BARS = 60
+MAX_BAR_CLASSES = 6
 BARS_WIDTH = 0.8
 
 # Where infinite evidence is drawn to, in decibans: the axis ends before.
@@ -195,7 +208,7 @@ class ColumnDisplay(Display):
         size, style = self.classes.size, class_styles(self.classes)[c]
         width = BARS_WIDTH / size
         at = x + (c - (size - 1) / 2.0) * width
-        if size <= MOST_BAR_CLASSES:
+        if size <= MAX_BAR_CLASSES:
             hatch = {"hatch": style.hatch} if c % 2 else {}
             ax.bar(at, y, width=0.9 * width, edgecolor="white", linewidth=0.0, **hatch, **options)
         else:
@@ -221,7 +234,7 @@ class ColumnDisplay(Display):
             if self.counts.low is not None:
                 edges, share = self._histogram(c, float(total[c]))
                 ax.stairs(share, edges, fill=True, color=style.colour, alpha=0.18, linewidth=0.0)
-            elif self.values.kind == "categories" and self.classes.size <= MOST_BAR_CLASSES:
+            elif self.values.kind == "categories" and self.classes.size <= MAX_BAR_CLASSES:
                 width = BARS_WIDTH / self.classes.size
                 at = drawn_positions(self.values, places) + (c - (self.classes.size - 1) / 2.0) * width
                 ax.plot(at, self.counts.table[c, places] / total[c], linestyle="none", marker="_", color="black",
@@ -233,7 +246,7 @@ class ColumnDisplay(Display):
         assert self.counts.low is not None, "of bins"
         assert self.counts.high is not None, "of bins"
         x = self.values.positions
-        edges = np.linspace(float(x[0]), float(x[-1]), MOST_BARS + 1)
+        edges = np.linspace(float(x[0]), float(x[-1]), MAX_BARS + 1)
         middle = 0.5 * (self.counts.low + self.counts.high)
         width = float(self.counts.high[0] - self.counts.low[0]) if middle.size else 0.0
         if width > edges[1] - edges[0]:  # bins wider than bars are drawn as they are

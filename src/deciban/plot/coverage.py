@@ -4,11 +4,9 @@ from typing import Any, Self
 
 from deciban.decisions.decide import CoverageCurve, incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import UsageError
-from deciban.plot.display import Display, frame_of
-from deciban.plot.figures import Axes, axes_for
+from deciban.errors import Argument, UsageError
+from deciban.plot.display import Axes, Display, axes_for, frame_of, legend, quiet
 from deciban.plot.judged import Judged, judged_posteriors, judged_rows
-from deciban.plot.style import legend, quiet
 from deciban.util.text_tables import digits
 from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
 
@@ -131,7 +129,7 @@ class CoverageDisplay(Display):
     @classmethod
     def _of(cls, rows: Judged, loss: Any, reject: float | None) -> Self:
         if reject is not None and not reject >= 0.0:
-            raise UsageError(f"reject={reject}: give what it costs to reject a row, at least 0")
+            raise UsageError("give what it costs to reject a row, at least 0", parameter=Argument("reject", reject))
         labels = rows.classes.tolist()
         costs = (Loss.zero_one(labels) if loss is None else Loss.of(loss)).for_classes(labels)
         decisions = least_risk_decisions(rows.posterior, costs)

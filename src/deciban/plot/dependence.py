@@ -6,22 +6,31 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.evaluation.diagnose import MOST_COMPARED, Dependence, Diagnosis
-from deciban.plot.display import Display, fitted_of, frame_of
-from deciban.plot.figures import Axes, axes_for
-from deciban.plot.style import SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
+from deciban.plot.display import (
+    SMALL_SIZE,
+    TEXT_SIZE,
+    Axes,
+    Display,
+    axes_for,
+    fitted_of,
+    frame_of,
+    printed,
+    quiet,
+    shown_name,
+)
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import counted
 from deciban.web.palette import FOR_COLOUR
 
 # Columns of the matrix, pairs that have a bar, places of a pair's name, the colours of the matrix, and the least side
 # of its picture in inches.
-MOST_IN_MATRIX = 30
-MOST_PAIRS_DRAWN = 20
+MAX_IN_MATRIX = 30
+MAX_PAIRS_DRAWN = 20
 PAIR_PLACES = 44
 RISING_COLOURS = "Blues"
-LEAST_SIDE = 3.8
+MIN_SIDE = 3.8
 
 
 class DependenceDisplay(Display):
@@ -148,7 +157,7 @@ class DependenceDisplay(Display):
         DependenceDisplay
         """
         if kind not in ("matrix", "bars"):
-            raise UsageError(f"kind={kind!r}: choose 'matrix' or 'bars'")
+            raise UsageError("choose 'matrix' or 'bars'", parameter=Argument("kind", kind))
         self._drawn(self._draw_nothing(ax) if not self.dependences else
                     self._draw_matrix(ax) if kind == "matrix" else self._draw_bars(ax))  # fmt: skip
         return self
@@ -162,9 +171,9 @@ class DependenceDisplay(Display):
         return ax
 
     def _draw_matrix(self, ax: Axes | None) -> Axes:
-        shown = self.columns[:MOST_IN_MATRIX]
+        shown = self.columns[:MAX_IN_MATRIX]
         size, bits = len(shown), self.bits[: len(shown), : len(shown)]
-        side = max(0.24 * size + 2.2, LEAST_SIDE)
+        side = max(0.24 * size + 2.2, MIN_SIDE)
         ax = axes_for(ax, (side + 1.0, side))
         image = ax.imshow(bits, cmap=RISING_COLOURS, vmin=0.0, interpolation="nearest")
         names = [shown_name(name) for name in shown]
@@ -180,7 +189,7 @@ class DependenceDisplay(Display):
         return ax
 
     def _draw_bars(self, ax: Axes | None) -> Axes:
-        shown = self.dependences[:MOST_PAIRS_DRAWN]
+        shown = self.dependences[:MAX_PAIRS_DRAWN]
         ax = axes_for(ax, (7.0, 0.27 * len(shown) + 1.2))
         ax.barh(range(len(shown)), [one.bits for one in shown], color=FOR_COLOUR, height=0.7)
         names = [printed(" and ".join(one.columns), PAIR_PLACES) for one in shown]

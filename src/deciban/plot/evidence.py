@@ -5,13 +5,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.explain.cells import values_of_row, written_cell
 from deciban.explain.columns import column_evidence
 from deciban.explain.terms import cut_endless, signed
-from deciban.plot.display import Display, fitted_of, frame_of
-from deciban.plot.figures import Axes, axes_for
-from deciban.plot.style import LINE_COLOUR, QUIET_COLOUR, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name, zero_line
+from deciban.plot.display import (
+    LINE_COLOUR,
+    QUIET_COLOUR,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    Axes,
+    Display,
+    axes_for,
+    fitted_of,
+    frame_of,
+    printed,
+    quiet,
+    shown_name,
+    zero_line,
+)
 from deciban.scoring.scoring import aligned_table
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, class_name, counted, digits, shortened
@@ -19,7 +31,7 @@ from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
 
 # Columns that have a bar of their own, places of a column's name and of its cell, and the probabilities that the upper
 # axis is marked with.
-MOST_COLUMNS_DRAWN = 12
+MAX_COLUMNS_DRAWN = 12
 NAME_PLACES, CELL_PLACES = 28, 16
 UPPER_CHANCES = (1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0 - 1e-6, 1.0 - 1e-9)
 
@@ -76,7 +88,7 @@ class EvidenceDisplay(Display):
         label: Any,
         against: Any,
         posterior: float,
-        most: int = MOST_COLUMNS_DRAWN,
+        most: int = MAX_COLUMNS_DRAWN,
     ) -> None:
         self.names = list(names)
         self.decibans = np.asarray(decibans, dtype=np.float64)
@@ -95,7 +107,7 @@ class EvidenceDisplay(Display):
         *,
         label: Any = None,
         against: Any = None,
-        most: int = MOST_COLUMNS_DRAWN,
+        most: int = MAX_COLUMNS_DRAWN,
         ax: Axes | None = None,
     ) -> Self:
         """Draw a row of a table.
@@ -124,14 +136,16 @@ class EvidenceDisplay(Display):
         fitted = fitted_of(estimator)
         table = aligned_table(fitted, X)
         if not 0 <= row < table.rows:
-            raise UsageError(f"row={row}: the table has {counted(table.rows, 'row')}, counted from 0")
+            raise UsageError(
+                f"the table has {counted(table.rows, 'row')}, counted from 0", parameter=Argument("row", row)
+            )
         one = table.slice(row, row + 1)
         found = column_evidence(fitted.model, one, fitted.model.evidence(one))
         order = np.argsort(-found.log_posterior[0], kind="stable")
         best = int(order[0]) if label is None else fitted.place_of(label)
         other = next((int(c) for c in order if c != best), None) if against is None else fitted.place_of(against)
         if other is None or other == best:
-            raise UsageError("evidence speaks for one class against another; give two classes that differ")
+            raise UsageError("evidence speaks for one class against another", remedy="give two classes that differ")
         with np.errstate(invalid="ignore"):
             said = DECIBANS * (found.values[0, :, best] - found.values[0, :, other])
             prior = float(DECIBANS * (found.log_prior[best] - found.log_prior[other]))

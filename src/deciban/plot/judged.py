@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.evaluation.evaluate import learned_rows, left_out
 from deciban.fitting.fit import open_examples
 from deciban.fitting.update import places_of
@@ -55,7 +55,7 @@ def judged_rows(
     places = places_of(fitted, rows.labels, rows.weights)
     kept = np.flatnonzero((places >= 0) & (weights > 0.0))
     if not kept.size:
-        raise DataError("no row has a label and a weight; give at least one to compare with")
+        raise DataError("no row has a label and a weight", remedy="give at least one to compare with")
     table = rows.table.take(kept)
     before = predict_posteriors(replace(fitted, tuning=None), table) if tuned else None
     return Judged(fitted.classes, predict_posteriors(fitted, table), places[kept], weights[kept], prior, before)
@@ -68,12 +68,18 @@ def judged_posteriors(y_true: Any, posterior: Any, classes: Any = None) -> Judge
     labels = np.unique(truths) if classes is None else np.asarray(classes)
     if claims.ndim != 2 or len(claims) != truths.size or claims.shape[1] != labels.size:
         raise UsageError(
-            f"the posteriors have shape {claims.shape} for {truths.size} rows of the classes {labels.tolist()}; "
-            "give a row for each, and a column for each class"
+            (
+                f"the posteriors have shape {claims.shape} for {truths.size} rows of the classes ",
+                Labels(labels.tolist()),
+            ),
+            remedy="give a row for each, and a column for each class",
         )
     place = {label: k for k, label in enumerate(labels.tolist())}
     if unknown := [label for label in truths.tolist() if label not in place]:
-        raise DataError(f"the true class {unknown[0]!r} is none of {labels.tolist()}; give all in classes=")
+        raise DataError(
+            (f"the true class {unknown[0]!r} is none of ", Labels(labels.tolist())),
+            remedy=("give all in ", Argument("classes")),
+        )
     places = np.array([place[label] for label in truths.tolist()], dtype=np.int32)
     prior = np.bincount(places, minlength=labels.size) / places.size
     return Judged(labels, claims, places, np.ones(places.size), prior)

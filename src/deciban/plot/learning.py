@@ -6,15 +6,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.evaluation.evaluate import evaluate_rows
 from deciban.evaluation.folds import split
 from deciban.fitting.fit import count_examples, open_examples
 from deciban.fitting.update import with_counts
 from deciban.model.fitted import Fitted
-from deciban.plot.display import Display, fitted_of, frame_of
-from deciban.plot.figures import Axes, panels_for
-from deciban.plot.style import curve_styles, legend, printed, quiet
+from deciban.plot.display import Axes, Display, curve_styles, fitted_of, frame_of, legend, panels_for, printed, quiet
 from deciban.tables.labelled import LabelledTable
 from deciban.util.arrays import Floats, Integers
 
@@ -117,7 +115,7 @@ class LearningDisplay(Display):
         """
         fitted = fitted_of(estimator)
         if not isinstance(shards, int | np.integer) or shards < 2:
-            raise UsageError(f"shards={shards!r}: give a whole number that is at least 2")
+            raise UsageError("give a whole number that is at least 2", parameter=Argument("shards", shards))
         rows = open_examples(fitted, X, y, sample_weight).whole()
         if X_test is not None:
             test = open_examples(fitted, X_test, y_test).whole()
@@ -186,7 +184,7 @@ def _sizes(rows: int, shards: int) -> list[int]:
     """How many rows there are up to each shard: twice as many each time."""
     found = sorted({rows >> k for k in range(shards) if rows >> k >= FEWEST_LEARNED})
     if len(found) < 2:
-        raise UsageError(f"{rows} rows are too few to be learned in shards; give more")
+        raise UsageError(f"{rows} rows are too few to be learned in shards", remedy="give more")
     return found
 
 

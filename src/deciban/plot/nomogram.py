@@ -5,18 +5,29 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.explain.alone import evidence_of_each, log_joint_of, log_odds
 from deciban.explain.column_values import ColumnValues, column_place, values_of
 from deciban.model.fitted import Fitted
-from deciban.plot.display import Display, fitted_of, frame_of
-from deciban.plot.figures import Axes, panels_for
-from deciban.plot.style import LINE_COLOUR, MOST_REACH, SMALL_SIZE, TEXT_SIZE, printed, quiet, shown_name
+from deciban.plot.display import (
+    LINE_COLOUR,
+    MAX_REACH,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    Axes,
+    Display,
+    fitted_of,
+    frame_of,
+    panels_for,
+    printed,
+    quiet,
+    shown_name,
+)
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, counted, digits, shortened
 
 # Columns that are drawn unless more are asked for, numbers that are marked on a ruler, and the places of a mark's name.
-MOST_RULERS = 12
+MAX_RULERS = 12
 MARKS_OF_NUMBERS = 7
 MARK_PLACES = 12
 
@@ -116,7 +127,7 @@ class NomogramDisplay(Display):
         label: Any = None,
         against: Any = None,
         columns: Sequence[Any] | None = None,
-        most: int = MOST_RULERS,
+        most: int = MAX_RULERS,
         ax: Axes | None = None,
     ) -> Self:
         """Draw a fitted classifier.
@@ -148,7 +159,7 @@ class NomogramDisplay(Display):
             against = fitted.classes.tolist()[1 - place]
         other = None if against is None else fitted.place_of(against)
         if other == place:
-            raise UsageError(f"against={against!r} is the class itself; give another one")
+            raise UsageError((Argument("against", against), " is the class itself"), remedy="give another one")
         found = _values_of_columns(fitted, columns)
         worth = [said[:, place] for said in evidence_of_each(fitted.model, found, other)]
         kept = list(range(len(found)))
@@ -234,7 +245,7 @@ class NomogramDisplay(Display):
     def _reach(self) -> tuple[float, float]:
         """From where to where the scale of the columns reaches."""
         finite = [worth[np.isfinite(worth)] for worth in self.evidence]
-        everything = np.clip(np.concatenate([*finite, np.array([-1.0, 1.0])]), -MOST_REACH, MOST_REACH)
+        everything = np.clip(np.concatenate([*finite, np.array([-1.0, 1.0])]), -MAX_REACH, MAX_REACH)
         low, high = float(everything.min()), float(everything.max())
         room = 0.04 * (high - low)
         return low - room, high + room
@@ -322,5 +333,5 @@ def _values_of_columns(fitted: Fitted, columns: Sequence[Any] | None) -> list[Co
 
 def _range(worth: Floats) -> float:
     """How far the values of a column differ in what they say, as far as the scale reaches."""
-    finite = np.clip(worth[np.isfinite(worth)], -MOST_REACH, MOST_REACH)
+    finite = np.clip(worth[np.isfinite(worth)], -MAX_REACH, MAX_REACH)
     return float(finite.max() - finite.min()) if finite.size else 0.0

@@ -7,18 +7,30 @@ import numpy as np
 from deciban.explain.alone import evidence_alone, log_joint_of
 from deciban.explain.column_values import ColumnValues, two_columns
 from deciban.explain.terms import signed
-from deciban.plot.display import Display, fitted_of, frame_of
-from deciban.plot.figures import Axes, panels_for
-from deciban.plot.style import DIVERGING, SMALL_SIZE, evidence_limits, quiet, shown_name
-from deciban.plot.value_axes import MOST_CATEGORIES_DRAWN, drawn_positions, mark_values, most_telling
+from deciban.plot.display import (
+    DIVERGING,
+    MAX_CATEGORIES_DRAWN,
+    SMALL_SIZE,
+    Axes,
+    Display,
+    drawn_positions,
+    evidence_limits,
+    fitted_of,
+    frame_of,
+    mark_values,
+    most_telling,
+    panels_for,
+    quiet,
+    shown_name,
+)
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 
 # Points of a number along each side of a heat map; categories up to which the decibans are written into the cells;
 # panels beside each other.
 MAP_POINTS = 61
-MOST_CELLS_WRITTEN = 8
-MOST_PANELS_ACROSS = 5
+MAX_CELLS_WRITTEN = 8
+MAX_PANELS_ACROSS = 5
 
 
 class PairDisplay(Display):
@@ -108,7 +120,7 @@ class PairDisplay(Display):
         PairDisplay
         """
         size = self.classes.size
-        across = size if size <= 3 else min(int(np.ceil(np.sqrt(size))), MOST_PANELS_ACROSS)
+        across = size if size <= 3 else min(int(np.ceil(np.sqrt(size))), MAX_PANELS_ACROSS)
         down = -(-size // across)
         wide, tall = (3.6, 3.2) if size <= 4 else (2.4, 2.2)
         self.axes_ = panels_for(ax, down, across, (wide * across + 0.9, tall * down + 0.4))
@@ -135,7 +147,7 @@ class PairDisplay(Display):
     def _shown(self) -> tuple[Integers, Integers]:
         """The places of the values of both columns that there is room for."""
         telling = np.abs(self.evidence).max(axis=2)
-        most = MOST_CATEGORIES_DRAWN if self.classes.size <= 4 else MOST_CELLS_WRITTEN
+        most = MAX_CATEGORIES_DRAWN if self.classes.size <= 4 else MAX_CELLS_WRITTEN
         columns = ((self.first, telling.max(axis=1)), (self.second, telling.max(axis=0)))
         first, second = (most_telling(one, size, most) for one, size in columns)
         return first, second
@@ -146,7 +158,7 @@ class PairDisplay(Display):
         shade = np.nan_to_num(values, posinf=reach, neginf=-reach)  # what is infinite has the colour of the end
         mesh = ax.pcolormesh(x, y, shade, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest", rasterized=True)
         listed = self.first.kind == self.second.kind == "categories"
-        if listed and max(values.shape) <= MOST_CELLS_WRITTEN and self.classes.size <= 4:
+        if listed and max(values.shape) <= MAX_CELLS_WRITTEN and self.classes.size <= 4:
             for (row, column), value in np.ndenumerate(values):
                 ink = "white" if abs(value) > 0.6 * reach else "black"
                 ax.text(x[column], y[row], signed(value), ha="center", va="center", fontsize=SMALL_SIZE, color=ink)

@@ -6,14 +6,12 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evaluation.metrics import Calibration
-from deciban.plot.display import Display, frame_of
-from deciban.plot.figures import Axes, panels_for
+from deciban.plot.display import LINE_COLOUR, Axes, Display, curve_styles, frame_of, legend, panels_for, printed, quiet
 from deciban.plot.judged import judged_posteriors, judged_rows
-from deciban.plot.style import LINE_COLOUR, curve_styles, legend, printed, quiet
 
 # Bins of claims, and the size of their points: the more rows, the larger.
 CLAIM_BINS = 15
-LEAST_POINT, MOST_POINT = 6.0, 160.0
+MIN_POINT, MAX_POINT = 6.0, 160.0
 
 
 class ReliabilityDisplay(Display):
@@ -140,9 +138,7 @@ class ReliabilityDisplay(Display):
             label = f"{printed(name)}: calibration error {found.error:.4f}"
             above.plot(found.claimed, found.right, color=colour, linestyle=style.line, linewidth=1.2)
             share = found.weight / max(float(found.weight.sum()), 1e-300)
-            above.scatter(
-                found.claimed, found.right, LEAST_POINT + MOST_POINT * share, color=colour, marker=style.marker
-            )
+            above.scatter(found.claimed, found.right, MIN_POINT + MAX_POINT * share, color=colour, marker=style.marker)
             width = 0.8 / (CLAIM_BINS * size)
             middle = (np.floor(np.minimum(found.claimed, 1.0 - 1e-9) * CLAIM_BINS) + 0.5) / CLAIM_BINS
             at = middle + (k - (size - 1) / 2.0) * width

@@ -1,14 +1,15 @@
-"""The figures of a report as data: from counts, and from rows where some are given."""
+"""The metrics of a report as data: of the model, its quality, each column, the diagnosis, decisions, a few rows."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
-from deciban.errors import DataError, UsageError
-from deciban.evaluation.evaluate import evaluate_and_recognise, evaluate_left_out, sample_left_out
+from deciban.errors import DataError, Labels, UsageError
+from deciban.evaluation.evaluate import diagnose_rows, evaluate_and_recognise, evaluate_left_out, sample_left_out
 from deciban.evaluation.importance import (
     Importance,
     importance_left_out,
@@ -17,26 +18,236 @@ from deciban.evaluation.importance import (
     importance_of_new,
 )
 from deciban.evaluation.metrics import Evaluation
+from deciban.explain.alone import density_of_each, evidence_of_each
+from deciban.explain.cells import form_cell, values_of_row
+from deciban.explain.column_values import ColumnValues, values_of
+from deciban.explain.explanation import Explanation
 from deciban.explain.parameters import ParameterCount
+from deciban.explain.terms import rolled_up
+from deciban.explain.words import top_words_of
 from deciban.model.fitted import Fitted
-from deciban.report.columns import ColumnFigures, column_figures
-from deciban.report.diagnosis import diagnosis_figures
-from deciban.report.rows import explained_rows
+from deciban.model.tuning import Tuning
 from deciban.scoring.scoring import loss_for, predict_posteriors
-from deciban.sources.labelled_stream import Examples
+from deciban.sources.examples import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.table import Table
-from deciban.util.arrays import Codes, Floats
-from deciban.util.text_tables import class_name, whole
+from deciban.util.arrays import Codes, Floats, Integers
+from deciban.util.text_tables import DECIBANS, class_name, counted, whole
 from deciban.util.version import __version__
+
+# --- each column over its values, from counts: many columns in one pass
+
+# Values at which a number is shown, in a picture that is open and in one that is folded or has many lines; and how
+# many lines are many.
+POINTS_OPEN = 61
+POINTS_FOLDED = 21
+MANY_LINES = 6
+
+# Categories and words that are shown of a column.
+MAX_CATEGORIES_SHOWN = 12
+MAX_WORDS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class ColumnFigures:
+    """What a column says, all other columns missing.
+
+    values: at which it is shown; None for texts and for columns without cells. evidence: for each class against all
+    others, in decibans; density: within each class, by the family that the model uses for the column; value by class.
+    note: why there are no values. words: of a text, for each class those that are typical of it.
+    """
+
+    column: int
+    name: str
+    values: ColumnValues | None
+    evidence: Floats
+    density: Floats
+    note: str = ""
+    words: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the most that it says for any class, in decibans; infinite where a value rules a class out."""
+        known = self.evidence[~np.isnan(self.evidence)]
+        return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+
+    @property
+    def typical(self) -> list[Any]:
+        """Of each class the value of highest density, for programs; None where there is none."""
+        if self.values is None:
+            return []
+        density = np.where(np.isfinite(self.density), self.density, -1.0)
+        best = np.where(density.any(axis=0), density.argmax(axis=0), len(density) // 2)
+        return [_typed(self.values.cells[int(place)].as_py()) for place in best]
+
+
+def _typed(value: Any) -> Any:
+    """A value as somebody would type it: a number in four digits, a date without the time."""
+    if isinstance(value, float):
+        return form_cell(float(f"{value:.4g}"))
+    return form_cell(value.date() if isinstance(value, datetime) else value)
+
+
+def column_figures(fitted: Fitted, importance: Importance, opened: int, most: int) -> list[ColumnFigures]:
+    """The figures of at most so many columns, the most important first; more points for the first `opened` of them."""
+    draws: dict[int, list[Any]] = {}
+    found: list[ColumnValues | str] = []
+    order = importance.order[:most].tolist()
+    for rank, column in enumerate(order):
+        few_lines = fitted.classes.size <= MANY_LINES
+        points = POINTS_OPEN if rank < opened and few_lines else POINTS_FOLDED
+        try:
+            found.append(values_of(fitted, column, points, draws))
+        except UsageError as error:
+            found.append(str(error))
+    shown = [one for one in found if isinstance(one, ColumnValues)]
+    evidence = dict(zip((one.column for one in shown), evidence_of_each(fitted.model, shown), strict=True))
+    density = dict(zip((one.column for one in shown), density_of_each(fitted.generative, shown), strict=True))
+    return [
+        ColumnFigures(column, fitted.schema.column_name(column), one, evidence[column], density[column])
+        if isinstance(one, ColumnValues)
+        else _without_values(fitted, column, one)
+        for column, one in zip(order, found, strict=True)
+    ]
+
+
+def _without_values(fitted: Fitted, column: int, note: str) -> ColumnFigures:
+    """A text, by its words, or a column of which nothing was learned."""
+    name, nothing = fitted.schema.column_name(column), np.zeros((0, fitted.classes.size))
+    try:
+        words = tuple(
+            (
+                class_name(label),
+                tuple((word.word, word.decibans) for word in top_words_of(fitted.plain, c, MAX_WORDS_SHOWN, name)),
+            )
+            for c, label in enumerate(fitted.classes.tolist())
+        )
+    except UsageError:
+        return ColumnFigures(column, name, None, nothing, nothing, note)
+    return ColumnFigures(column, name, None, nothing, nothing, "", words)
+
+
+# --- a few rows: the surest that is right, the least sure, the one that is most wrong
+
+# Terms and words of a row that are told one by one.
+MAX_TERMS_TOLD = 12
+
+
+def telling_rows(posterior: Floats, labels: Codes, most: int) -> list[tuple[int, str]]:
+    """The places of rows that tell most about a model, and why each was chosen."""
+    rows, best = np.arange(labels.size), posterior.argmax(axis=1)
+    right, chance = best == labels, posterior[rows, labels]
+    found: list[tuple[int, str]] = []
+
+    def add(places: Integers, by: Floats, why: str) -> None:
+        if places.size and (place := int(places[np.argmax(by[places])])) not in [known for known, _ in found]:
+            found.append((place, why))
+
+    add(np.flatnonzero(right), chance, "the surest of those that are right")
+    add(rows, -posterior.max(axis=1), "the least sure")
+    add(np.flatnonzero(~right), -chance, "the most mistaken")
+    return found[:most]
+
+
+def explained_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Codes, most: int) -> list[dict[str, Any]]:
+    """A few rows as data: why each was chosen, its true class, the terms of its evidence, and its cells."""
+    chosen = telling_rows(posterior, labels, most)
+    return [_explained(fitted, table.slice(place, place + 1), int(labels[place]), why) for place, why in chosen]
+
+
+def _explained(fitted: Fitted, row: Table, label: int, why: str) -> dict[str, Any]:
+    explanation = Explanation.of(fitted.model, row)
+    reasons = explanation.reasons(0)
+    against = reasons["against"]
+    terms = [] if against is None else rolled_up(explanation.terms(0), MAX_TERMS_TOLD)
+    words = {
+        text.column: [[word.word, word.decibans] for word in text.words[:MAX_TERMS_TOLD]]
+        for text in explanation.words(0)
+    }
+    return {
+        "why": why,
+        "truth": class_name(fitted.classes.tolist()[label]),
+        "predicted": class_name(reasons["predicted"]),
+        "against": None if against is None else class_name(against),
+        "posterior": reasons["posterior"],
+        "terms": [{"label": name, "decibans": decibans} for name, decibans in terms],
+        "words": words,
+        "cells": dict(zip(fitted.model.schema.column_names, map(form_cell, values_of_row(row)), strict=True)),
+    }
+
+
+# --- the diagnosis, and what tuning has done about it
+
+# Columns that a report compares with each other; where there are more, that is left out.
+MAX_COLUMNS_DIAGNOSED = 60
+
+
+def diagnosis_figures(fitted: Fitted, learned: Examples | None) -> dict[str, Any]:
+    """What is wrong with the assumptions of plain Bayes, where learned rows are known; and what tuning has done."""
+    found: dict[str, Any] = {"done": _done(fitted), "dependences": None, "misfits": None}
+    if learned is None:
+        found["cannot_know"] = (
+            "Which columns depend on each other is found on the rows that were learned; none are given."
+        )
+    elif fitted.model.schema.width > MAX_COLUMNS_DIAGNOSED:
+        found["cannot_know"] = f"A report compares up to {MAX_COLUMNS_DIAGNOSED} columns; diagnose() compares more."
+    else:
+        diagnosis = diagnose_rows(fitted, learned)
+        found["saved_bits"] = diagnosis.saved_bits
+        found["pairs_tested"] = diagnosis.pairs_tested
+        found["dependences"] = [
+            {"columns": list(one.columns), "bits": one.bits, "cost": one.cost, "kind": one.kind}
+            for one in (*diagnosis.triples, *diagnosis.dependences)
+        ]
+        found["remedies"] = diagnosis.remedies() if found["dependences"] else []
+        found["misfits"] = [
+            {"column": one.column, "class": class_name(one.label), "family": one.family, "distance": one.distance}
+            for one in diagnosis.misfits
+        ]
+        found["small_classes"] = [
+            {"class": class_name(label), "rows": whole(rows)} for label, rows in diagnosis.small_classes
+        ]
+    return found
+
+
+def _done(fitted: Fitted) -> list[str]:
+    """What tuning has done, a sentence each."""
+    tuning = fitted.tuning
+    if tuning is None or not tuning.rows:
+        return [tuning.note if tuning is not None and tuning.note else "Nothing: this is plain Bayes."]
+    done = [_weighed(tuning)]
+    done += [
+        f"{len(group.columns)} columns together, as {group.family}, speak too, weight {tuning.weights[slot[0]]:.2g}."
+        for slot, group in zip(tuning.schema.block_slots, tuning.schema.groups, strict=True)
+        if group.auxiliary
+    ]
+    if tuning.corrections is not None:
+        tables = counted(len(tuning.corrections.tests), "small table")
+        done.append(f"{tables} of corrections were learned where the sum was wrong on rows left out.")
+    if np.isfinite(tuning.cap):
+        done.append(f"No block is worth more than {DECIBANS * tuning.cap:.0f} decibans.")
+    return done
+
+
+def _weighed(tuning: Tuning) -> str:
+    """The weights of the columns by themselves."""
+    groups = zip(tuning.schema.block_slots, tuning.schema.groups, strict=True)
+    alone = np.concatenate([tuning.weights[slot] for slot, group in groups if not group.auxiliary])
+    used = alone[alone > 0.0]
+    text = "The evidence of each block has a weight, so that what several columns say alike counts once"
+    text += f": {alone.size - used.size} of {alone.size} columns weigh nothing by themselves"
+    return text + (f", the others {used.min():.2g} to {used.max():.2g}." if used.size else ".")
+
+
+# --- all metrics of a report
 
 # Columns whose pictures are open, and all that are shown: those between are folded.
 OPEN_COLUMNS = 30
-MOST_COLUMNS_SHOWN = 500
+MAX_COLUMNS_SHOWN = 500
 
 # Rows of the fit that are left out in turn, and given rows that telling ones are chosen from.
-MOST_ROWS_LEFT_OUT = 10_000
-MOST_ROWS_CHOSEN_FROM = 2_000
+MAX_ROWS_LEFT_OUT = 10_000
+MAX_ROWS_CHOSEN_FROM = 2_000
 
 # What rows are called that were learned.
 LEFT_OUT = "rows that the model has learned, each left out in its turn"
@@ -67,7 +278,7 @@ def report_figures(
     """
     costs = None if loss is None else loss_for(fitted, loss)
     judged = _judged(fitted, held_out, training, costs)
-    columns = column_figures(fitted, judged.importance, OPEN_COLUMNS, MOST_COLUMNS_SHOWN)
+    columns = column_figures(fitted, judged.importance, OPEN_COLUMNS, MAX_COLUMNS_SHOWN)
     shown = [] if judged.rows is None or not examples else explained_rows(fitted, *judged.rows, examples)
     data: dict[str, Any] = {
         "title": title,
@@ -110,7 +321,7 @@ def _judged(fitted: Fitted, held_out: Examples | None, training: Examples | None
         quality = _evaluated(found, "the rows that were given, taken as new ones") | {"absent": absent}
         return _Judged(quality, importance_of_new(fitted, some[0]), some, training)
     if training is not None:
-        table, left = sample_left_out(fitted, training, MOST_ROWS_LEFT_OUT)
+        table, left = sample_left_out(fitted, training, MAX_ROWS_LEFT_OUT)
         importance = importance_left_out(fitted, table, left)
         return _Judged(_evaluated(left.evaluation(loss), LEFT_OUT), importance, None, training)
     return _Judged(_unknown(fitted), _importance_of_counts(fitted), None, None)
@@ -147,12 +358,14 @@ def _some_rows(fitted: Fitted, rows: Examples) -> tuple[Table, Floats, Codes]:
     schema = fitted.model.schema
     for piece in rows.pieces():
         labels = piece.labels.places_among(fitted.classes)
-        kept = np.flatnonzero(labels >= 0)[:MOST_ROWS_CHOSEN_FROM]
+        kept = np.flatnonzero(labels >= 0)[:MAX_ROWS_CHOSEN_FROM]
         if kept.size:
             some = piece.table.take(kept)
             table = schema.table_as_learned(schema.cells_as_learned(some, piece.first_row))
             return table, predict_posteriors(fitted, some), labels[kept]
-    raise DataError(f"no row is of one of the model's classes {fitted.classes.tolist()}; give at least one")
+    raise DataError(
+        ("no row is of one of the model's classes ", Labels(fitted.classes.tolist())), remedy="give at least one"
+    )
 
 
 def _importance_of_counts(fitted: Fitted) -> Importance:

@@ -6,9 +6,9 @@ from itertools import accumulate
 import numpy as np
 
 from deciban.explain.terms import cut_endless, signed
-from deciban.report.html import Html, tag
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import shortened
+from deciban.web.html import Html, tag
 from deciban.web.palette import AGAINST_COLOUR, FOR_COLOUR
 
 # What tells lines apart in print as well as colours do.
@@ -21,7 +21,7 @@ MARGINS = (52, 14, 12, 22)
 # The height of a bar with its gap, the room of its label and of its number, and the signs of a label.
 BAR_STEP = 18
 LABEL_ROOM, NUMBER_ROOM = 178, 56
-MOST_LABEL, MOST_END = 26, 18
+MOST_LABEL, MAX_END = 26, 18
 
 # How much longer than the longest other bar an infinite one is drawn, and the half width of the mark of what is beyond
 # a picture.
@@ -54,8 +54,8 @@ def line_chart(
                     _text(middle + (-MARK - 2 if flip else MARK + 2), edge + (10 if above else -3), text, flip)
                 )
     parts += [_text(left - 4, up(value) + 4, f"{value:.3g}", end=True) for value in limits]
-    parts.append(_text(left, HIGH - 6, shortened(ends[0], MOST_END)))
-    parts.append(_text(WIDE - right, HIGH - 6, shortened(ends[1], MOST_END), end=True))
+    parts.append(_text(left, HIGH - 6, shortened(ends[0], MAX_END)))
+    parts.append(_text(WIDE - right, HIGH - 6, shortened(ends[1], MAX_END), end=True))
     return _picture(WIDE, HIGH, title, parts)
 
 

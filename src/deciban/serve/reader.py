@@ -1,4 +1,7 @@
-"""What a model says of rows: predictions, explanations and decisions of one state, from tables to plain values."""
+"""What a service answers by at a moment: a model and its version, replaced as a whole.
+
+What a model says of rows: predictions, explanations and decisions of one state, from tables to plain values.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,15 +15,29 @@ from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
 from deciban.errors import DecibanError, LossError
 from deciban.explain.explanation import Explanation
+from deciban.model.fitted import Fitted
 from deciban.model.posterior import most_probable, posteriors
 from deciban.scoring.scoring import break_ties_as_predict, loss_for, score_table
 from deciban.serve.bodies.records import cause_and_remedy, problem_of
 from deciban.serve.problems import Problem
-from deciban.serve.state import State
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats, Integers
 from deciban.util.plain_json import plain_json
 from deciban.util.text_tables import class_name, listed
+
+
+@dataclass(frozen=True)
+class State:
+    """A model as it is served. Readers take it once for a request, so that no answer is of two models.
+
+    version: the same for the same model. sequence: the number of the last change that was learned on line, 0 for none.
+    loaded: when the file was read, in seconds since 1970.
+    """
+
+    fitted: Fitted
+    version: str
+    sequence: int
+    loaded: float
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,35 @@
-"""Folders of documents, and mail, as a stream of tables: a row for each document or message."""
+"""Folders of documents as a stream of tables: a row for each document, whatever its encoding."""
 
+import codecs
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
+from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from deciban.errors import DataError, UsageError, naming_source
-from deciban.sources.mail import mail_kind, messages, read_mail
-from deciban.sources.plain_text import ENCODING_MARKS, codec, decoded, text_of_html
-from deciban.sources.stream import Source
+from deciban.errors import Argument, DataError, Place, UsageError
+from deciban.sources.source import Source
 
 # A piece of a stream has no more documents, and not much more text, than these.
 DOCUMENT_ROWS = 1 << 12
 DOCUMENT_BYTES = 1 << 23
 
-# What files are by their names; others are looked at. MAIL is read as mail, too, where a file is given by its name.
-MAIL = {".eml": "mail", ".mbox": "mbox"}
-MARKUP_ENDINGS = dict.fromkeys((".html", ".htm", ".xhtml"), "html")
-TEXT = dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst", ".tex", ".log", ".org", ".adoc"), "text")
-DOCUMENT_KINDS = {**MAIL, **MARKUP_ENDINGS, **TEXT}
+# Kinds of files by the ends of their names; other files are classified by their first bytes.
+DOCUMENT_KINDS = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst", ".tex", ".log", ".org", ".adoc"), "text"),
+}
 
-# How much of a file is looked at; how many of these bytes are controls in what is no text, at least.
+# Bytes of a file that are examined; the share of control bytes above which it is not text.
 DOCUMENT_START = 1 << 12
 CONTROL_BYTES = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
-MOST_CONTROLS = 0.05
+MAX_CONTROLS = 0.05
 NO_DOCUMENTS = (
     b"\x89PNG",
     b"GIF8",
@@ -40,22 +42,11 @@ NO_DOCUMENTS = (
     b"deciban\n",
 )
 
-COLUMNS = {"folder": pa.string(), "file": pa.string(), "subject": pa.string(), "from": pa.string(),
-           "text": pa.large_string()}  # fmt: skip
-
-
-class Row(NamedTuple):
-    """A document or a message, in the order of COLUMNS."""
-
-    folder: str | None
-    file: str
-    subject: str | None
-    sender: str | None
-    text: str
+COLUMNS = {"folder": pa.string(), "file": pa.string(), "text": pa.large_string()}
 
 
 class Item(NamedTuple):
-    """A file, what it is called in the table, and the folder that it is in."""
+    """A file, its name in the table, and the folder that it is in."""
 
     path: str
     called: str
@@ -64,78 +55,66 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Documents(Source):
-    """The documents in a folder, or files of mail; `encoding` is that of text that does not say its own."""
+    """The documents in a folder; `encoding` is that of text without a byte order mark."""
 
     items: tuple[Item, ...] = ()
     encoding: str | None = None
 
     @property
     def expected(self) -> int | None:
-        """How many files there are, where each is a row."""
-        return None if any(item.path.lower().endswith(".mbox") for item in self.items) else len(self.items)
+        return len(self.items)
 
     @property
     def row_names(self) -> tuple[str, ...]:
         return tuple(name for name in ("file",) if name in self.columns)
 
     def reading_as(self, types: Mapping[str, str]) -> "Documents":
-        """With the columns of mail that a model has learned, which are empty if no file is mail."""
-        wanted = (name for name in COLUMNS if name in self.columns or (name in types and name not in self.ignored))
-        return replace(self, columns=tuple(wanted))
+        return self
 
     def resolve_types(self, sample: pa.Table) -> tuple["Documents", pa.Table]:
         return self, sample
 
     def tables(self) -> Iterator[pa.Table]:
-        held: list[Row] = []
+        held: list[tuple[str | None, str, str]] = []
         size, empty = 0, True
-        for row in self._rows():
-            held.append(row)
-            size += len(row.text)
+        for item, text in self._texts():
+            held.append((item.folder, item.called, text))
+            size += len(text)
             if len(held) >= DOCUMENT_ROWS or size >= DOCUMENT_BYTES:
                 yield self._table(held)
                 held, size, empty = [], 0, False
         if held or empty:
             yield self._table(held)
 
-    def _table(self, rows: Sequence[Row]) -> pa.Table:
+    def _table(self, rows: Sequence[tuple[str | None, str, str]]) -> pa.Table:
         cells = dict(zip(COLUMNS, zip(*rows, strict=True) if rows else [()] * len(COLUMNS), strict=True))
         return pa.table({name: pa.array(cells[name], COLUMNS[name]) for name in self.columns})
 
-    def _rows(self) -> Iterator[Row]:
-        """All documents and messages; files that are no text are left out, with a word about them."""
+    def _texts(self) -> Iterator[tuple[Item, str]]:
+        """All documents; files that are not text are left out, with a warning."""
         others: list[str] = []
         for item in self.items:
             with _opened(item.path) as file:
                 start = file.read(DOCUMENT_START)
-                kind = _kind(item.path, start)
-                if kind == "mbox":
-                    file.seek(0)
-                    for number, raw in enumerate(messages(file), 1):
-                        yield self._message(item, f"{item.called}#{number}", raw)
-                    continue
                 raw = start + file.read() if len(start) == DOCUMENT_START else start
-            if kind == "mail":
-                yield self._message(item, item.called, raw)
-            elif kind == "other":
+            kind = _kind(item.path, start)
+            if kind == "other":
                 others.append(item.called)
             else:
                 text = decoded(raw, self.encoding)
-                yield Row(item.folder, item.called, None, None, text_of_html(text) if kind == "html" else text)
+                yield item, text_of_html(text) if kind == "html" else text
         if others and len(others) == len(self.items):
-            none = f"{self.name}: none of its files is text, such as {others[0]}; save them as text"
-            raise naming_source(DataError(none))
+            problem = f"none of its files is text, such as {others[0]}"
+            raise DataError(problem, place=Place(self.name), remedy="save them as text")
         if others:
             count = "1 file is" if len(others) == 1 else f"{len(others):,} files are"
             warnings.warn(f"{self.name}: {count} no text and left out, such as {others[0]}", stacklevel=2)
 
-    def _message(self, item: Item, called: str, raw: bytes) -> Row:
-        mail = read_mail(raw, self.encoding)
-        return Row(item.folder, called, mail.subject, mail.sender, mail.text)
-
 
 def documents_in(folder: str, encoding: str | None = None) -> Documents:
     """The documents in a folder; those in folders that are in it have the name of the first one below it."""
+    if encoding is not None and codec(encoding) is None:
+        raise UsageError((Argument("encoding", encoding), " is not known; try utf-8, utf-16, latin-1 or cp1252"))
     root = os.path.expanduser(folder)
     items = []
     for path in _files_in(root):
@@ -143,32 +122,11 @@ def documents_in(folder: str, encoding: str | None = None) -> Documents:
         first, below, _ = called.partition("/")
         items.append(Item(path, called, first if below else None))
     if not items:
-        raise DataError(f"{folder}: the folder holds no CSV, JSON or Parquet files and no documents; give a file")
-    return _documents(folder, items, encoding)
-
-
-def mail_files(name: str, paths: Sequence[str], encoding: str | None = None) -> Documents:
-    """Files of mail, each with the name of the folder that it is in."""
-    items = [Item(path, _readable(path), _readable(os.path.basename(os.path.dirname(path))) or None) for path in paths]
-    return _documents(name, items, encoding)
-
-
-def is_mail(path: str) -> bool:
-    """Whether a file is mail, by its name or, where that says nothing, by its first lines."""
-    ending = _ending(path)
-    if ending in DOCUMENT_KINDS:
-        return ending in MAIL
-    with _opened(path) as file:
-        return mail_kind(file.read(DOCUMENT_START)) is not None
-
-
-def _documents(name: str, items: Sequence[Item], encoding: str | None) -> Documents:
-    if encoding is not None and codec(encoding) is None:
-        raise UsageError(f"encoding={encoding!r} is not known; try utf-8, utf-16, latin-1 or cp1252")
-    mail = any(_ending(item.path) in MAIL for item in items) or any(is_mail(item.path) for item in items)
-    columns = tuple(name for name in COLUMNS if mail or name not in ("subject", "from"))
+        raise DataError(
+            "the folder holds no CSV, JSON or Parquet files and no documents", place=Place(folder), remedy="give a file"
+        )
     files = tuple(Path(item.path) for item in items)
-    return Documents(name, columns, files=files, items=tuple(items), encoding=encoding)
+    return Documents(folder, tuple(COLUMNS), files=files, items=tuple(items), encoding=encoding)
 
 
 def _files_in(root: str) -> list[str]:
@@ -191,18 +149,14 @@ def _files_in(root: str) -> list[str]:
 
 
 def _kind(path: str, start: bytes) -> str:
-    """What a file is: "mail", "mbox", "html", "text", or "other" if it is no text."""
-    known = DOCUMENT_KINDS.get(_ending(path)) or mail_kind(start)
+    """Return the kind of a file: "html", "text", or "other" if it is not text."""
+    known = DOCUMENT_KINDS.get(os.path.splitext(path)[1].lower())
     if known is not None:
         return known
     if start.startswith(tuple(ENCODING_MARKS)):
         return "text"
     controls = len(start) - len(start.translate(None, CONTROL_BYTES))
-    return "other" if start.startswith(NO_DOCUMENTS) or controls > MOST_CONTROLS * len(start) else "text"
-
-
-def _ending(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
+    return "other" if start.startswith(NO_DOCUMENTS) or controls > MAX_CONTROLS * len(start) else "text"
 
 
 def _readable(path: str) -> str:
@@ -215,3 +169,127 @@ def _opened(path: str) -> Any:
         return open(path, "rb")
     except PermissionError:
         raise PermissionError(f"{path}: you may not read this file; ask its owner") from None
+
+
+# Text of bytes in any encoding, and of HTML: undecodable bytes are replaced, and nothing is an error.
+
+# The marks of encodings at the beginning of a text, the longer ones first.
+ENCODING_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+# What text of Western Europe is that is not UTF-8.
+WESTERN = "cp1252"
+
+# Encodings that are in truth larger than their names say, and those that are no encodings of a text.
+LARGER = {"ascii": "utf-8", "iso8859-1": WESTERN, "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}
+NO_TEXT_CODECS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape")
+
+# Elements of HTML that words do not reach across; all others stand within a line.
+BLOCK = re.compile(
+    "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|"
+    "figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|input|legend|li|main|menu|nav|noscript|ol|"
+    "optgroup|option|p|pre|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
+)
+SILENT = ("script", "style")
+
+# What may come within a tag: its end, or a value in quotes.
+WITHIN = re.compile(r"""=\s*(["'])|>""")
+TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
+LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
+
+
+def decoded(raw: bytes, encoding: str | None = None) -> str:
+    """The text of these bytes: by their mark, by `encoding`, as UTF-8 or as that of Western Europe; no NUL is in it."""
+    mark = next((mark for mark in ENCODING_MARKS if raw.startswith(mark)), b"")
+    known = ENCODING_MARKS.get(mark) or (codec(encoding) if encoding else None)
+    for name in (known, "utf-8"):
+        if name is not None:
+            try:
+                return _clean(raw.decode("utf-8-sig" if name == "utf-8" else name))
+            except ValueError:  # so are all errors of decoding
+                pass
+    return _clean(raw.removeprefix(codecs.BOM_UTF8).decode(ENCODING_MARKS.get(mark, WESTERN), "replace"))
+
+
+def _clean(text: str) -> str:
+    """Text as Arrow takes it: without halves of characters; and without NUL."""
+    text = text.replace("\0", " ")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "replace").decode()
+    return text
+
+
+@lru_cache(maxsize=256)
+def codec(name: str) -> str | None:
+    """What Python calls an encoding of text; None where it knows none."""
+    try:
+        found = codecs.lookup(name.strip("\"' ")).name
+        "".encode(found)  # a LookupError where it does not encode text
+    except (LookupError, ValueError, TypeError, ImportError):
+        return None
+    return None if found in NO_TEXT_CODECS else LARGER.get(found, found)
+
+
+def text_of_html(markup: str) -> str:
+    """What HTML shows: without scripts and styles, its entities decoded, each block on lines of its own."""
+    lines = (" ".join(line.split()) for line in "".join(_shown(markup)).splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def _shown(markup: str) -> Iterator[str]:
+    """The pieces of text between the tags, and ends of lines at blocks.
+
+    In time that grows with the length, whatever is not closed: Python's own parser may take minutes for a short page.
+    """
+    here, unclosed = 0, set[str]()
+    while (sign := markup.find("<", here)) >= 0:
+        yield _entities(markup[here:sign])
+        tag = TAG.match(markup, sign)
+        if tag is not None:
+            here = _end_of_tag(markup, tag.end(), unclosed)
+            name = tag[2].lower()
+            if BLOCK.fullmatch(name):
+                yield "\n"
+            if name in SILENT and not tag[1]:
+                end = re.compile(f"</{name}", re.IGNORECASE).search(markup, here)
+                here = len(markup) if end is None else end.start()
+        elif markup.startswith("<!--", sign):
+            here = _after(markup, "-->", sign + 2)  # <!--> is a whole one
+        elif markup.startswith(("<!", "<?", "</"), sign):
+            here = _after(markup, ">", sign)
+        else:
+            here = sign + 1
+            yield "<"
+    yield _entities(markup[here:])
+
+
+def _end_of_tag(markup: str, here: int, unclosed: set[str]) -> int:
+    """Where the text goes on behind a tag; `unclosed` are the quotes that are known not to come again."""
+    while (found := WITHIN.search(markup, here)) is not None:
+        here = found.end()
+        if found[1] is None:
+            return here
+        if found[1] not in unclosed:
+            end = markup.find(found[1], here)
+            if end < 0:
+                unclosed.add(found[1])
+            here = max(here, end + 1)
+    return len(markup)
+
+
+def _after(markup: str, sign: str, here: int) -> int:
+    """The place behind this sign, or the end."""
+    found = markup.find(sign, here)
+    return len(markup) if found < 0 else found + len(sign)
+
+
+def _entities(text: str) -> str:
+    """Text with its entities decoded; a number that is too long for a character is none."""
+    return unescape(LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text

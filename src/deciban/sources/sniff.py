@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import DataError, Place, UsageError
 from deciban.tables.arrow import repeated
 
 # How much of a file is looked at; a header has to end before.
@@ -24,6 +24,7 @@ TYPED_KINDS = {
     b"\xff\xff\xff\xff": "arrow stream",
 }
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+MAIL_ENDINGS = (".eml", ".mbox")
 NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
@@ -74,6 +75,9 @@ def sniff(
         end = file.read(3)
     if not start.strip():
         raise DataError(f"{name}: the file is empty; give a table with a header and rows")
+    if name.lower().endswith(MAIL_ENDINGS):
+        remedy = "read it with Python's mailbox and email, as docs/files.md shows"
+        raise DataError("this is mail, which is not read", place=Place(name), remedy=remedy)
     for magic, kind in TYPED_KINDS.items():
         if start.startswith(magic):
             return FileFormat(kind)

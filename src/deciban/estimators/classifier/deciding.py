@@ -14,9 +14,8 @@ from deciban.estimators.classifier.state import FittedState
 from deciban.fitting.update import places_of
 from deciban.scoring import scoring
 from deciban.scoring.spark import decide_in_spark
-from deciban.sources.databases.write import Existing
 from deciban.sources.spark import is_spark_table
-from deciban.sources.write import FileKind
+from deciban.sources.write import Existing, FileKind
 from deciban.util.arrays import Floats
 
 

@@ -23,11 +23,10 @@ from deciban.model.posterior import log_normalize
 from deciban.schema.schema import ColumnSpec
 from deciban.scoring import scoring
 from deciban.scoring.spark import explain_in_spark, predict_in_spark
-from deciban.sources.databases.write import Existing
-from deciban.sources.labelled_stream import Where
+from deciban.sources.examples import Where
 from deciban.sources.open import named_rows
 from deciban.sources.spark import is_spark_table
-from deciban.sources.write import FileKind
+from deciban.sources.write import Existing, FileKind
 from deciban.store import model_file
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats

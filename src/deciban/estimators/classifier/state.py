@@ -14,7 +14,7 @@ from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
-from deciban.sources.labelled_stream import Examples
+from deciban.sources.examples import Examples
 from deciban.store.model_file import shards_of
 from deciban.tables.labels import LabelArray
 

@@ -9,7 +9,7 @@ from deciban.estimators.classifier.state import FittedState
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan
 from deciban.model.fitted import Fitted
-from deciban.sources.labelled_stream import Where
+from deciban.sources.examples import Where
 from deciban.sources.open import named_rows
 
 

@@ -31,7 +31,7 @@ class CodesFromZero(Categorical):
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers | list[pa.Array]:
         cells = super().read(batch, columns)
-        if isinstance(cells, np.ndarray) and not kernels.all_within(cells.ravel(), 0.0, LARGEST):
+        if isinstance(cells, np.ndarray) and not kernels.counting.all_within(cells.ravel(), 0.0, LARGEST):
             refuse_unless((cells >= 0) & (cells <= LARGEST), cells, "a category 0, 1, ...", "number the categories")
         return cells
 

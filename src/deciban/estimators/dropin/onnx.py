@@ -14,7 +14,7 @@ from deciban.estimators.dropin.discriminant import Discriminant
 from deciban.estimators.dropin.gaussian_nb import GaussianNB
 from deciban.estimators.dropin.linear_discriminant import LinearDiscriminantAnalysis
 from deciban.estimators.dropin.quadratic_discriminant import QuadraticDiscriminantAnalysis
-from deciban.export.model_terms import model_as_terms
+from deciban.export.lower import fold_model
 from deciban.export.onnx.cells import MatrixCells
 from deciban.export.onnx.graph import log_joint
 from deciban.export.onnx.posterior import posterior_and_label, unless_refused
@@ -138,7 +138,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     matrix = graph.side_by_side([Tensor(graph, one.full_name).cast(np.float64) for one in operator.inputs])
     if isinstance(classifier, CategoricalNB):
         matrix = graph.where(matrix < 0.0, graph.node("Ceil", matrix), matrix.floor())
-    joint, refused = log_joint(model_as_terms(model), MatrixCells(matrix, model.schema.width))
+    joint, refused = log_joint(fold_model(model), MatrixCells(matrix, model.schema.width))
     if isinstance(classifier, CategoricalNB):
         refused = ((matrix < 0.0) | (matrix > LARGEST)).any(1, keep=True)
     scores, label = posterior_and_label(joint, model.log_prior, labels)

@@ -11,7 +11,7 @@ import numpy as np
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.lookups import weighted_sums
 from deciban.export.onnx.tensors import Tensor
-from deciban.export.terms import HalfLineTerm, LinearTerm, NarrowGammaTerm, NormalTerm
+from deciban.families.base.lowering import HalfLineTerm, LinearTerm, NarrowGammaTerm, NormalTerm
 from deciban.util.arrays import LARGEST, TOO_LARGE, Floats
 
 DensityTerm = NormalTerm | HalfLineTerm | NarrowGammaTerm

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban.export.ir import TermModel
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.densities import density_terms, linear_terms
 from deciban.export.onnx.joint_normals import joint_normal
@@ -16,7 +17,7 @@ from deciban.export.onnx.partial_rows import KnownCells
 from deciban.export.onnx.places import CellPlace, Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.export.onnx.trees import always, corrections
-from deciban.export.terms import (
+from deciban.families.base.lowering import (
     HalfLineTerm,
     JointNormalTerm,
     LevelPlace,
@@ -24,7 +25,6 @@ from deciban.export.terms import (
     LookupTerm,
     NormalTerm,
     Term,
-    TermModel,
     TuplePlace,
 )
 from deciban.util.arrays import Floats

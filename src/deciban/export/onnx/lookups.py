@@ -11,7 +11,7 @@ import numpy as np
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
-from deciban.export.terms import CutPlace, LookupTerm, Refusal, TuplePlace
+from deciban.families.base.lowering import CutPlace, LookupTerm, Refusal, TuplePlace
 from deciban.util.arrays import Floats
 
 

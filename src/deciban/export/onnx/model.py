@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.export.model_terms import model_as_terms
+from deciban.export.ir import TermModel
+from deciban.export.lower import fold_model
 from deciban.export.onnx.cells import InputCells
 from deciban.export.onnx.graph import log_joint
 from deciban.export.onnx.posterior import as_labels, posterior_and_label, unless_refused
 from deciban.export.onnx.tensors import ML_DOMAIN, Graph, Tensor, declared, library
-from deciban.export.terms import LevelPlace, TermModel
+from deciban.families.base.lowering import LevelPlace
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.util.version import __version__
@@ -68,7 +69,7 @@ def to_onnx(fitted: Fitted | Model) -> Any:
     >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
     (['outlook', 'temperature', 'humidity', 'wind'], ['label', 'probabilities'])
     """
-    onnx, terms = library(), model_as_terms(fitted)
+    onnx, terms = library(), fold_model(fitted)
     _refuse(terms)
     names = dict(zip(terms.columns, input_names(column.name for column in terms.columns.values()), strict=True))
     texts = {column for column, one in terms.columns.items() if one.read_as == "text"}

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deciban.export.ir import TermModel
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
-from deciban.export.terms import MISSING_PLACE, CutPlace, TermModel
+from deciban.families.base.lowering import MISSING_PLACE, CutPlace
 from deciban.model.partial_rows import PartialRows
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.tensors import Tensor, as_constant
-from deciban.export.terms import MISSING_PLACE, OTHER_PLACE, CutPlace, LevelPlace
+from deciban.families.base.lowering import MISSING_PLACE, OTHER_PLACE, CutPlace, LevelPlace
 
 CellPlace = LevelPlace | CutPlace
 

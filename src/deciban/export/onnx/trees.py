@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from deciban.export.ir import CorrectionTables
 from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.partial_rows import KnownCells
 from deciban.export.onnx.places import CellPlace, Places
 from deciban.export.onnx.tensors import Tensor, as_constant
-from deciban.export.terms import MISSING_PLACE, CorrectionTables, CutPlace
+from deciban.families.base.lowering import MISSING_PLACE, CutPlace
 from deciban.model.corrections import AveragedTable
 from deciban.util.arrays import Floats
 

@@ -10,18 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from deciban.export.likelihood_terms import infinite
-from deciban.export.terms import (
+from deciban.export.ir import Column, ReadAs, TermModel
+from deciban.families.base.lowering import (
     MISSING_PLACE,
     OTHER_PLACE,
-    Column,
     CutPlace,
     LevelPlace,
     Place,
-    ReadAs,
     Refusal,
-    TermModel,
     TuplePlace,
+    reject_infinite,
 )
 from deciban.sources.dialects import Dialect
 
@@ -275,8 +273,8 @@ class Cells:
 
     def refused(self, refusals: Sequence[Refusal]) -> list[str]:
         """The conditions under which a row is refused; those of infinite numbers are one."""
-        endless = [one.place.column for one in refusals if one == infinite(one.place.column)]
-        others = [one for one in refusals if one != infinite(one.place.column)]
+        endless = [one.place.column for one in refusals if one == reject_infinite(one.place.column)]
+        others = [one for one in refusals if one != reject_infinite(one.place.column)]
         sizes = [f"abs({self.number(column)})" for column in endless]
         largest = f"GREATEST({', '.join(sizes)})" if len(sizes) > 1 else "".join(sizes)
         found = [f"{largest} = {self.dialect.number(math.inf)}"] if sizes else []

@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 
+from deciban.export.ir import CorrectionTables
 from deciban.export.sql.cells import Cells, total
-from deciban.export.terms import CorrectionTables
 from deciban.model.corrections import AveragedTable
 from deciban.util.arrays import Floats, Integers
 

@@ -12,11 +12,12 @@ from itertools import pairwise
 import numpy as np
 
 from deciban.errors import Argument, UsageError
-from deciban.export.model_terms import model_as_terms
+from deciban.export.ir import CorrectionTables, TermModel
+from deciban.export.lower import fold_model
 from deciban.export.sql.cells import EXPECTED, SCORED_TABLE, Cells, Reading, Stages, total
 from deciban.export.sql.corrections import add_corrections
 from deciban.export.sql.terms import block_evidence, block_shares, fail_at_holes, may_miss
-from deciban.export.terms import CorrectionTables, JointNormalTerm, LevelPlace, TermModel
+from deciban.families.base.lowering import JointNormalTerm, LevelPlace
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
 from deciban.sources.dialects import Dialect, dialect_of
@@ -63,7 +64,7 @@ def to_sql(
 
     See Also
     --------
-    deciban.export.model_terms.model_as_terms : What it is made of.
+    deciban.export.lower.fold_model : What it is made of.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def to_sql(
     if isinstance(keep, str):
         raise UsageError("give the names of the columns in a list", parameter=Argument("keep", keep))
     model = fitted.model if isinstance(fitted, Fitted) else fitted
-    terms = model_as_terms(fitted)
+    terms = fold_model(fitted)
     cells = Cells(terms, Stages(write))
     kept = _kept(cells, keep)
     sums = Sums(cells, model, terms, explain)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import UsageError
-from deciban.export.likelihood_terms import REMEDY
+from deciban.export.ir import Block, ExpandedTerm
+from deciban.export.lower import REMEDY
 from deciban.export.sql.cells import Cells, total
 from deciban.export.term_shares import Polynomials, normal_shares, table_shares
-from deciban.export.terms import (
-    Block,
+from deciban.families.base.lowering import (
     HalfLineTerm,
     JointNormalTerm,
     LinearTerm,
@@ -247,13 +247,13 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
     mean, so that it changes nothing. Column by column, what is left of the covariance, of the distances of each class
     and of the sums is worked out from what was left before: only that is carried from subquery to subquery.
     """
-    number, normals, names = cells.dialect.number, term.normals, cells.stages.names
-    varies, half, size = normals.whitened.columns, number(-0.5 * term.weight), len(away)
+    number, names, group = cells.dialect.number, cells.stages.names, term.form.group
+    half, size = number(-0.5 * term.weight), len(away)
     one, zero = number(1.0), number(0.0)
     there = names("h", [f"CASE WHEN {complete} THEN NULL WHEN {z} IS NULL THEN {zero} ELSE {one} END" for z in away])
-    found = [""] * normals.group.size
-    for g in np.unique(normals.group).tolist():
-        matrix, members = normals.covariance[g][np.ix_(varies, varies)], np.flatnonzero(normals.group == g).tolist()
+    found = [""] * group.size
+    for g in np.unique(group).tolist():
+        matrix, members = term.covariance[g], np.flatnonzero(group == g).tolist()
         left = {
             (a, b): f"{there[a]} * {there[b]} * {number(matrix[a, b])}"
             if a != b
@@ -261,7 +261,7 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
             for b in range(size)
             for a in range(b, size)
         }
-        units, means = normals.unit[varies].tolist(), normals.mean[:, varies].tolist()
+        units, means = term.unit.tolist(), term.mean.tolist()
         apart = {
             (c, a): f"CASE WHEN {complete} THEN NULL WHEN {away[a]} IS NULL THEN {zero} "
             f"ELSE {away[a]} / {number(units[a])} - {number(means[c][a])} END"
@@ -286,6 +286,7 @@ def _holed(cells: Cells, term: JointNormalTerm, away: Sequence[str], complete: s
 # How each term is written.
 TERMS_IN_SQL: dict[type[Term], Callable[[Cells, Any], Evidence]] = {
     LookupTerm: _lookup,
+    ExpandedTerm: _lookup,
     NormalTerm: _normal,
     HalfLineTerm: _half_line,
     NarrowGammaTerm: _narrow_gamma,
@@ -307,7 +308,7 @@ def block_shares(cells: Cells, model: Model, block: Block) -> dict[int, Evidence
 
 def _normal_shares(cells: Cells, model: Model, block: Block, term: JointNormalTerm) -> dict[int, Evidence]:
     number, away = cells.dialect.number, distances(cells, term)
-    units = term.normals.unit[term.normals.whitened.columns].tolist()
+    units = term.unit.tolist()
     scaled = [f"({z} / {number(unit)})" for z, unit in zip(away, units, strict=True)]
     steps = [cells.stages.name("s", cells.dialect.nudged(cells.dialect.within(one, 1e100), 1e-50)) for one in scaled]
     forms = normal_shares(model, block, term)
@@ -385,12 +386,8 @@ def _polynomial(
     for that."""
     number, whole = cells.dialect.number, forms[0]
     constant, linear, quadratic = whole.constant[k, c], whole.linear[k, :, c], whole.quadratic[k, :, :, c]
-    full = _sum(
-        number(constant),
-        [number(x) for x in linear],
-        [[number(x) if x else None for x in row] for row in quadratic.tolist()],
-        steps,
-    )
+    products = [[number(x) if x else None for x in row] for row in quadratic.tolist()]
+    full = _sum(number(constant), [number(x) for x in linear], products, steps)
     if pattern is None:
         return cells.stages.name("f", full)
     size, patterns = len(steps), 1 << len(steps)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from deciban.errors import DataError, ForgetError
 from deciban.families.base.checks import VALUES, Support
+from deciban.families.base.lowering import ExportedColumns, Lowered
 from deciban.families.base.shapley import Shares
 from deciban.families.base.sql_questions import Later, SqlQuestions
 from deciban.tables.arrow import take_cells
@@ -240,6 +241,10 @@ class Likelihood(Protocol):
         has no linear or quadratic form."""
         ...
 
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        """The evidence of each block as terms, for export; a UsageError that names a column if it has none."""
+        ...
+
     def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
         """P(cell < x | class) for cells of one column; None where that is no continuous distribution of a given shape,
         which cells can be tested against."""
@@ -423,6 +428,9 @@ class BaseLikelihood:
 
     def score_terms(self, names: Sequence[str]) -> Sequence[Terms] | None:
         return None
+
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        raise columns.cannot_export()
 
     def cumulative(self, x: Floats, column: int, label: int) -> Floats | None:
         return None

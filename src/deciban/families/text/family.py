@@ -23,6 +23,8 @@ from deciban.families.base.contract import (
     Terms,
     score_anew,
 )
+from deciban.families.base.lowering import ExportedColumns, Lowered, Term, TextTerm
+from deciban.families.bernoulli import Exchange
 from deciban.families.text.kinds import KINDS, Kind, WordCounts, WordFactor, WordScores
 from deciban.families.text.options import TermWeights, TextOptions, row_sums
 from deciban.families.text.tokens import as_text, present_texts
@@ -208,6 +210,12 @@ class TextLikelihood(BaseLikelihood):
             terms[j] = replace(term, features=partial(_features_of_column, term.features, j))
         return terms
 
+    def lower(self, columns: ExportedColumns) -> Lowered:
+        blocks: list[list[Term]] = [
+            [column.lower(number)] for column, number in zip(self.columns, columns.numbers, strict=True)
+        ]
+        return Lowered(blocks, [])
+
     def sample(self, labels: Integers, rng: np.random.Generator, length: int | None = None) -> list[Sampled]:
         return [column.sample(labels, rng, length) for column in self.columns]
 
@@ -297,6 +305,35 @@ class TextColumn:
         if texts.null_count:
             part[~present_texts(texts)] = 0.0
         out[:, slot] += weight * self._power(row_sums(rows))[:, None] * part[:, 0]
+
+    def lower(self, column: int) -> TextTerm:
+        """The term of the words of the column of this number."""
+        options, weights, size = self.options, self.term_weights, len(self.words)
+        seeds = tuple(BUCKET_SEEDS.tolist()) if options.most_words is not None else ()
+        present = self.kind.word_scores(np.arange(size), np.ones(size)).present
+        absent = zeros = blocked = None
+        if weights.presence:
+            absent = self.kind.word_scores(np.zeros(0, dtype=np.int64), np.zeros(0)).absent_scores
+            sums = Exchange.of(present, absent, np.ones(size))
+            zeros, blocked = sums.zeros, sums.blocked
+        both = present if absent is None else np.concatenate([present, absent], axis=1)
+        rows, row = np.unique(both, axis=0, return_inverse=True)  # rare words have the same
+        classes = present.shape[1]
+        return TextTerm(
+            column,
+            options.tokens,
+            [str(word) for word in decoded_cells(self.words.array)],
+            buckets_beyond(options.most_words),
+            seeds,
+            weights.amounts,
+            weights.normalize,
+            options.tempering,
+            rows[:, :classes],
+            row.ravel(),
+            None if absent is None else rows[:, classes:],
+            zeros,
+            blocked,
+        )
 
     def log_orders(self, texts: pa.Array) -> Floats | None:
         """The logarithm of the multinomial coefficient of each text: of the number of orders of its known words. None

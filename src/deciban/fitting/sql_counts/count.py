@@ -37,8 +37,8 @@ from deciban.fitting.sql_counts.statements import (
 )
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labelled_stream import LabelledStream
-from deciban.sources.stream import Source
+from deciban.sources.examples import LabelledStream
+from deciban.sources.source import Source
 from deciban.statistics import Scatter
 from deciban.statistics.bins import Column
 from deciban.statistics.levels import distinct

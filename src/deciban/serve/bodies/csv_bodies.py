@@ -10,16 +10,15 @@ import pyarrow as pa
 
 from deciban.errors import DataError, DecibanError
 from deciban.model.fitted import Fitted
+from deciban.serve.bodies.checks import refuse_columns, refuse_rows
 from deciban.serve.bodies.records import problem_of
-from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
 from deciban.serve.problems import Problem
 from deciban.serve.settings import ServeSettings
-from deciban.sources.csv_files import MISSING_WORDS, open_csv
+from deciban.sources.csv import MISSING_WORDS, open_csv, recoded
 from deciban.sources.duckdb import translated_errors
 from deciban.sources.open import open_rows
-from deciban.sources.recode import recoded
 from deciban.sources.sniff import compression_of, sniff
-from deciban.sources.stream import Source
+from deciban.sources.source import Source
 from deciban.sources.temporary import Temporary, temporary
 from deciban.tables.cell_formats import CellHabits
 
