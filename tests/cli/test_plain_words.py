@@ -12,8 +12,7 @@ from deciban.explain.blocks import cut_label
 from deciban.families import Gaussian, JointGaussian
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
-
-from .conftest import Answer, Deciban
+from tests.support.command import Answer, Deciban
 
 
 @pytest.fixture
