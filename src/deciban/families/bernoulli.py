@@ -105,6 +105,11 @@ class Bernoulli(ColumnFamily):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
         return questions.totals([Flag(column, self.cut) for column in columns], whole=self.threshold is None)
 
+    def check_statistic(self, statistic: Totals) -> None:
+        possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
+        if (statistic.total > possible).any():
+            raise ValueError("more rows have a flag than there are")
+
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)

@@ -140,6 +140,11 @@ class Categorical(ColumnFamily):
             bad.column = j
             raise
 
+    def check_statistic(self, statistic: Levels) -> None:
+        given = None if self.levels is None else set(self.levels)
+        if given is not None and not all(given.issuperset(levels.to_pylist()) for levels in statistic.levels):
+            raise ValueError(f"{self!r:.60} has counted another level")
+
     def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
         levels, counts = list(statistic.levels), list(statistic.tables)
         if self.levels is not None:

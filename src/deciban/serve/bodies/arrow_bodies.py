@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.serve.bodies.checks import place_of, refuse_columns, refuse_rows
-from deciban.serve.problems import Problem
+from deciban.serve.bodies.checks import refuse_columns, refuse_rows
+from deciban.serve.problems import Problem, place_of
 from deciban.serve.settings import ServeSettings
 from deciban.tables.arrow import repeated
 from deciban.tables.cell_numbers import is_numeric, is_text
