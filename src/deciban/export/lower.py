@@ -301,7 +301,7 @@ def _folded_term(model: TermModel, block: Block, term: Term) -> Term:
     return replace(term, form=form, weight=w)
 
 
-def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm:
+def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm | TupleTerm:
     """A row for each combination of places; a UsageError if they are too many."""
     members: list[CellPlace] = []
     codes = []
@@ -319,6 +319,8 @@ def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm:
             remedy=REMEDY,
         )
     term = replace(term, members=every.members, codes=tuple(codes))
+    if not block.weight > 0.0:
+        return term
     return ExpandedTerm(every, block.weight * tuple_evidence(term, all_codes(term)), term)
 
 

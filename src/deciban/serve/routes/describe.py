@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.export.columns import READ_AS
+from deciban.export.lower import READ_AS
 from deciban.model.fitted import Fitted
 from deciban.serve.model_source import ServedModel
 from deciban.serve.reader import Reader
