@@ -172,7 +172,9 @@ class _Writer:
         written: dict[str, Any] = {}
         for name in (field.name for field in fields(term) if field.name != "column"):
             value = getattr(term, name)
-            written[name] = value if isinstance(value, bool) else number(value) if np.isscalar(value) else floats(value)
+            written[name] = (
+                value if isinstance(value, bool) else number(value) if isinstance(value, float) else floats(value)
+            )
         return {"columns": [term.column], **written}
 
     def _tuples(self, term: TupleTerm) -> dict[str, Any]:
