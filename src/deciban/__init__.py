@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from deciban.model.counts import Counts as Counts
     from deciban.model.model import Evidence as Evidence, Model as Model
     from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
-    from deciban.sources.locate import scan as scan
+    from deciban.sources.open import scan as scan
 
 # Where each public name lives. It is imported on first use: scikit-learn and Arrow take a second that not every program
 # needs.
@@ -84,7 +84,7 @@ _NAMES = {
     "deciban.model.counts": ("Counts",),
     "deciban.model.model": ("Evidence", "Model"),
     "deciban.model.priors": ("Empirical", "Uniform"),
-    "deciban.sources.locate": ("scan",),
+    "deciban.sources.open": ("scan",),
 }
 _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 

@@ -21,7 +21,7 @@ def main() -> None:
     """Run the command line and exit with its code."""
     shutdown.catch_signals()
     if any("://" in argument for argument in sys.argv):
-        from deciban.sources.databases.arguments import hide_passwords
+        from deciban.sources.addresses import hide_passwords
 
         hide_passwords()
     sys.meta_path.insert(0, WithoutPandas)

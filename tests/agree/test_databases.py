@@ -165,7 +165,7 @@ def test_the_pieces_of_a_stream_do_not_depend_on_the_batches(
     name = stored(postgres, mixed(3_000))
     pieces = []
     for size in (1 << 12, 1 << 22):
-        monkeypatch.setattr("deciban.sources.databases.postgres.BATCH_BYTES", size)
-        monkeypatch.setattr("deciban.sources.pieces.STREAM_ROWS", 700)
+        monkeypatch.setattr("deciban.sources.postgres.BATCH_BYTES", size)
+        monkeypatch.setattr("deciban.sources.source.STREAM_ROWS", 700)
         pieces.append([piece.num_rows for piece in scan(postgres.url, table=name).tables()])
     assert pieces[0] == pieces[1] == [700, 700, 700, 700, 200]

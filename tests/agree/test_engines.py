@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Binned, DataError, Text, UsageError, scan
-from deciban.sources.databases.postgres_source import PostgresSource
-from deciban.sources.scan import Scan
+from deciban.sources.duckdb import Scan
+from deciban.sources.postgres import PostgresSource
 from deciban.sources.spark import SparkRows
 from tests.agree.sources import as_json_lines, as_parquet, as_parquet_folder, as_query, mixed, parts
 from tests.agree.test_databases import Databases

@@ -10,14 +10,13 @@ import duckdb
 import pyarrow as pa
 
 from deciban.errors import DataError
-from deciban.fitting.engines.count import count_in_engine
+from deciban.fitting.sql_counts.count import count_in_engine
 from deciban.model.counting import batches, count_batches
 from deciban.model.counts import Counts
 from deciban.schema.schema import Schema
 from deciban.sources.dialects import DUCKDB, POSTGRES, SPARK, Dialect
-from deciban.sources.labelled_stream import LabelledStream
-from deciban.sources.sql_rows import SqlRows
-from deciban.sources.stream import Stream
+from deciban.sources.examples import LabelledStream
+from deciban.sources.source import SqlRows, Stream
 from deciban.tables.labelled import LabelledTable
 
 Ask = Callable[[str], pa.Table]

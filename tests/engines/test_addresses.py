@@ -5,8 +5,7 @@ import pickle
 import pytest
 
 from deciban import UsageError
-from deciban.sources.databases.addresses import Address, is_address, passwords_in, without_passwords
-from deciban.sources.databases.arguments import passwords_among
+from deciban.sources.addresses import Address, is_address, passwords_among, passwords_in, without_passwords
 
 SECRET = "s3cr%26t%20pass"
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, scan
-from deciban.sources.databases import connections
+from deciban.sources import connections
 from tests.engines.postgres_tables import adbc_connection, created
 from tests.engines.servers import Postgres
 
@@ -30,7 +30,7 @@ def sqlite() -> Iterator[sqlite3.Connection]:
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "FETCHED_ROWS", 7)
     monkeypatch.setattr(connections, "SHOWN_ROWS", 30)
-    monkeypatch.setattr("deciban.sources.pieces.STREAM_ROWS", 11)
+    monkeypatch.setattr("deciban.sources.source.STREAM_ROWS", 11)
 
 
 def fill(connection: sqlite3.Connection, columns: str, rows: list[tuple[Any, ...]]) -> None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, scan
-from deciban.sources.databases import postgres_source
-from deciban.sources.databases.postgres import driver
+from deciban.sources import postgres as postgres_source
+from deciban.sources.postgres import driver
 from tests import PATIENCE
 from tests.engines.postgres_tables import created, new_name
 from tests.engines.servers import Postgres, new_postgres
@@ -234,7 +234,7 @@ def test_an_interrupt_while_connecting_leaves_no_connection(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(driver(), "connect", slow)
-    monkeypatch.setattr("deciban.sources.databases.postgres.result_of", interrupted)
+    monkeypatch.setattr("deciban.sources.postgres.result_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         scan(postgres.url, query="SELECT 1 AS a")
     left.set()

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, DataError, UsageError, load, scan
-from deciban.sources.databases import write as write_module
-from deciban.sources.databases.write import written_into
+from deciban.sources import postgres as write_module
+from deciban.sources.postgres import written_into
 from tests.agree.sources import mixed
 from tests.engines.postgres_tables import created, new_name, stored
 from tests.engines.servers import Postgres
@@ -26,7 +26,7 @@ CLF = BayesClassifier(tune=None).fit(TABLE, "label")
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deciban.sources.pieces.STREAM_ROWS", 300)
+    monkeypatch.setattr("deciban.sources.source.STREAM_ROWS", 300)
 
 
 def content(server: Postgres, name: str) -> pa.Table:

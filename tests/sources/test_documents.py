@@ -15,7 +15,7 @@ from deciban.cli import run
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.evaluate import evaluate_folds
 from deciban.sources.documents import Documents
-from deciban.sources.labelled_stream import LabelledStream
+from deciban.sources.examples import LabelledStream
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 4
 

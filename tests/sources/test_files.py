@@ -78,7 +78,7 @@ def test_columns_that_were_left_out_stay_out_of_what_is_learned_later(tmp_path: 
 
 
 def test_the_rows_asked_for_are_found_in_their_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deciban.sources.pieces.STREAM_ROWS", 7)
+    monkeypatch.setattr("deciban.sources.source.STREAM_ROWS", 7)
     (tmp_path / "a.csv").write_text("v\n" + "".join(f"{i}\n" for i in range(40)))
     assert scan(tmp_path / "a.csv").at([30, 2, 8]).column(0).to_pylist() == [30, 2, 8]
     assert scan(tmp_path / "a.csv").at([2, 90]).column(0).to_pylist() == [2]

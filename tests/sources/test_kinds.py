@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, event, example, given, settings, strategies 
 
 from deciban import BayesClassifier, Text, scan
 from deciban.errors import DataError, DecibanError, UsageError
-from deciban.sources import parquet_files
+from deciban.sources import arrow as parquet_files
+from deciban.sources.csv import quotes_of
 from deciban.sources.duckdb import column_types, translated_errors
-from deciban.sources.quotes import quotes_of
 from tests import example_count
 
 OFTEN = settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

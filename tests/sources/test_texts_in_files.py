@@ -13,7 +13,7 @@ import pytest
 from hypothesis import event, given, settings, strategies as st
 
 from deciban import BayesClassifier, Text, scan
-from deciban.sources.quotes import quotes_in, quotes_of
+from deciban.sources.csv import quotes_in, quotes_of
 from tests import example_count
 from tests.laws.cases import assert_same_counts
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier
-from deciban.sources.leftovers import sweep
-from deciban.sources.recode import LineEnds
-from deciban.sources.write import replacing, to_stream, without_formulas
+from deciban.sources.csv import LineEnds
+from deciban.sources.write import replacing, sweep, to_stream, without_formulas
 
 
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])

@@ -14,10 +14,10 @@ import deciban
 from deciban import BayesClassifier, Gaussian
 from deciban.schema.reasons import GIVEN
 from deciban.schema.schema import ColumnGroup, Schema
-from deciban.sources.csv_files import CsvRead, CsvScan
-from deciban.sources.typed_source import ColumnType
+from deciban.sources.csv import CsvRead, CsvScan
+from deciban.sources.source import ColumnType
 from deciban.sources.write import to_stream
-from deciban.store.identity import identity
+from deciban.store.model_file import identity
 from deciban.tables.table import Frame, with_columns
 
 # What takes as long as a table has columns, so that nobody may do it once for each of them.

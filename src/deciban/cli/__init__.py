@@ -26,7 +26,7 @@ from deciban.cli import (
 from deciban.cli.common import complain, flush
 from deciban.cli.wording import in_options
 from deciban.errors import DataError, DecibanError, ModelFileError, UsageError
-from deciban.sources.databases.arguments import passwords_among
+from deciban.sources.addresses import passwords_among
 from deciban.util import shutdown
 from deciban.util.version import __version__
 

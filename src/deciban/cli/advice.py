@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deciban.cli.common import complain, few
-from deciban.sources.databases.addresses import is_address
+from deciban.sources.addresses import is_address
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
     from deciban.schema.looks_like import LooksLike, MeantAs
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
 # How SQL reads the numbers and dates in texts.
 AS_NUMBER = "try_cast({} as double)"
@@ -97,7 +97,7 @@ def _column(name: str) -> str:
 
 def _query(expressions: Mapping[str, str], table: Sequence[str]) -> str:
     """A table to give instead, in which these columns are numbers or dates."""
-    from deciban.sources.queries import SQL
+    from deciban.sources.query import SQL
 
     made = []
     for name, expression in expressions.items():

@@ -12,14 +12,14 @@ from click.shell_completion import CompletionItem
 
 from deciban.cli.outputs import check_output
 from deciban.errors import UsageError
-from deciban.sources.databases.addresses import HIDDEN, without_passwords
+from deciban.sources.addresses import HIDDEN, without_passwords
 from deciban.util.plain_json import plain_json
 from deciban.util.text_tables import aligned, class_name, counted, shortened, width_of
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.labelled_stream import LabelledStream
-    from deciban.sources.stream import Source
+    from deciban.sources.examples import LabelledStream
+    from deciban.sources.source import Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -122,8 +122,8 @@ READING = (
 
 def opened(table: Sequence[str], options: dict[str, Any], output: str | None = None) -> "Source":
     """The table that is meant, from the options of `reading`, which are taken out; a file of it is no `output`."""
-    from deciban.sources.csv_files import MISSING_WORDS
-    from deciban.sources.locate import scan
+    from deciban.sources.csv import MISSING_WORDS
+    from deciban.sources.open import scan
 
     given = {name: options.pop(name) for name in READING}
     types = dict(pair(text, "--type", "COLUMN=TYPE") for text in given["types"])
@@ -170,7 +170,7 @@ def loaded(path: str) -> "Fitted":
 def labelled(fitted: "Fitted", scan: "Source", target: str | None) -> "LabelledStream":
     """The rows of a table with their labels, which are where the model had its own unless `target` says otherwise."""
     from deciban.fitting.fit import open_examples
-    from deciban.sources.labelled_stream import LabelledStream
+    from deciban.sources.examples import LabelledStream
 
     name = target if target is not None else fitted.origin.target
     if name is None:

@@ -30,7 +30,7 @@ from deciban.util.text_tables import aligned, amount, class_name, whole
 if TYPE_CHECKING:
     from deciban.evaluation.metrics import Evaluation
     from deciban.model.fitted import Fitted
-    from deciban.sources.labelled_stream import LabelledStream
+    from deciban.sources.examples import LabelledStream
 
 
 @click.command(epilog="""\b
@@ -90,7 +90,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, **opti
         rows = labelled(fitted, scan, target)
         missing_columns(fitted, scan)
     else:
-        from deciban.sources.labelled_stream import LabelledStream
+        from deciban.sources.examples import LabelledStream
 
         tell_markers(scan, target)
         if target is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deciban.errors import UsageError
-from deciban.sources.databases.addresses import is_address
+from deciban.sources.addresses import is_address
 
 
 def check_output(path: str | None, inputs: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ from deciban.cli.scoring import class_of, costs
 
 if TYPE_CHECKING:
     from deciban.model.fitted import Fitted
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
 # What each kind of picture is drawn from: a model alone, one row of a table, or rows whose class is known.
 OF_MODELS = ("nomogram", "column", "pair", "decision")
@@ -129,7 +129,7 @@ def _classifier(fitted: "Fitted") -> Any:
 def _evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import EvidenceDisplay
     from deciban.scoring.scoring import opened_rows
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
     assert scan is not None, "checked before"
     source, row = opened_rows(fitted, scan), (options["row"] or 1) - 1

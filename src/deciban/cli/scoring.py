@@ -29,7 +29,7 @@ from deciban.cli.common import (
 from deciban.cli.option_values import names_in
 from deciban.cli.outputs import check_table_output
 from deciban.errors import DataError, LossError
-from deciban.sources.databases.addresses import is_address, without_passwords
+from deciban.sources.addresses import is_address, without_passwords
 from deciban.util.text_tables import class_name, counted, digits
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from deciban.decisions.loss import Loss
     from deciban.model.fitted import Fitted
-    from deciban.sources.databases.write import Existing
-    from deciban.sources.write import FileKind
+    from deciban.sources.write import Existing, FileKind
     from deciban.tables.table import Table
 
 TABLE_OUTPUT = click.option(
@@ -288,7 +287,7 @@ def explain(model: str, table: tuple[str, ...], row: tuple[int, ...], rows: int,
     """Say why each row of TABLE is classified as it is: the evidence of each column, in decibans."""
     from deciban.explain.explanation import Explanation
     from deciban.scoring.scoring import aligned_table, opened_rows
-    from deciban.sources.stream import Source
+    from deciban.sources.source import Source
 
     fitted = loaded(model)
     scan = opened(table, options)

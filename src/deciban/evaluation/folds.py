@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from deciban.errors import DataError
 from deciban.model.folds_by_content import find_copies
-from deciban.sources.labelled_stream import Examples
-from deciban.sources.stream import Stream
+from deciban.sources.examples import Examples
+from deciban.sources.source import Stream
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import Labels, encode_labels
 from deciban.tables.row_sampling import row_hashes

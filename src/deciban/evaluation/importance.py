@@ -19,7 +19,7 @@ from deciban.model.model import Evidence, Model
 from deciban.model.posterior import log_normalize
 from deciban.scoring.scoring import aligned_table
 from deciban.scoring.simulate import sample_rows
-from deciban.sources.labelled_stream import Examples
+from deciban.sources.examples import Examples
 from deciban.tables.row_sampling import sampled_places
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers

@@ -183,7 +183,7 @@ class BinnedLikelihood(BaseLikelihood):
         return codes.astype(np.int32)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(
+        kernels.scoring.score_lookup(
             self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
         )
 

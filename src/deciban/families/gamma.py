@@ -287,7 +287,7 @@ class GammaLikelihood(BaseLikelihood):
         refuse_infinite(cells)
         positive = POSITIVE.keep(cells)
         plain = np.where(self.narrow, 0.0, weight)
-        kernels.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
+        kernels.scoring.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
         for j in np.flatnonzero(self.narrow & (weight != 0.0)):
             x = positive[:, j, None].astype(np.float64)
             found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])

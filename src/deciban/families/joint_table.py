@@ -207,7 +207,7 @@ class JointTableLikelihood(BaseLikelihood):
             place = table.find(codes[rows])[:, None]
             part = np.zeros((rows.size, 1, out.shape[2]))
             first = np.zeros(1, dtype=np.int64)
-            kernels.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
+            kernels.scoring.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
             out[rows, slot[0]] += part[:, 0]
 
     def shares(self, cells: list[pa.Array]) -> Shares:

@@ -155,7 +155,7 @@ class PoissonLikelihood(BaseLikelihood):
         refuse_infinite(cells)
         if self.outside == "ignore":
             cells = COUNTS.keep(cells)
-        kernels.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
+        kernels.scoring.score_half_line(cells, np.zeros_like(self.rate), self.log_rate, -self.rate, weight, slot, out)
         impossible(~COUNTS.contains(cells) & ~np.isnan(cells), weight, slot, out)
 
     def base(self, cells: Numbers) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from deciban.model.batching import BATCH_ROWS, row_ranges, rows_per_batch
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
-from deciban.sources.labelled_stream import Examples
+from deciban.sources.examples import Examples
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table

@@ -2,7 +2,6 @@
 identifiers."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,7 +56,7 @@ class MeantAs:
     """What a column may be meant as.
 
     detail: the form of dates, as strptime has it; the sign between thousands; of numbers a cell that is none, or None
-    if all are; of numbers with a unit any cell. Older model files do not have it. decimal_comma: whether numbers do.
+    if all are; of numbers with a unit any cell. decimal_comma: whether numbers do.
 
     >>> str(MeantAs("numbers", "many"))
     "numbers but for cells like 'many'"
@@ -79,10 +78,6 @@ class MeantAs:
         if self.detail is not None:
             return f"numbers but for cells like {self.detail!r}"
         return "numbers with decimal commas" if self.decimal_comma else "numbers written as text"
-
-
-# How model files have what columns may be meant as.
-WrittenLooks = tuple[MeantAs | LooksLike | Literal[""], ...] | None
 
 
 def texts_meant_as(values: pa.Array, cells: int) -> MeantAs | None:
@@ -170,18 +165,3 @@ def _example(cells: pa.Array) -> str:
 def _share(values: pa.Array, pattern: str) -> float:
     """The share of the texts that match a pattern."""
     return float(pc.mean(pc.match_substring_regex(values, pattern).cast(pa.float64())).as_py() or 0.0)
-
-
-def written_looks(looks: Sequence[MeantAs | None] | None) -> WrittenLooks:
-    """What columns may be meant as, as model files have it: the kind alone where nothing else is known, "" where a
-    column is meant as it is."""
-    if looks is None:
-        return None
-    return tuple("" if one is None else one.kind if one == MeantAs(one.kind) else one for one in looks)
-
-
-def read_looks(written: WrittenLooks) -> tuple[MeantAs | None, ...] | None:
-    """What `written_looks` was given."""
-    if written is None:
-        return None
-    return tuple(one if isinstance(one, MeantAs) else MeantAs(one) if one else None for one in written)

@@ -1,6 +1,5 @@
 """Why a column has its family: who chose it, and how that is said."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -35,24 +34,3 @@ class Reason:
 
 # The user said so.
 GIVEN = Reason(ChosenBy.GIVEN, "given")
-
-
-def written_reasons(reasons: Sequence[Reason]) -> tuple[str, ...]:
-    """The texts of reasons, as model files have them."""
-    return tuple(map(str, reasons))
-
-
-def read_reasons(texts: Sequence[str]) -> tuple[Reason, ...]:
-    """The reasons that these texts were written for: given ones, with or without a note, and others.
-
-    The others count as inferred: what tuning chose is known from the rest of a model.
-    """
-    made = {text: _read(text) for text in set(texts)}
-    return tuple(made[text] for text in texts)
-
-
-def _read(text: str) -> Reason:
-    word, comma, note = text.partition(", ")
-    if word == GIVEN.text:
-        return GIVEN.with_note(note) if comma else GIVEN
-    return Reason(ChosenBy.INFERRED, text)

@@ -18,9 +18,6 @@ from deciban.tables.table import NO_COLUMN, Frame, Table
 from deciban.util.arrays import Integers
 from deciban.util.text_tables import aligned, listed
 
-# A field that came after the first model files: it is not written where it has its default, as in those.
-ADDED_LATER = {"later": True}
-
 # The type of a column that has no cells yet.
 NO_TYPE = "null"
 
@@ -72,7 +69,7 @@ class Schema:
     width: int
     groups: tuple[ColumnGroup, ...]
     types: tuple[str, ...] | None = field(default=None, compare=False)
-    looks_like: tuple[MeantAs | None, ...] | None = field(default=None, compare=False, metadata=ADDED_LATER)
+    looks_like: tuple[MeantAs | None, ...] | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is derived from the rest."""

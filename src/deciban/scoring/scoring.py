@@ -18,10 +18,9 @@ from deciban.model.intervals import posterior_intervals
 from deciban.model.model import Model
 from deciban.model.posterior import most_probable, posteriors
 from deciban.model.priors import prior_variance
-from deciban.sources.databases.write import Existing
 from deciban.sources.open import open_rows, open_table
-from deciban.sources.stream import Source, Stream
-from deciban.sources.write import FileKind, kind_of_output, refuse_inputs, written
+from deciban.sources.source import Source, Stream
+from deciban.sources.write import Existing, FileKind, kind_of_output, refuse_inputs, written
 from deciban.tables.arrow import with_each
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Frame, Table, with_columns

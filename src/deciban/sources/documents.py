@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from deciban.errors import Argument, DataError, Place, UsageError
-from deciban.sources.stream import Source
+from deciban.sources.source import Source
 
 # A piece of a stream has no more documents, and not much more text, than these.
 DOCUMENT_ROWS = 1 << 12

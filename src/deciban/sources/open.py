@@ -1,17 +1,414 @@
-"""Whatever the user has, in memory, in files or in a database, as rows to learn from or to score."""
+"""From what the user gives, a URL, a connection or a table of Ibis, to a source of rows.
 
+From what the user says (a file, a glob, a folder, a query, standard input, a database) to what is streamed.
+
+Whatever the user has, in memory, in files or in a database, as rows to learn from or to score.
+"""
+
+import glob
 import os
-from collections.abc import Mapping
+import re
+import stat
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from deciban.sources.arrow_tables import is_arrow_stream
-from deciban.sources.databases.find import is_database
-from deciban.sources.locate import scan
+from deciban.errors import DataError, UsageError, naming_source
+from deciban.sources.addresses import Address, is_address
+from deciban.sources.arrow import (
+    BatchSource,
+    DatabaseSource,
+    is_arrow_stream,
+    open_arrow_files,
+    open_arrow_stream,
+    open_parquet,
+)
+from deciban.sources.csv import MISSING_WORDS, CsvScan, open_csv, recoded
+from deciban.sources.dialects import DUCKDB
+from deciban.sources.duckdb import Scan, translated_errors
+from deciban.sources.json import open_json
+from deciban.sources.query import SQL, open_query
+from deciban.sources.sniff import FileFormat, sniff
+from deciban.sources.source import Source, Stream, TypedSource
 from deciban.sources.spark import SparkRows, is_spark_table
-from deciban.sources.stream import Source, Stream
+from deciban.sources.temporary import STANDARD_INPUT, spooled
 from deciban.tables.cell_formats import CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
+from deciban.tables.text_types import TYPES
+
+# What is taken for a database, by what its class can do: a table in memory may have a column of such a name.
+CONNECTION = "cursor"
+IBIS = "to_pyarrow_batches"
+
+HOW = (
+    "give query='select ...', or table='schema.table'; to a call that takes neither, such as predict, give "
+    "deciban.scan(url, query='select ...')"
+)
+
+
+def is_database(source: Any) -> bool:
+    """Whether it is the URL of a database, a connection to one, or a table of Ibis."""
+    return is_address(source) or hasattr(type(source), CONNECTION) or hasattr(type(source), IBIS)
+
+
+def open_database(source: Any, query: str | None, table: str | None) -> DatabaseSource:
+    """The source of a query, or of all rows of a table."""
+    if hasattr(type(source), IBIS):
+        if query is not None or table is not None:
+            raise UsageError("a table of Ibis is read as it is; leave query= and table= out")
+        from deciban.sources.connections import open_ibis
+
+        return open_ibis(source)
+    if not is_database(source):
+        raise UsageError(
+            "query= and table= are for databases: give a URL such as postgresql://user@host/database, or a connection; "
+            "files are queried by 'sql: select ...'"
+        )
+    query = _one_of(query, table)
+    return _of_url(source, query, table) if isinstance(source, str) else _of_connection(source, query, table)
+
+
+def _one_of(query: str | None, table: str | None) -> str | None:
+    """The query without what ends it; a UsageError unless there is either a query or a table."""
+    if query is not None and table is not None:
+        raise UsageError("query= and table= are both given; leave one of them out")
+    text = None if query is None else query.strip().rstrip(";").rstrip()
+    if not (text or table):
+        raise UsageError(f"which rows of the database are meant is not said; {HOW}")
+    return text
+
+
+def _of_url(url: str, query: str | None, table: str | None) -> DatabaseSource:
+    from deciban.sources.postgres import Snapshots, open_postgres
+
+    address = Address.of(url)
+    return open_postgres(Snapshots(address), address.shown, query, table)
+
+
+def _of_connection(connection: Any, query: str | None, table: str | None) -> DatabaseSource:
+    if _is_postgres_by_adbc(connection):
+        from deciban.sources.postgres import GivenConnection, open_postgres
+
+        return open_postgres(GivenConnection(connection), "the connection", query, table)
+    from deciban.sources.connections import open_connection
+
+    name = "the query" if table is None else table
+    text = query if query is not None else f"SELECT * FROM {DUCKDB.qualified(table or '')}"  # as most engines quote
+    return open_connection(connection, text, name)
+
+
+def _is_postgres_by_adbc(connection: Any) -> bool:
+    return hasattr(connection, "adbc_get_info") and connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
+
+
+# What marks the folder of a table whose files are not all of its rows, what it is called, and how to read it.
+_AS_DATASET = "{name}: this is a table of {kind}, whose files also have rows that were deleted; "
+VERSIONED_TABLES = {
+    "_delta_log": (
+        "Delta Lake",
+        "read it with the package deltalake, and pass DeltaTable({name!r}).to_pyarrow_dataset(); or "
+        "write its rows as Parquet elsewhere",
+    ),
+    "metadata/*.metadata.json": (
+        "Apache Iceberg",
+        "read it with the package pyiceberg, and pass StaticTable.from_metadata(...).scan().to_arrow(); or "
+        "write its rows as Parquet elsewhere",
+    ),
+    ".hoodie": ("Apache Hudi", "read it with Spark, and pass the DataFrame"),
+}
+
+# How URLs begin that are not files of this machine, and where they are.
+SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+
+# A folder is read as the files of one of these kinds in it; one that holds none but .txt is a folder of documents.
+ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".arrows"),
+    "orc": (".orc",),
+    "json": (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz"),
+    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".txt"),
+}
+TABLES = tuple(ending for endings in ENDINGS.values() for ending in endings if ending != ".txt")
+
+
+def scan(
+    source: Any,
+    *,
+    query: str | None = None,
+    table: str | None = None,
+    types: Mapping[str, str] | None = None,
+    ignore: Sequence[str] = (),
+    missing: Sequence[str] = MISSING_WORDS,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    thousands: str = "",
+    date_format: str = "",
+) -> Source:
+    """Files, a query or a table of a database as a table that is streamed.
+
+    `fit`, `predict` and all other methods that take rows take it in place of a table, and read it in pieces, so that
+    memory does not grow with it. They take the name of a file, too, and scan it themselves: this function is for what
+    has to be said of the file, and for databases.
+
+    Parameters
+    ----------
+    source : str, path or list of them, connection, Ibis table, dataset or lazy frame
+        A file (CSV or JSON lines, which may be packed by gzip or zstd; Parquet, Arrow or ORC), a glob, a folder, a list
+        of files, "-" for standard input, or "sql: select ...", any query of DuckDB. A dataset of pyarrow or a lazy
+        frame of polars. A folder of documents in folders named by their classes. A database: the URL
+        of PostgreSQL ("postgresql://user@host/database"; the password is better in PGPASSWORD or ~/.pgpass), a
+        connection of ADBC or of Python's DB-API, or a table of Ibis.
+    query : str, default None
+        Of a database: a query, whose rows are read.
+    table : str, default None
+        Of a database: a table, all rows of which are read, such as "customers" or "sales.customers".
+    types : mapping of str to {"text", "number", "bool", "date", "time"}, default None
+        The types of columns that are not what they look like.
+    ignore : sequence of str, default ()
+        Columns to leave out.
+    missing : sequence of str, default ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+        Cells of a CSV file that mean a missing one, besides empty ones.
+    encoding : str, default None
+        That of a CSV file, or of documents; None finds UTF-8 and UTF-16.
+    delimiter : str, default None
+        The sign between the cells of a CSV file; None finds a comma, a semicolon, a tab or a bar.
+    header : bool, default True
+        Whether the first row of a CSV file has the names of the columns; else they are column1, column2 and so on.
+    thousands : str, default ""
+        The sign between the thousands of numbers in a CSV file, such as ",".
+    date_format : str, default ""
+        How dates are written in a CSV file, such as "%d.%m.%Y", if it is not ISO's way.
+
+    Returns
+    -------
+    Source
+        A stream of tables: `names` are its columns, `head(n)` has the first rows, `table()` all of them.
+
+    Raises
+    ------
+    UsageError
+        If an option cannot be meant as it stands, or a column that is named is not there.
+    DataError
+        If a file cannot be read as a table; the message has file, line and column, and what to do.
+    FileNotFoundError, PermissionError
+        If a file is not there, or may not be read.
+    ConnectionError, PermissionError, TimeoutError
+        If a database cannot be reached, may not be read, or takes too long.
+
+    See Also
+    --------
+    BayesClassifier.fit : Learns from rows in memory, from files and from what this function returns.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deciban import scan
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "days.csv"
+    ...     _ = path.write_text("day;code;rain\\n01.02.2026;7;2,5\\n02.02.2026;8;-\\n")
+    ...     rows = scan(path, types={"code": "text"}, date_format="%d.%m.%Y")
+    ...     print(rows.names, rows.table().to_pylist()[0])
+    ('day', 'code', 'rain') {'day': datetime.date(2026, 2, 1), 'code': '7', 'rain': 2.5}
+    """
+    _check_habit(thousands, date_format)
+    found: TypedSource
+    if query is not None or table is not None or is_database(source):
+        found = open_database(source, query, table)
+    elif isinstance(source, str) and source.startswith(SQL):
+        found = open_query(source)
+    elif is_arrow_stream(source):
+        found = open_arrow_stream(source)
+    else:
+        given = [_local(os.fspath(one)) for one in (source if isinstance(source, list | tuple) else [source])]
+        name = "standard input" if given == [STANDARD_INPUT] else ", ".join(given)
+        if any(map(is_address, given)):
+            raise UsageError("a database is read alone; give its URL, and neither files nor another one")
+        options = {"types": types, "missing": tuple(missing) != MISSING_WORDS, "delimiter": delimiter,
+                   "header": not header, "thousands": thousands, "date_format": date_format}  # fmt: skip
+        paths = _tables_or_documents(name, given, encoding, options)
+        if isinstance(paths, Source):
+            return paths.without(ignore)
+        habit = CellHabits(thousands=thousands, date_format=date_format)
+        told = {*(types or ()), *ignore}
+        found = _open_files(name, paths, (encoding, delimiter, header), missing, habit, told)
+    habits = {"thousands": thousands, "date_format": date_format, "missing": not set(missing) <= set(MISSING_WORDS)}
+    if not isinstance(found, CsvScan) and any(habits.values()):
+        option = next(option for option, is_given in habits.items() if is_given)
+        raise UsageError(f"{found.name}: {option} is for CSV files, and this is none; leave it out")
+    if types:
+        found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
+    return found.without(ignore) if ignore else found
+
+
+def _tables_or_documents(
+    name: str, given: Sequence[str], encoding: str | None, options: Mapping[str, Any]
+) -> list[str] | Source:
+    """The files that are meant, or the documents, of which none of these options may be said."""
+    folder = _folder_of_documents(given)
+    paths = [] if folder is not None else [path for one in given for path in _paths(one)]
+    _refuse_twice(paths)
+    if folder is None:
+        return paths
+    if any(options.values()):
+        option = next(option for option, is_given in options.items() if is_given)
+        raise UsageError(f"{name}: {option} is for tables, and these are documents; leave it out")
+    from deciban.sources.documents import documents_in  # tables do not need it
+
+    return documents_in(folder, encoding)
+
+
+def _check_habit(thousands: str, date_format: str) -> None:
+    if len(thousands) > 1 or thousands.isalnum() or thousands in ("-", "+"):
+        raise UsageError(f"thousands={thousands!r}: give the one sign that stands between them, such as ','")
+    if date_format:
+        try:
+            again = datetime.strptime(datetime(2024, 11, 30).strftime(date_format), date_format)
+        except ValueError:
+            again = datetime.min
+        if again.date() != date(2024, 11, 30):
+            raise UsageError(f"date_format={date_format!r}: write it as strptime has it, such as '%d.%m.%Y'")
+
+
+def _refuse_twice(paths: Sequence[str]) -> None:
+    """The rows of a file that is named twice, be it by links, would count twice."""
+    seen: dict[Any, str] = {}
+    for path in paths:
+        if (file := _identity(path)) in seen:
+            raise UsageError(f"{seen[file]} and {path} are one file, whose rows would count twice; name it once")
+        seen[file] = path
+
+
+def _identity(path: str) -> Any:
+    """What tells a file from all others: where it is on a disk, or its name if it is on none."""
+    try:
+        status = os.fstat(sys.stdin.fileno()) if path == STANDARD_INPUT else os.stat(path)
+    except (OSError, AttributeError, ValueError):
+        return path
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else path
+
+
+def _folder_of_documents(given: Sequence[str]) -> str | None:
+    """The folder that is meant, if it holds no tables."""
+    folders = [one for one in given if os.path.isdir(os.path.expanduser(one)) and not _holds_tables(one)]
+    if folders and len(given) > 1:
+        raise UsageError(f"{folders[0]}: a folder of documents is read alone; give the one folder that holds all")
+    return folders[0] if folders else None
+
+
+def _holds_tables(folder: str) -> bool:
+    return any(name.lower().endswith(TABLES) for name in _files_in(Path(folder).expanduser()))
+
+
+def _files_in(folder: Path) -> list[str]:
+    """The files in a folder and in those within it, but for those whose name, or folder, begins with a dot or _."""
+    found = []
+    for here, folders, names in os.walk(folder):
+        _refuse_versioned(Path(here))
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        found += [os.path.join(here, name) for name in names if not name.startswith((".", "_"))]
+    return sorted(found)
+
+
+def _refuse_versioned(folder: Path) -> None:
+    """A DataError for the folder of a table of which only a log tells which files, and which of their rows, count."""
+    for mark, (kind, remedy) in VERSIONED_TABLES.items():
+        if any(folder.glob(mark)):
+            raise naming_source(DataError((_AS_DATASET + remedy).format(name=str(folder), kind=kind)))
+
+
+def _local(source: str) -> str:
+    """The name of a file: that of a file:// URL as a path. A UsageError for what is not on this machine."""
+    found = SCHEME.match(source)
+    if found is None or is_address(source):
+        return source
+    if found[1].lower() == "file":
+        parts = urlsplit(source)
+        if parts.netloc in ("", "localhost"):
+            return url2pathname(parts.path)
+    elsewhere = "on the web; download it" if found[1].lower() in ("http", "https", "ftp") else (
+        f"not on this machine; download it, or pass pyarrow.dataset.dataset({source!r}), which may know such a store"
+    )  # fmt: skip
+    raise UsageError(f"{source}: this is {elsewhere}")
+
+
+def _type(name: str, kind: str) -> str:
+    if kind not in TYPES:
+        raise UsageError(f"the type of column {name!r} is {kind!r}; choose {', '.join(TYPES)}")
+    return TYPES[kind]
+
+
+def _open_files(
+    name: str, given: Sequence[str], form: tuple[str | None, str | None, bool], missing: Sequence[str],
+    habit: CellHabits, told: Collection[str],
+) -> TypedSource:  # fmt: skip
+    """The scan of files of one kind; `form` has the encoding, the delimiter and whether there is a header, `told` the
+    columns whose types the user gives."""
+    paths: list[Path] = []
+    forms: list[FileFormat] = []
+    kept: list[Any] = []
+    called: dict[str, str] = {}  # what the user calls a file that is read elsewhere
+    for file in given:
+        if file == STANDARD_INPUT or not Path(file).is_file():
+            kept.append(spooled(file))
+            called[kept[-1].name] = "standard input" if file == STANDARD_INPUT else file
+            file = kept[-1].name
+        path, shown = Path(file), called.get(file, file)
+        with translated_errors(shown):
+            found = sniff(path, shown, *form)
+        if found.kind in ("csv", "json") and (found.encoding != "utf-8" or found.mixed_ends):
+            kept.append(recoded(path, shown, found))
+            path = Path(kept[-1].name)
+            called[kept[-1].name] = shown
+            found = replace(found, compression=None, encoding="utf-8", mixed_ends=False)
+        paths.append(path)
+        forms.append(found)
+    if len({found.kind for found in forms}) > 1:
+        kinds = ", ".join(found.kind for found in forms)
+        raise UsageError(f"{name}: the files are of several kinds ({kinds}); choose one")
+    opened: Scan | BatchSource
+    if forms[0].kind == "parquet":
+        opened = open_parquet(name, paths, called, told)
+    elif forms[0].kind == "json":
+        opened = open_json(name, paths, forms, called)
+    elif forms[0].kind != "csv":
+        opened = open_arrow_files(name, paths, forms[0].kind, called, told)
+    else:
+        opened = open_csv(name, paths, forms, called, missing, habit)
+    return replace(opened, kept=tuple(kept))
+
+
+def _paths(source: str) -> list[str]:
+    """The files that are meant."""
+    if source == STANDARD_INPUT:
+        return [source]
+    if not source:
+        raise UsageError("the name of the file is empty; give a file, a folder ('.' is this one) or '-'")
+    path = Path(source).expanduser()
+    if path.is_dir():
+        inside = _files_in(path)
+        for endings in ENDINGS.values():
+            if files := [file for file in inside if file.lower().endswith(endings)]:
+                return files
+        raise DataError(f"{source}: no CSV, JSON, Parquet, Arrow or ORC file found in the folder; give a file")
+    if not path.exists() and any(mark in source for mark in "*?["):
+        if files := sorted(file for file in glob.glob(str(path), recursive=True) if not Path(file).is_dir()):
+            for folder in {folder for file in files for folder in Path(file).absolute().parents}:
+                _refuse_versioned(folder)
+            return files
+        raise FileNotFoundError(f"{source}: no file matches; check the pattern")
+    if not path.exists():
+        raise FileNotFoundError(f"{source}: there is no such file; check the name")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"{source}: you may not read this file; ask its owner")
+    return [str(path)]
 
 
 def named_rows(data: Any, query: str | None, table: str | None) -> Any:

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from deciban.errors import DataError, DecibanError, UsageError
 from deciban.sources.dialects import SPARK
-from deciban.sources.sql_rows import SqlRows
-from deciban.sources.stream import Source, Work
+from deciban.sources.source import Source, SqlRows, Work
 from deciban.tables.arrow import repeated, with_each
 from deciban.tables.row_sampling import LONG_ROWS, rows_that_fit
 from deciban.util.progress import Advance

@@ -1,12 +1,19 @@
-"""Tables written piece by piece: CSV, JSON lines or Parquet, or into a database; whole or not at all."""
+"""Files that a process which was killed has left half written: removed by the next one that writes into the folder.
+
+A file is locked as long as it is written, and the lock ends with its process: one that is free belongs to nobody.
+
+Tables written piece by piece: CSV, JSON lines or Parquet, or into a database; whole or not at all.
+"""
 
 import csv
 import errno
 import gzip
 import io
 import os
+import re
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -17,16 +24,65 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deciban.errors import UsageError
-from deciban.sources.databases.addresses import is_address
-from deciban.sources.databases.write import Existing, written_into
+from deciban.sources.addresses import is_address
 from deciban.sources.duckdb import connect, interrupts
-from deciban.sources.leftovers import lock, sweep
 from deciban.sources.temporary import STANDARD_INPUT
 from deciban.tables.arrow import like_first, with_each
 from deciban.tables.cell_numbers import plain_type
 from deciban.util import shutdown
 
+# What the files that are written beside others are called.
+PART_NAME = re.compile(r"\..*\.[0-9a-f]{12}\.part", re.DOTALL)
+
+# Seconds: one that is younger may not be locked yet.
+YOUNG = 5.0
+
+
+if sys.platform == "win32":  # where an open file cannot be removed
+
+    def lock(file: Any) -> None:
+        """Nothing."""
+
+    def _is_free(path: str) -> bool:
+        return True
+
+else:
+    import fcntl
+
+    def lock(file: Any) -> None:
+        """Say that somebody writes this file, where files can be locked."""
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _is_free(path: str) -> bool:
+        """Whether nobody writes the file any more; an OSError where files cannot be locked."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(descriptor)
+        return True
+
+
+def sweep(folder: Path) -> None:
+    """Remove what was left half written in a folder."""
+    oldest = time.time() - YOUNG
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if PART_NAME.fullmatch(entry.name) is None:
+                continue
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and status.st_mtime < oldest and _is_free(entry.path):
+                    os.unlink(entry.path)
+
+
 Write = Callable[[pa.Table], None]
+
+# What becomes of a table of a database that is there already.
+Existing = Literal["refuse", "replace", "append"]
 
 FileKind = Literal["csv", "tsv", "json", "parquet"]
 WRITTEN_KINDS: dict[str, FileKind] = {
@@ -148,6 +204,8 @@ def written(
     if table is not None:
         if not is_address(path):
             raise UsageError("table= is for databases; give the URL of one, such as postgresql://user@host/database")
+        from deciban.sources.postgres import written_into  # files do not need it
+
         with written_into(os.fspath(path), table, existing) as write:
             yield write
         return

@@ -338,6 +338,10 @@ class Family(Protocol):
         where SQL cannot count it: the columns are read."""
         ...
 
+    def check_statistic(self, statistic: Any) -> None:
+        """Raise a ValueError if no rows have this statistic: a model file may hold anything of its type and shape."""
+        ...
+
     def estimate(self, statistic: Any) -> Likelihood:
         """The likelihood that the statistic supports."""
         ...
@@ -394,6 +398,9 @@ class CountedFamily(ShortRepr):
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
         return None
+
+    def check_statistic(self, statistic: Any) -> None:
+        return
 
 
 class ColumnFamily(CountedFamily):

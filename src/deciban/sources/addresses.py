@@ -1,0 +1,128 @@
+"""URLs of databases, and texts without the passwords in them.
+
+What others see of a process in the list of all: not the passwords in its arguments.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from deciban.errors import UsageError
+
+SCHEMES = ("postgresql://", "postgres://")
+
+# A URL as libpq reads it; several hosts have commas between them. An @ behind the hosts would be the end of a password
+# that holds signs which are not escaped.
+URL = re.compile(
+    r"postgres(?:ql)?://(?:(?P<user>[^/?#:@]*)(?::(?P<password>[^/?#@]*))?@)?"
+    r"(?P<hosts>[^/?#@]*)(?:/(?P<database>[^?#@]*))?(?:\?(?P<options>(?:\w+=[^#&]*&?)*))?"
+)
+HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
+NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+# Where passwords stand in whatever looks like a URL; before the last @, for one that is not escaped may hold any sign.
+BEFORE_HOST = re.compile(r"(?P<before>\b\w+://[^\s/?#:@]*:)(?P<secret>\S+)(?=@)")
+IN_OPTIONS = re.compile(r"(?P<before>\b(?:ssl)?password=)(?P<secret>[^&\s'\"]+)", re.IGNORECASE)
+
+HIDDEN = "***"
+
+# Characters of a secret that is hidden wherever it stands: shorter texts are in messages by chance.
+LEAST_SECRET = 4
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a database is.
+
+    url: all of it, which is never shown. shown: without password and options, for messages. secrets: what must not
+    appear in any message.
+    """
+
+    url: str = field(repr=False)
+    shown: str
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(cls, url: str) -> "Address":
+        """The address that a URL is; a UsageError, which does not repeat it, where it is none."""
+        found = _parsed(url)
+        if found is None:
+            raise UsageError(
+                "the URL of the database cannot be read; write it as postgresql://user@host:port/database, and signs "
+                "such as @ / : % in names and passwords as %40 %2F %3A %25"
+            )
+        user = f"{found['user']}@" if found["user"] else ""
+        shown = f"postgresql://{user}{found['hosts']}" + (f"/{found['database']}" if found["database"] else "")
+        secrets = {secret for text in passwords_in(url) for secret in (text, unquote(text))}
+        names = {
+            found["user"],
+            found["database"],
+            *found["hosts"].split(","),
+        }  # nobody would understand a message without these
+        long = (secret for secret in secrets - names if len(secret) >= LEAST_SECRET)
+        return cls(url, shown, tuple(sorted(long, key=len, reverse=True)))
+
+    def hide(self, text: str) -> str:
+        """A text without the passwords of this address."""
+        for secret in self.secrets:
+            text = text.replace(secret, HIDDEN)
+        return without_passwords(text)
+
+
+def is_address(source: object) -> bool:
+    """Whether it is the URL of a database."""
+    return isinstance(source, str) and source.startswith(SCHEMES)
+
+
+def passwords_in(url: str) -> list[str]:
+    """The passwords that stand in the URL of a database, as they are written there."""
+    found = _parsed(url)
+    before_host = _secrets(BEFORE_HOST, url) if found is None else [found["password"] or ""]
+    return [text for text in (*before_host, *_secrets(IN_OPTIONS, url)) if text]
+
+
+def without_passwords(text: str) -> str:
+    """A text in which the passwords of URLs are hidden.
+
+    >>> without_passwords("postgresql://ann:s3cret@db/shop?sslpassword=x is not there")
+    'postgresql://ann:***@db/shop?sslpassword=*** is not there'
+    """
+    for pattern in (BEFORE_HOST, IN_OPTIONS):
+        text = pattern.sub(lambda found: found["before"] + HIDDEN, text)
+    return text
+
+
+def _parsed(url: str) -> re.Match[str] | None:
+    """The parts of the URL of a database, if it is one."""
+    found = URL.fullmatch(url)
+    plain = found is not None and all(map(HOST.fullmatch, found["hosts"].split(",")))
+    return found if plain and NO_ESCAPE.search(url) is None else None
+
+
+def _secrets(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [found["secret"] for found in pattern.finditer(text)]
+
+
+def passwords_among(arguments: Sequence[str]) -> list[str]:
+    """The passwords that stand in URLs among the arguments of a command."""
+    return [password for argument in arguments if "://" in argument for password in passwords_in(argument)]
+
+
+def hide_passwords() -> None:
+    """Overwrite passwords in the arguments of this process, where the system (Linux) shows them from its memory."""
+    passwords = passwords_among(sys.argv)
+    if not passwords or sys.platform != "linux":
+        return
+    import ctypes
+
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            first, end = (int(field) for field in file.read().rpartition(b")")[2].split()[45:47])
+        shown = ctypes.string_at(first, end - first)
+        for secret in (password.encode(errors="surrogateescape") for password in passwords):
+            shown = shown.replace(secret, b"*" * len(secret))
+        ctypes.memmove(first, shown, len(shown))
+    except (OSError, ValueError):  # a system that shows them from elsewhere
+        return

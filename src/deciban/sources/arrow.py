@@ -1,0 +1,375 @@
+"""What sources in databases have in common: types that the database has names for, some of which cannot be learned.
+
+Parquet files, opened as a scan.
+
+Rows that come as Arrow's batches from elsewhere: Arrow and ORC files, datasets of pyarrow, lazy frames of polars.
+"""
+
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import pyarrow as pa
+
+from deciban.errors import BadCell, DataError, UsageError, naming_source
+from deciban.sources.duckdb import Scan, column_types, files_of, rows_of_relation, select_from, select_typed
+from deciban.sources.source import ColumnType, SqlRows, TypedSource, Types, in_measured_pieces
+from deciban.tables.arrow import repeated
+from deciban.tables.cell_formats import ARROW, CellFormat
+from deciban.tables.cell_numbers import is_text, plain_type
+from deciban.tables.text_types import kind_of
+
+# What columns are converted to that are to be of another type than they are, and are no text.
+AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}
+
+
+@dataclass(frozen=True)
+class DatabaseType(ColumnType):
+    """What one column is; its own type is empty where it cannot be learned. called: the name that the user knows."""
+
+    called: str = ""
+
+
+@dataclass(frozen=True)
+class DatabaseSource(TypedSource):
+    """Rows in a database."""
+
+    types: Mapping[str, DatabaseType]
+
+    @property
+    def expected(self) -> int | None:
+        return None
+
+    def as_text(self, columns: Sequence[str]) -> Self:
+        """Only those that cannot be read otherwise: others are what they are in the database."""
+        return self.with_types({name: "VARCHAR" for name in columns if not self.types[name].kind})
+
+    def _refuse_unreadable(self) -> None:
+        for name in self.names:
+            if not self.types[name].kind:
+                problem = f"column {name!r} is {self.types[name].called}, which is neither a number, a text nor a date"
+                remedy = f"cast it in the query, read it with types={{{name!r}: 'text'}}, or leave it out with ignore="
+                raise naming_source(DataError(f"{self.name}: {problem}; {remedy}"))
+
+
+class Answer(NamedTuple):
+    """The columns of a stream, and its rows."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class ArrowSource(DatabaseSource):
+    """Rows that come as Arrow's batches; columns that are to be of another type are converted here."""
+
+    @abstractmethod
+    def _asked(self) -> AbstractContextManager[Answer]:
+        """Rows with the columns of this source, and perhaps more."""
+
+    def tables(self) -> Iterator[pa.Table]:
+        self._refuse_unreadable()
+        with self._asked() as answer:
+            first_row = 1
+            for piece in in_measured_pieces(answer.batches, answer.schema):
+                columns = [self._as_wanted(name, piece[name], first_row) for name in self.names]
+                yield pa.Table.from_arrays(columns, names=list(self.names))
+                first_row += piece.num_rows
+
+    def sql(self) -> AbstractContextManager[SqlRows]:
+        """The rows as DuckDB has them, if it is DuckDB that has them."""
+        self._refuse_unreadable()
+        if (relation := self._relation()) is None:
+            return super().sql()
+        return nullcontext(
+            rows_of_relation(relation, self.name, {name: self.types[name].wanted for name in self.names})
+        )
+
+    def _relation(self) -> Any:
+        """The relation of DuckDB that these rows are; None where another engine has them."""
+        return None
+
+    def _as_wanted(self, name: str, cells: pa.ChunkedArray, first_row: int) -> pa.ChunkedArray:
+        kind = self.types[name].wanted
+        if not kind or kind_of(str(plain_type(cells.type))) == kind:
+            return cells
+        try:
+            if is_text(plain_type(cells.type)):
+                return CellFormat(kind, markers=False).read(cells.cast(pa.string()))
+            return cells.cast(AS_ARROW[kind])
+        except BadCell as bad:
+            raise bad.as_error(name, first_row) from None
+        except pa.ArrowException as problem:
+            raise DataError(f"column {name!r}: {problem}; read it as what it is, {cells.type}") from None
+
+
+def distinct_names(names: Iterable[str], place: str) -> list[str]:
+    """The names of columns; a UsageError where there are none, a DataError where two are one."""
+    found = list(names)
+    if not found:
+        raise naming_source(UsageError(f"{place}: it gives no columns; give a query that selects some"))
+    if (twice := repeated(found)) is not None:
+        problem = f"column {twice!r} is there more than once; give every column its own name"
+        raise naming_source(DataError(f"{place}: {problem}"))
+    return found
+
+
+def types_of(kinds: Mapping[str, pa.DataType]) -> dict[str, DatabaseType]:
+    """Types that Arrow knows."""
+    names = {name: str(plain_type(kind)) for name, kind in kinds.items()}
+    return {name: DatabaseType(kind_of(kind) or kind, called=kind) for name, kind in names.items()}
+
+
+# Arrow's types that DuckDB gives back as they are, and what it calls them.
+PLAIN_TYPES = {
+    "string": "VARCHAR",
+    "double": "DOUBLE",
+    "float": "FLOAT",
+    "bool": "BOOLEAN",
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "int16": "SMALLINT",
+    "int8": "TINYINT",
+}
+
+
+@dataclass(frozen=True)
+class ParquetRead:
+    """Parquet files as DuckDB reads them; `columns` are those that they have, if others have more."""
+
+    paths: tuple[Path, ...]
+    columns: frozenset[str] | None = None
+
+    @property
+    def table(self) -> str:
+        """What DuckDB selects from."""
+        several = str(len(self.paths) > 1).lower()
+        return f"read_parquet({files_of(self.paths)}, union_by_name={several}, hive_partitioning=true)"
+
+    def select(self, names: Sequence[str], types: Types) -> str:
+        there = [name for name in names if self.columns is None or name in self.columns]
+        if len(there) == len(names):
+            return select_typed(self.table, names, types)
+        inner = dict(zip(there, (f"c{k}" for k in range(len(there))), strict=True))
+        cells = [inner.get(name, "NULL") for name in names]
+        return select_from(f"({select_typed(self.table, there, types)})", cells)
+
+
+class Footer(NamedTuple):
+    """What Parquet files say: the bytes of a row, how many rows, types if DuckDB has the same ones, all schemas."""
+
+    row_size: float = 0.0
+    rows: int | None = None
+    types: dict[str, str] | None = None
+    schemas: tuple[pa.Schema, ...] = ()
+
+
+def open_parquet(name: str, paths: Sequence[Path], called: Mapping[str, str], told: Collection[str]) -> Scan:
+    """The scan of files whose columns are united by name; `told` are columns whose type the user gives."""
+    found = footer(paths)
+    refuse_other_types([called.get(str(path), str(path)) for path in paths], found.schemas, told)
+    reads = _reads(paths, found.schemas, told)
+    types = dict(found.types or {})
+    for k, read in enumerate(reads if found.types is None else ()):
+        own = column_types(f"SELECT * FROM {read.table}", name, called)
+        types |= own
+        reads[k] = replace(read, columns=frozenset(own))
+    return Scan(
+        name, tuple(types), {name: ColumnType(own) for name, own in types.items()}, tuple(reads),
+        row_size=found.row_size, rows=found.rows, files=tuple(paths), called=called,
+    )  # fmt: skip
+
+
+def _reads(paths: Sequence[Path], schemas: Sequence[pa.Schema], told: Collection[str]) -> list[ParquetRead]:
+    """What DuckDB reads: all files together, but for those in which a column of `told` is of another kind."""
+    alike: dict[tuple[str, ...], list[Path]] = {}
+    for path, schema in zip(paths, schemas or [pa.schema([])] * len(paths), strict=True):
+        kinds = (united_as(schema.field(name).type) for name in sorted(told) if name in schema.names)
+        alike.setdefault(tuple(kinds), []).append(path)
+    return [ParquetRead(tuple(files)) for files in alike.values()]
+
+
+def footer(paths: Sequence[Path]) -> Footer:
+    """What the files say of themselves, sooner than DuckDB would."""
+    from pyarrow import parquet
+
+    try:
+        held = [parquet.read_metadata(path) for path in paths]
+        schemas = [one.schema.to_arrow_schema() for one in held]
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        return Footer()  # DuckDB can tell what is wrong
+    rows = sum(one.num_rows for one in held)
+    size = sum(one.row_group(k).total_byte_size for one in held for k in range(one.num_row_groups))
+    names, kinds = schemas[0].names, [str(kind) for kind in schemas[0].types]
+    alike = all(schema.equals(schemas[0]) for schema in schemas) and not _in_named_folders(paths)
+    plain = all(names) and len({name.lower() for name in names}) == len(names) and set(kinds) <= set(PLAIN_TYPES)
+    types = {name: PLAIN_TYPES[kind] for name, kind in zip(names, kinds, strict=True)} if alike and plain else None
+    return Footer(size / max(rows, 1), rows, types, tuple(schemas))
+
+
+def _in_named_folders(paths: Sequence[Path]) -> bool:
+    """Whether the name of a folder, such as year=2024, is a column of its files."""
+    return any("=" in folder for path in paths for folder in path.absolute().parts[:-1])
+
+
+def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told: Collection[str]) -> None:
+    """A DataError where a column is, say, a number in one file and text in another; `told` are columns that may be.
+
+    Numbers of several types are numbers, and so on: what can be united without a loss is.
+    """
+    known: dict[str, tuple[str, pa.DataType]] = {}
+    for name, schema in zip(names, schemas, strict=False):
+        for column, kind in zip(schema.names, schema.types, strict=True):
+            other, before = known.setdefault(column, (name, kind)) if not pa.types.is_null(kind) else (name, kind)
+            if column not in told and united_as(before) != united_as(kind):
+                raise naming_source(
+                    DataError(
+                        f"{name}: column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}; write "
+                        f"it with one type in all files, read it with types={{{column!r}: 'text'}}, or leave it out "
+                        f"with ignore="
+                    )
+                )
+
+
+def united_as(kind: pa.DataType) -> str:
+    """What columns have in common that can be united."""
+    plain = plain_type(kind)
+    zone = " with a time zone" if pa.types.is_timestamp(plain) and plain.tz is not None else ""
+    return f"{kind_of(str(plain)) or plain}{zone}"
+
+
+# The batches with these columns, each time from the first row on.
+Batches = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class BatchSource(ArrowSource):
+    """The rows of batches that can be had again for every pass. schema: of all columns. kept: temporary files."""
+
+    schema: pa.Schema = field(repr=False)
+    batches: Batches = field(repr=False, compare=False)
+    kept: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @contextmanager
+    def _asked(self) -> Iterator[Answer]:
+        wanted = pa.schema([self.schema.field(name) for name in self.names])
+        try:
+            yield Answer(wanted, (batch.select(wanted.names).cast(wanted) for batch in self.batches(self.names)))
+        except (pa.ArrowException, OSError) as problem:
+            said = str(problem).strip().partition("\n")[0]
+            raise naming_source(DataError(f"{self.name}: the rows cannot be read ({said})")) from problem
+
+
+def _source_of(name: str, schema: pa.Schema, batches: Batches, **more: Any) -> BatchSource:
+    types = types_of(dict(zip(distinct_names(schema.names, name), schema.types, strict=True)))
+    return BatchSource(name, tuple(types), types, schema, batches, **more)
+
+
+def is_arrow_stream(data: Any) -> bool:
+    """Whether something is a dataset of pyarrow or a lazy frame of polars."""
+    return _is_dataset(data) or _is_lazy(data)
+
+
+def _is_dataset(data: Any) -> bool:
+    dataset = sys.modules.get("pyarrow.dataset")
+    return dataset is not None and isinstance(data, dataset.Dataset)
+
+
+def _is_lazy(data: Any) -> bool:
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(data, polars.LazyFrame)
+
+
+def open_arrow_stream(data: Any) -> BatchSource:
+    """The source of a dataset, or of a lazy frame, which polars works out again for every pass, batch by batch."""
+    if _is_dataset(data):
+        return _source_of("the dataset", data.schema, lambda names: data.to_batches(columns=list(names)))
+
+    def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        chosen = data.select(list(names))
+        frames = chosen.collect_batches() if hasattr(chosen, "collect_batches") else [chosen.collect()]
+        for frame in frames:
+            yield from frame.to_arrow().to_batches()
+
+    return _source_of("the lazy frame", data.limit(0).collect().to_arrow().schema, batches)
+
+
+def open_arrow_files(
+    name: str, paths: Sequence[Path], kind: str, called: Mapping[str, str], told: Collection[str]
+) -> BatchSource:
+    """The source of files of one of these kinds: "arrow", "arrow stream" and "orc". Columns are united by name."""
+    files = {str(path): called.get(str(path), str(path)) for path in paths}
+    schemas = [_schema_of(path, kind, shown) for path, shown in files.items()]
+    refuse_other_types(list(files.values()), schemas, told)
+    united = _united(schemas)
+
+    def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for path in files:
+            for batch in _batches_of(path, kind):
+                there = {one: batch.column(one) for one in batch.schema.names}
+                cells = [there[one].cast(united.field(one).type) if one in there
+                         else pa.nulls(batch.num_rows, united.field(one).type) for one in names]  # fmt: skip
+                yield pa.RecordBatch.from_arrays(cells, names=list(names))
+
+    return _source_of(name, united, batches, files=tuple(paths), called=called)
+
+
+def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """All columns of files, each of a type that holds the cells of all; text, if they are of several kinds."""
+    kinds: dict[str, list[pa.DataType]] = {}
+    for schema in schemas:
+        for one in schema:
+            known = kinds.setdefault(one.name, [])
+            if not pa.types.is_null(one.type) and one.type not in known:
+                known.append(one.type)
+    return pa.schema([(name, _holding(found)) for name, found in kinds.items()])
+
+
+def _holding(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    if len(kinds) < 2:
+        return kinds[0] if kinds else pa.null()
+    common = {united_as(kind) for kind in kinds}
+    if common == {"DOUBLE"}:
+        whole = all(pa.types.is_integer(kind) for kind in kinds) and pa.uint64() not in kinds
+        return pa.int64() if whole else pa.float64()
+    if len(common) == 1 and common != {"VARCHAR"}:  # dates and times
+        zone = next((kind.tz for kind in kinds if pa.types.is_timestamp(kind)), None)
+        return pa.time64("us") if common == {"TIME"} else pa.timestamp("us", zone)
+    return pa.string()
+
+
+def _batches_of(path: str, kind: str) -> Iterator[pa.RecordBatch]:
+    if kind == "orc":
+        from pyarrow import orc
+
+        file = orc.ORCFile(path)
+        for stripe in range(file.nstripes):
+            yield file.read_stripe(stripe)
+        return
+    with pa.memory_map(path) as mapped:
+        if kind == "arrow":
+            reader = pa.ipc.open_file(mapped)
+            for k in range(reader.num_record_batches):
+                yield reader.get_batch(k)
+        else:
+            yield from pa.ipc.open_stream(mapped)
+
+
+def _schema_of(path: str, kind: str, shown: str) -> pa.Schema:
+    try:
+        if kind == "orc":
+            from pyarrow import orc
+
+            return orc.ORCFile(path).schema
+        with pa.memory_map(path) as mapped:
+            return (pa.ipc.open_file(mapped) if kind == "arrow" else pa.ipc.open_stream(mapped)).schema
+    except (pa.ArrowException, OSError) as problem:
+        said = str(problem).strip().partition("\n")[0]
+        what = "an ORC file" if kind == "orc" else "an Arrow file"
+        raise naming_source(
+            DataError(f"{shown}: {what} that is damaged or truncated ({said}); write it again")
+        ) from None

@@ -1,0 +1,577 @@
+"""The quotes and line breaks of CSV files, which say how many threads, and which readers, may read them.
+
+Files of text made UTF-8 with lines that all end alike, as copies.
+
+CSV files, opened as a scan.
+
+DuckDB does the splitting and converting. What the columns are is found here, because a guess from the first
+rows must not change later ones; numbers are read as doubles, so that 3.5 after ten thousand whole numbers is 3.5.
+"""
+
+import codecs
+import re
+from codecs import BOM_UTF8
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deciban.errors import BadCell, DataError, UsageError
+from deciban.sources.duckdb import Scan, behind, files_of, list_of, literal, quoted, record_of, select_from
+from deciban.sources.sniff import FileFormat, compression_of, unfinished_line
+from deciban.sources.source import ColumnType, Types
+from deciban.sources.temporary import Temporary, temporary
+from deciban.tables.arrow import with_each
+from deciban.tables.cell_formats import MARKERS, CellFormat, CellHabits, marker_note, sniffed_format
+from deciban.tables.text_types import as_days, as_whole, kind_of, text_type
+from deciban.util.arrays import Bytes, Flags, Integers
+
+# Bytes of a long line, and of the longest that is read: a longer one would take gigabytes of memory.
+LONG_LINE = 1 << 23
+LONGEST_LINE = 1 << 26
+
+# Bytes that are looked at together.
+QUOTE_BLOCK = 1 << 20
+
+QUOTE, FEED, BACK = b'"\n\r'
+
+
+class Quotes(NamedTuple):
+    """What the quotes and lines of CSV files are like.
+
+    closed: whether all quotes are closed that are opened. with_breaks: whether line breaks are, or may be, within
+    quotes. plain: whether the quotes are closed, stand around whole cells or are doubled within them, and no line ends
+    with CR alone: then all readers find the same cells. longest_line: its bytes, if they are more than a block.
+    nul: the place of the first NUL byte, or -1.
+    """
+
+    closed: bool = True
+    with_breaks: bool = False
+    plain: bool = True
+    longest_line: int = 0
+    nul: int = -1
+
+    @property
+    def long_lines(self) -> bool:
+        """Whether DuckDB may lose a line if it reads the file in parts."""
+        return self.longest_line >= LONG_LINE
+
+    @classmethod
+    def together(cls, found: Sequence["Quotes"]) -> "Quotes":
+        """Those of several files."""
+        closed, breaks, plain, longest, nul = zip(cls(), *found, strict=True)
+        return cls(all(closed), any(breaks), all(plain), max(longest), max(nul))
+
+
+def quotes_in(path: Path, delimiter: str) -> Quotes:
+    """The quotes of a CSV file; they are not closed if it cannot be read to its end."""
+    file = path.stat()
+    return _quotes_in(path, delimiter, (file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns))
+
+
+@lru_cache(maxsize=256)
+def _quotes_in(path: Path, delimiter: str, state: tuple[int, ...]) -> Quotes:
+    """The same, looked up once as long as the file does not change."""
+    with suppress(OSError, pa.ArrowException):
+        return quotes_of(_blocks(path), delimiter)
+    return Quotes(closed=False, with_breaks=True, plain=False)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        compression = compression_of(file.read(4))
+    with pa.input_stream(str(path), compression=compression) as stream:
+        block = stream.read(QUOTE_BLOCK).removeprefix(BOM_UTF8)
+        while block:
+            yield block
+            block = stream.read(QUOTE_BLOCK)
+
+
+def quotes_of(blocks: Iterable[bytes], delimiter: str) -> Quotes:
+    """The quotes of a CSV file that comes block by block."""
+    beside_cell = np.zeros(256, dtype=np.bool_)
+    beside_cell[[QUOTE, FEED, BACK, delimiter.encode()[-1]]] = True  # a quote, too, is next to one that is doubled
+    opened, with_breaks, plain = False, False, True
+    longest, line = 0, 0  # bytes of the longest line, and of the last one so far
+    size, nul = 0, -1
+    before = b"\n"
+    for block in blocks:
+        if nul < 0 and (found := block.find(0)) >= 0:
+            nul = size + found
+        size += len(block)
+        feed = b"\n" if b"\n" in block else b"\r"
+        stop = block.find(feed)
+        longest = max(longest, line + (len(block) if stop < 0 else stop))
+        line = line + len(block) if stop < 0 else len(block) - block.rfind(feed) - 1
+        if opened or b'"' in block or b"\r" in block or before in b'"\r':
+            data = np.frombuffer(before + block, dtype=np.uint8)
+            quotes = np.flatnonzero(data[1:] == QUOTE)
+            with_breaks = with_breaks or _breaks_within(data[1:], opened)
+            plain = plain and _are_plain(data, quotes, opened, beside_cell)
+            opened ^= quotes.size % 2 == 1
+        before = block[-1:]
+    return Quotes(not opened, with_breaks or not plain, plain and not opened and before != b"\r", longest, nul)
+
+
+def _are_plain(data: Bytes, quotes: Integers, opened: bool, beside_cell: Flags) -> bool:
+    """Whether these quotes are around cells or doubled, and outside of them no line ends with CR alone.
+
+    The first byte is the one before the block; what follows the last one is seen with the next block.
+    """
+    here = quotes + 1
+    opening, closing = here[int(opened) :: 2], here[1 - int(opened) :: 2]
+    if data[0] == QUOTE and not opened:  # it closed a cell, or was the first of two
+        closing = np.concatenate([[0], closing])
+    if closing.size and closing[-1] == data.size - 1:
+        closing = closing[:-1]
+    if not beside_cell[data[opening - 1]].all() or not beside_cell[data[closing + 1]].all():
+        return False
+    returns = np.flatnonzero(data[:-1] == BACK)
+    lone = returns[data[returns + 1] != FEED]
+    return bool(((np.searchsorted(here, lone) + opened) % 2 == 1).all())
+
+
+def _breaks_within(data: Bytes, opened: bool) -> bool:
+    """Whether lines end within quotes; `opened` says whether the first byte is within them."""
+    inside, breaks = _bits(data == QUOTE), _bits((data == FEED) | (data == BACK))
+    for k in range(6):  # every quote turns all bits behind it in the same 64
+        inside ^= inside << np.uint64(1 << k)
+    turned = np.bitwise_xor.accumulate(inside >> np.uint64(63)) ^ np.uint64(opened)
+    inside ^= np.uint64(0) - np.concatenate([[np.uint64(opened)], turned[:-1]])
+    return bool((inside & breaks).any())
+
+
+def _bits(flags: Flags) -> npt.NDArray[np.uint64]:
+    """A bit for each flag, 64 in a number."""
+    packed = np.packbits(flags, bitorder="little")
+    return np.concatenate([packed, np.zeros(-packed.size % 8, dtype=np.uint8)]).view(np.uint64)
+
+
+def refuse_damaged(path: Path, name: str, delimiter: str) -> None:
+    """A DataError where a file holds a NUL byte, or a line so long that a quote is not closed or it is not a table."""
+    quotes = quotes_in(path, delimiter)
+    if quotes.nul >= 0:
+        line, left = 1, quotes.nul
+        for block in _blocks(path):
+            line += block[:left].count(b"\n") or block[:left].count(b"\r")
+            left -= len(block)
+            if left <= 0:
+                break
+        raise DataError(
+            f"{name}, line {line}: found a NUL byte; the file is damaged, or in another encoding: write it again, or "
+            f"give its encoding"
+        )
+    if (longest := quotes.longest_line) > LONGEST_LINE:
+        raise DataError(
+            f"{name}: a row of {longest // 1_000_000:,} MB is longer than the {LONGEST_LINE // 1_000_000} MB that are "
+            f"read; is a quote not closed? Else shorten its cells, or read them from a folder of documents"
+        )
+
+
+INSIDE = re.compile(r'(?:[^"]+|"")*')
+
+
+def recoded(path: Path, name: str, found: FileFormat) -> Temporary:
+    """The file as UTF-8 with lines that all end alike; line breaks within quotes stay as they are."""
+    copy = temporary()
+    encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
+    decoder, ends = codecs.getincrementaldecoder(encoding)(), LineEnds(found.delimiter if found.kind == "csv" else None)
+    line = 1
+    with pa.input_stream(str(path), compression=found.compression) as stream:
+        while block := stream.read(1 << 20):
+            try:
+                text = ends.unified(decoder.decode(block))
+            except UnicodeDecodeError as problem:
+                raise DataError(
+                    f"{name}, after line {line}: {problem.reason} for {encoding}; give its encoding"
+                ) from None
+            line += text.count("\n")
+            copy.file.write(text.encode())
+        copy.file.write(ends.unified(decoder.decode(b"", final=True), final=True).encode())
+    copy.file.flush()
+    return copy
+
+
+class LineEnds:
+    """Makes all line ends of a CSV text that comes in pieces line feeds, but those within quotes, which are data.
+
+    Without a delimiter it is another kind of text, in which there are none within quotes.
+    """
+
+    def __init__(self, delimiter: str | None) -> None:
+        self._opening = re.compile("(?!)" if delimiter is None else rf'(?<=[\r\n{re.escape(delimiter)}])"')
+        self._quoted = False
+        self._before = "\n"  # what stood before the piece: a quote opens only at the start of a cell
+        self._held = ""
+
+    def unified(self, text: str, final: bool = False) -> str:
+        """The next piece, except for an end of it that only what follows can tell."""
+        text = self._before + self._held + text
+        kept = text if final else text[: max(len(text.rstrip('\r"')), 1)]
+        self._held = text[len(kept) :]
+        found, at = [], 1
+        while at < len(kept):
+            if self._quoted:
+                match = INSIDE.match(kept, at)
+                stop = match.end() if match else at
+                found.append(kept[at : stop + 1])  # with the quote that closes it
+                self._quoted = stop == len(kept)
+            else:
+                opening = self._opening.search(kept, at)
+                stop = len(kept) if opening is None else opening.start()
+                found.append(kept[at:stop].replace("\r\n", "\n").replace("\r", "\n") + kept[stop : stop + 1])
+                self._quoted = opening is not None
+            at = stop + 1
+        self._before = kept[-1]
+        return "".join(found)
+
+
+# Cells that are missing, besides empty ones.
+MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+
+# The rows that the types of columns are first read off from; fewer where there are many columns.
+TYPED_ROWS = 20_000
+TYPED_CELLS = 1 << 22
+
+# The size of files in which rows may be longer than two megabytes: DuckDB holds as much of them as it can.
+LONG_LINE_FILES = 1 << 30
+
+
+@dataclass(frozen=True)
+class CsvRead:
+    """CSV files of one form, as DuckDB reads them.
+
+    columns: the names of their columns, in DuckDB and here. missing: cells that mean a missing one, besides empty ones.
+    one_thread: they are read from the beginning to the end, for a thread that begins in the middle cannot know whether
+    a line break there is within quotes. long_lines: rows may be longer than two megabytes.
+    """
+
+    paths: tuple[Path, ...]
+    columns: tuple[tuple[str, str], ...]
+    delimiter: str = ","
+    decimal: str = "."
+    header: bool = True
+    skip: int = 0
+    missing: tuple[str, ...] = ()
+    compression: str | None = None
+    one_thread: bool = False
+    long_lines: bool = False
+
+    def select(self, names: Sequence[str], types: Types) -> str:
+        """The query for these columns; those that the files do not have are missing."""
+        inner = {here: there for there, here in self.columns}
+        return select_from(self._call(types), [quoted(inner[name]) if name in inner else "NULL" for name in names])
+
+    def _call(self, types: Types) -> str:
+        options = {
+            "auto_detect": "false",
+            "columns": record_of((there, types[here].in_duckdb) for there, here in self.columns),
+            "header": str(self.header).lower(),
+            "delim": literal(self.delimiter),
+            "quote": "'\"'",
+            "escape": "'\"'",
+            "decimal_separator": literal(self.decimal),
+            "skip": str(self.skip),
+            "comment": "''",
+            "nullstr": list_of(("", *self.missing)),
+            "strict_mode": "true",
+            "compression": literal(self.compression or "none"),
+        }
+        if self.one_thread:
+            options["parallel"] = "false"
+        if self.long_lines:
+            options["max_line_size"] = str(LONGEST_LINE + (1 << 20))
+        return f"read_csv({files_of(self.paths)}, {', '.join(f'{name}={value}' for name, value in options.items())})"
+
+
+@dataclass(frozen=True)
+class CsvScan(Scan):
+    """A table in CSV files, whose columns are text until something else is known of them.
+
+    row_bytes: of a row in the files, on average, where that is known. habit: how the user writes cells.
+    """
+
+    reads: tuple[CsvRead, ...]
+    row_bytes: float | None = None
+    habit: CellHabits = CellHabits()
+
+    @property
+    def expected(self) -> int | None:
+        return self.rows if self.row_bytes is None else int(self._size / self.row_bytes)
+
+    @property
+    def typed(self) -> bool:
+        return False
+
+    def sql(self) -> NoReturn:
+        """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
+        raise UsageError(
+            "where='engine': cells of a CSV file are read here; leave where= out, write the table as Parquet, or let "
+            "DuckDB read it in its own way: \"sql: select * from '...'\""
+        )
+
+    @property
+    def has_types(self) -> bool:
+        """Whether all columns are text, which needs no other look."""
+        return all(one.sure and one.in_duckdb == one.own for one in (self.types[name] for name in self.names))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Cells that mean a missing one, besides empty ones."""
+        return self.reads[0].missing
+
+    def with_types(self, types: Mapping[str, str]) -> "CsvScan":
+        self._refuse_unknown(types)
+        wanted = {
+            name: replace(self.types[name], wanted=kind, sure=True, cell_format=self._format_of(kind))
+            for name, kind in types.items()
+        }
+        notes = {name: note for name, note in self.notes.items() if name not in types}
+        return replace(self, types={**self.types, **wanted}, notes=notes)
+
+    @property
+    def _point(self) -> str:
+        """The decimal sign, which the sign between thousands may tell: 4.706,79 is in euros."""
+        return {".": ",", ",": "."}.get(self.habit.thousands, self.reads[0].decimal)
+
+    def _format_of(self, kind: str) -> CellFormat | None:
+        """How cells of this type are written, where the user said something of that."""
+        if kind == "DOUBLE" and self.habit.thousands:
+            return CellFormat(kind, self._point, self.habit.thousands, markers=False)
+        if kind == "TIMESTAMP" and self.habit.date_format:
+            return CellFormat(kind, date_format=self.habit.date_format, markers=False)
+        return None
+
+    @property
+    def learned_habit(self) -> CellHabits | None:
+        formats = {name: self.types[name].cell_format for name in self.columns}
+        marked = tuple(name for name, how in formats.items() if how is not None and how.markers)
+        habit = replace(self.habit, marked=marked)
+        return None if habit == CellHabits() else habit
+
+    def with_habit(self, habit: CellHabits) -> "CsvScan":
+        """Read cells as a model has learned to; what the user says of this file goes before."""
+        missing = tuple(dict.fromkeys((*self.missing, *habit.missing)))
+        thousands, date_format = self.habit.thousands or habit.thousands, self.habit.date_format or habit.date_format
+        found = replace(self, habit=CellHabits(missing, habit.marked, thousands, date_format))
+        return found if missing == self.missing else found._with_reads(missing=missing)
+
+    def _with_reads(self, **changes: Any) -> "CsvScan":
+        """The same files, read in another way."""
+        return replace(self, reads=tuple(replace(read, **changes) for read in self.reads))
+
+    def as_text(self, columns: Sequence[str]) -> "CsvScan":
+        return self.with_types(dict.fromkeys(columns, "VARCHAR"))
+
+    def with_label_as_written(self, column: str) -> "CsvScan":
+        """Classes that are dates, or numbers among other words, are taken as they are written."""
+        one = self.types[column]
+        return self.as_text([column]) if one.cell_format is not None or one.kind.startswith("TIME") else self
+
+    def looks_like(self, column: str) -> str:
+        one = self.types.get(column)
+        if one is None or not one.sure:
+            return ""
+        return "VARCHAR" if one.cell_format is not None and one.cell_format.markers else kind_of(one.kind)
+
+    def reading_as(self, types: Mapping[str, str]) -> "CsvScan":
+        found = {name: self._learned(name, types[name]) for name in self.names if name in types}
+        changed = {name for name, one in found.items() if one.kind != self.types[name].kind}
+        notes = {name: note for name, note in self.notes.items() if name not in changed}
+        return replace(self, types={**self.types, **found}, notes=notes)
+
+    def _learned(self, name: str, learned: str) -> ColumnType:
+        """What a column is read as that a model knows by this type of Arrow's.
+
+        Numbers and dates that look like something else here, or had words for missing cells, are converted here.
+        """
+        one, kind, habit = self.types[name], kind_of(learned), self.habit
+        looks_different = bool(kind) and kind != kind_of(one.kind)
+        unknown = looks_different or name in habit.marked or one.cell_format is not None
+        if looks_different:
+            one = replace(one, wanted=kind, sure=True, cell_format=self._format_of(kind))
+        if kind == "DOUBLE" and (unknown or habit.thousands):
+            one = replace(one, cell_format=CellFormat(kind, self._point, habit.thousands))
+        elif kind == "TIMESTAMP" and unknown:
+            one = replace(one, cell_format=CellFormat(kind, date_format=habit.date_format))
+        return replace(one, days=one.days or learned.startswith("date"))
+
+    def head(self, rows: int) -> pa.Table:
+        return super(Scan, self).head(rows)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """As fast as the quotes and the lengths of the lines allow, and more slowly where DuckDB finds an error."""
+        given, scan = 0, self._in_threads()
+        try:
+            for piece in super(CsvScan, scan).tables():
+                yield piece
+                given += piece.num_rows
+        except DataError:
+            packed = any(read.compression is not None for read in self.reads)
+            slow = scan._on_one_thread(long_lines=self._size <= LONG_LINE_FILES and not packed)
+            if slow.reads == scan.reads or not self._quotes.closed:
+                raise
+            yield from behind(given, super(CsvScan, slow).tables())
+
+    def _in_threads(self) -> "CsvScan":
+        """On one thread, if a thread that begins in the middle of a file could take a part of a row for one."""
+        if all(read.one_thread or read.compression is not None for read in self.reads):
+            return self
+        quotes = self._quotes
+        alone = quotes.long_lines or (quotes.closed and quotes.with_breaks)
+        return self._on_one_thread(quotes.long_lines) if alone else self
+
+    def _on_one_thread(self, long_lines: bool) -> "CsvScan":
+        memory = 2e-6 * self._size if long_lines else 0.0  # as much of the file as DuckDB can hold
+        scan = self._with_reads(one_thread=True, long_lines=long_lines or self.reads[0].long_lines)
+        return replace(scan, more_memory=max(self.more_memory, memory))
+
+    @property
+    def _quotes(self) -> Quotes:
+        """The quotes of all files."""
+        found = [quotes_in(path, read.delimiter) for read in self.reads for path in read.paths]
+        return Quotes.together(found)
+
+    @property
+    def _row_bytes(self) -> float:
+        return self.row_bytes or 0.0
+
+    @property
+    def _header(self) -> Mapping[str, str]:
+        return {there: here for read in self.reads for there, here in read.columns}
+
+    def unfinished(self, column: str) -> tuple[str, ...]:
+        found = []
+        for read in self.reads:
+            header = [here for _, here in read.columns]
+            for path in read.paths if read.compression is None and column in header else ():
+                cells = unfinished_line(path, read.delimiter)
+                if len(cells) == len(header):
+                    found.append(cells[header.index(column)])
+        return tuple(found)
+
+    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
+        as_text = {name: ColumnType("VARCHAR") for name in self.types}
+        as_written = replace(self._with_reads(missing=()), types=as_text)
+        first = 1
+        for text in as_written.tables():
+            cells = [self._from_text(name, text[name], first) for name in self.names]
+            yield pa.Table.from_arrays(cells, names=list(self.names)), text
+            first += text.num_rows
+
+    def _from_text(self, name: str, cells: pa.ChunkedArray, first_row: int) -> pa.ChunkedArray:
+        one = self.types[name]
+        plain = CellFormat(one.kind, self.reads[0].decimal, markers=False)
+        in_text = replace(one, cell_format=one.cell_format or plain)
+        return self._converted(name, cells, first_row, in_text, self.missing)
+
+    def resolve_types(self, sample: pa.Table) -> tuple["CsvScan", pa.Table]:
+        unsure = [name for name in sample.column_names if name in self.types and not self.types[name].sure]
+        scan = self.looked_at(sample.select(unsure)) if unsure else self
+        late = {name: one for name in unsure if (one := scan.types[name]).sure}
+        if late:
+            formats = {name: one.cell_format or CellFormat(one.kind) for name, one in late.items()}
+            cells = [
+                formats[name].read(sample[name]) if name in formats else sample[name] for name in sample.column_names
+            ]
+            sample = pa.Table.from_arrays(cells, names=sample.column_names)
+        sample = with_each(sample, lambda cells: as_days(as_whole(cells)))
+        days = {field.name: replace(scan.types[field.name], days=True)
+                for field in sample.schema if pa.types.is_date(field.type)}  # fmt: skip
+        return replace(scan, types={**scan.types, **days}), sample
+
+    def looked_at(self, cells: pa.Table) -> "CsvScan":
+        """The scan whose columns are what such cells of text look like, where they are not all missing."""
+        types, notes = dict(self.types), dict(self.notes)
+        for name, column in zip(cells.column_names, cells.columns, strict=True):
+            kind = text_type(column, self.reads[0].decimal)
+            if kind is None:
+                continue
+            habit = self.habit
+            how = sniffed_format(column, self._point, habit.thousands, habit.date_format) if kind == "VARCHAR" else None
+            if how is not None:
+                kind = how.kind
+                note = marker_note(column, how)
+                notes |= {name: note} if note else {}
+            elif (how := self._format_of(kind)) is not None:
+                how = replace(how, markers=True)
+            types[name] = replace(types[name], wanted=kind, sure=True, cell_format=how or types[name].cell_format)
+        return replace(self, types=types, notes=notes)
+
+    def _named(self, table: pa.Table, first_row: int = 1) -> pa.Table:
+        types = [self.types[name] for name in self.names]
+        if not any(one.days or one.cell_format is not None for one in types):
+            return table.rename_columns(list(self.names))
+        cells = [
+            self._converted(name, column, first_row, one)
+            for name, column, one in zip(self.names, table.columns, types, strict=True)
+        ]
+        return pa.Table.from_arrays(cells, names=list(self.names))
+
+    def _converted(
+        self, name: str, cells: pa.ChunkedArray, first_row: int, one: ColumnType, missing: Sequence[str] = ()
+    ) -> pa.ChunkedArray:
+        """A column as it is to be read, from what DuckDB has read it as."""
+        if one.cell_format is not None:
+            try:
+                cells = one.cell_format.read(cells, missing)
+            except BadCell as bad:
+                self._raise_by_line()
+                raise bad.as_error(name, first_row) from None
+        return as_days(cells) if one.days else cells
+
+    def _raise_by_line(self) -> None:
+        """Let DuckDB, which knows the line, raise the error of a cell that cannot be read, if it cannot read it."""
+        words = (word for marker in MARKERS for word in (marker, marker.upper(), marker.title()))
+        types = {name: _as_duckdb_can(one) for name, one in self.types.items()}
+        deque(replace(self._with_reads(missing=(*self.missing, *words)), types=types).tables(), maxlen=0)
+
+
+def _as_duckdb_can(one: ColumnType) -> ColumnType:
+    """The type without a conversion here; text where DuckDB does not know the form of the cells."""
+    form = one.cell_format
+    return replace(
+        one, cell_format=None, wanted="VARCHAR" if form and (form.thousands or form.date_format) else one.wanted
+    )
+
+
+def open_csv(
+    name: str, paths: Sequence[Path], forms: Sequence[FileFormat], called: Mapping[str, str], missing: Sequence[str],
+    habit: CellHabits,
+) -> CsvScan:  # fmt: skip
+    """The scan of files with these forms; files with the same header are read together, others united by name."""
+    for path, form in zip(paths, forms, strict=True):
+        refuse_damaged(path, called.get(str(path), str(path)), form.delimiter)
+    names = tuple(dict.fromkeys(column for form in forms for column in form.header))
+    reads = _reads(names, paths, forms, tuple(missing))
+    scan = CsvScan(
+        name, names, {name: ColumnType("VARCHAR", sure=False) for name in names}, reads,
+        row_bytes=None if any(form.row_bytes is None for form in forms) else forms[0].row_bytes,
+        habit=replace(habit, missing=tuple(word for word in missing if word not in MISSING_WORDS)),
+        files=tuple(paths), called=called,
+    )  # fmt: skip
+    return scan.looked_at(scan.head(max(1_000, min(TYPED_ROWS, TYPED_CELLS // len(scan.names)))))
+
+
+def _reads(
+    names: Sequence[str], paths: Sequence[Path], forms: Sequence[FileFormat], missing: tuple[str, ...]
+) -> tuple[CsvRead, ...]:
+    """What DuckDB reads: files of one form at once, by names that it does not mistake for others."""
+    inner = {column: f"d{j}" for j, column in enumerate(names)}
+    alike: dict[Any, list[Path]] = {}
+    for path, form in zip(paths, forms, strict=True):
+        alike.setdefault((form.header, form.delimiter, form.decimal, form.skipped, form.compression), []).append(path)
+    return tuple(
+        CsvRead(
+            tuple(files), tuple((inner[column], column) for column in header), delimiter, decimal, forms[0].named,
+            skipped, missing, compression,
+        )
+        for (header, delimiter, decimal, skipped, compression), files in alike.items()
+    )  # fmt: skip

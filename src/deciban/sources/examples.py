@@ -1,0 +1,163 @@
+"""Streams whose labels and weights are columns of their own."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.errors import DataError, UsageError
+from deciban.sources.source import Source, Stream
+from deciban.tables.cell_formats import CellHabits
+from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
+from deciban.tables.labels import LabelArray, Labels, encode_labels
+from deciban.tables.table import Frame
+from deciban.tables.text_types import as_whole
+from deciban.util.progress import progress
+
+# The rows that are looked at before all are read, to see what cannot be meant.
+FIRST_ROWS = 1_000
+
+
+# Where rows are counted: here, from what is read; or by the engine that has them.
+Where = Literal["here", "engine"]
+
+
+@dataclass(frozen=True)
+class LabelledStream:
+    """A stream whose labels and weights are columns of its own. Rows are numbered from 1, as people count them.
+
+    labels_look_like: what the labels are by themselves, where they are read as something else. rows: how many there
+    are, if they were counted. where: whether they are counted here or by the engine that has them. seen: a sample of
+    them, if one was drawn for the latter.
+    """
+
+    stream: Stream
+    target: str
+    weight: str | None = None
+    labels_look_like: str = ""
+    rows: int | None = None
+    where: Where = "here"
+    seen: LabelledTable | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, stream: Stream, y: Any, sample_weight: Any, where: Where = "here") -> "LabelledStream":
+        """A UsageError where labels or weights are not named, or the names are not there."""
+        with stream.naming():
+            for role, name in (("y", y), ("sample_weight", sample_weight)):
+                if not isinstance(name, str) and (role == "y" or name is not None):
+                    raise UsageError(
+                        f"{role}: the rows of a file have theirs in a column of it; give the column's name"
+                    )
+                if isinstance(name, str):
+                    find_column(stream.names, name, {"y": "the target", "sample_weight": "the weight"}[role])
+            if y == sample_weight:
+                raise UsageError(f"column {y!r} cannot hold both the classes and the weights; name another")
+            if where == "engine":
+                stream.sql()  # refuses rows that no engine has
+        if isinstance(stream, Source):
+            named = [name for name in stream.row_names if name not in (y, sample_weight)]
+            stream = stream.with_label_as_written(y).without(named)
+        return cls(stream, y, sample_weight, where=where)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.stream.names if name not in (self.target, self.weight))
+
+    @property
+    def expected(self) -> int | None:
+        return self.stream.expected if self.rows is None else self.rows
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return self.stream.ignored
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return self.stream.notes
+
+    @property
+    def habit(self) -> CellHabits | None:
+        return self.stream.learned_habit
+
+    def first_classes(self) -> LabelArray | None:
+        """The classes of the first rows, if they can be seen without reading many."""
+        return self._labelled(self.stream.head(FIRST_ROWS)).labels.classes if isinstance(self.stream, Source) else None
+
+    def pieces(self) -> Iterator[LabelledTable]:
+        first = 1
+        for table in self.stream.tables():
+            yield self._labelled(table, first)
+            first += table.num_rows
+
+    @property
+    def elsewhere(self) -> bool:
+        return self.stream.elsewhere
+
+    def sample(self, most: int | None = None) -> tuple[LabelledTable, "Examples"]:
+        most = rows_to_sample(len(self.names)) if most is None else most
+        in_engine = self.where == "engine"
+        with progress("looking", "rows", self.expected) as advance:
+            draw = self.stream.sample_in_engine if in_engine else self.stream.sample
+            labels = [self.target] if self.weight is None else [self.target, self.weight]
+            drawn, rows = draw(most, advance, labels)
+        stream, table = self.stream.resolve_types(drawn)
+        sample = self._labelled(table)
+        seen = sample if in_engine else None
+        return sample, sample if table.num_rows == rows else replace(self, stream=stream, rows=rows, seen=seen)
+
+    def peek(self) -> tuple[LabelledTable, "Examples"]:
+        if isinstance(self.stream, Source) and self.stream.has_types:
+            return self._labelled(self.stream.head(1)), self
+        return self.sample()
+
+    def whole(self) -> LabelledTable:
+        return self._labelled(self.stream.table())
+
+    def _labelled(self, table: pa.Table, first_row: int = 1) -> LabelledTable:
+        """A piece; where a file has no types, labels that are whole numbers are integers in each."""
+        if not self.stream.typed:
+            place = table.column_names.index(self.target)
+            table = table.set_column(place, self.target, as_whole(table.column(place)))
+        found = LabelledTable.of(Frame(table), self.target, self.weight, first_row)
+        self._refuse_nul(found.labels, first_row)
+        return found
+
+    def labels_of(self, cells: pa.ChunkedArray) -> Labels:
+        """The labels in such a column of its own, in an order of their own."""
+        labels = encode_labels(cells, len(cells))
+        self._refuse_nul(labels)
+        return labels
+
+    def _refuse_nul(self, labels: Labels, first_row: int | None = None) -> None:
+        if labels.classes.dtype.kind == "O" and (bad := _with_nul(labels)) is not None:
+            place, label = bad
+            row = "" if first_row is None else f", row {first_row + place}"
+            raise DataError(
+                f"column {self.target!r}{row}: the label {label!r} holds a NUL byte; the file is damaged: write it anew"
+            )
+
+    @property
+    def unfinished_labels(self) -> tuple[str, ...]:
+        """Labels of last lines that have no end; none where rows have weights, which hide how often each is there."""
+        return () if self.weight is not None else self.stream.unfinished(self.target)
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """While it lasts, errors name the source of the rows, and every pass reads the same rows."""
+        with self.stream.naming(), self.stream.steady():
+            yield
+
+
+# Rows with labels, to learn from or to evaluate a model on: in memory, or read again for every pass.
+Examples = LabelledTable | LabelledStream
+
+
+def _with_nul(labels: Labels) -> tuple[int, str] | None:
+    """The first row whose label holds a NUL byte, and the label."""
+    for code, label in enumerate(labels.classes):
+        if isinstance(label, str) and "\0" in label:
+            return int(np.flatnonzero(labels.codes == code)[0]), label
+    return None

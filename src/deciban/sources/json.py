@@ -1,0 +1,78 @@
+"""Files of JSON, opened as a scan."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from deciban.errors import DataError
+from deciban.sources.duckdb import JSON_FILE_MEMORY, Scan, column_types, files_of, literal, record_of, select_typed
+from deciban.sources.sniff import FileFormat
+from deciban.sources.source import ColumnType, Types
+from deciban.tables.table import NO_COLUMN
+
+# What columns of JSON are read as. DuckDB takes positive numbers beside negative ones for huge ones, Arrow's decimals.
+JSON_TYPES = {"JSON": "VARCHAR", '"NULL"': "VARCHAR", "HUGEINT": "BIGINT"}
+
+
+@dataclass(frozen=True)
+class JsonRead:
+    """Files of JSON, compressed in one way, as DuckDB reads them; `columns` are names and types."""
+
+    paths: tuple[Path, ...]
+    compression: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+
+    def select(self, names: Sequence[str], types: Types) -> str:
+        records = ", records=true" if self.columns == ((NO_COLUMN, "VARCHAR"),) else ""  # {} would be a value
+        return select_typed(self._call(f"columns={record_of(self.columns)}{records}"), names, types)
+
+    def describe(self) -> str:
+        """The query for all keys of all lines."""
+        return f"SELECT * FROM {self._call('sample_size=-1, union_by_name=true')}"
+
+    def _call(self, columns: str) -> str:
+        compression = literal(self.compression or "none")
+        return (
+            f"read_json({files_of(self.paths)}, {columns}, compression={compression}, "
+            f"map_inference_threshold=-1, hive_partitioning=true)"
+        )
+
+
+def open_json(name: str, paths: Sequence[Path], forms: Sequence[FileFormat], called: Mapping[str, str]) -> Scan:
+    """The scan of files that are all looked through for their keys and types, and then read by these."""
+    alike: dict[str | None, list[Path]] = {}
+    for path, form in zip(paths, forms, strict=True):
+        alike.setdefault(form.compression, []).append(path)
+    looks = (JsonRead(tuple(files), compression).describe() for compression, files in alike.items())
+    found = column_types(" UNION ALL BY NAME ".join(looks), name, called, JSON_FILE_MEMORY * len(paths))
+    if found == {"json": "JSON"} and all(_has_no_keys(path, form) for path, form in zip(paths, forms, strict=True)):
+        found = {NO_COLUMN: "VARCHAR"}
+    _refuse_keys_by_case(name, found)
+    columns = tuple((column, JSON_TYPES.get(kind, kind)) for column, kind in found.items())
+    return Scan(
+        name, tuple(found), {column: ColumnType(kind) for column, kind in columns},
+        tuple(JsonRead(tuple(files), compression, columns) for compression, files in alike.items()),
+        row_size=forms[0].row_bytes or 0.0,
+        more_memory=2 * JSON_FILE_MEMORY, files=tuple(paths), called=called,
+    )  # fmt: skip
+
+
+def _has_no_keys(path: Path, form: FileFormat) -> bool:
+    """Whether all objects of a file are empty, which DuckDB calls one column, json."""
+    with pa.input_stream(str(path), compression=form.compression) as stream:
+        while block := stream.read(1 << 20):
+            if block.translate(None, b"{}[], \t\r\n\xef\xbb\xbf"):
+                return False
+    return True
+
+
+def _refuse_keys_by_case(name: str, columns: Iterable[str]) -> None:
+    """DuckDB tells keys that differ only in case apart by a number, and then finds no cell."""
+    columns = set(columns)
+    known = {column.lower() for column in columns}
+    for column in columns:
+        base, _, number = column.rpartition("_")
+        if number.isdigit() and base not in columns and base.lower() in known:
+            raise DataError(f"{name}: the key {base!r} is there with capitals and without; name every key in one way")

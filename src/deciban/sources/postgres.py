@@ -1,0 +1,534 @@
+"""Waiting that can be interrupted: what takes long in C is done on a thread of its own.
+
+A signal is handled when the main thread runs Python again. While a driver waits for a server, that may be never.
+
+PostgreSQL by ADBC's driver: connections, and statements that can be interrupted. Nobody else imports the driver.
+
+What the columns of a query of PostgreSQL are, and how each is read: by a cast in a query around it.
+
+One moment of a PostgreSQL database: every pass over its rows sees them as they were then.
+
+Each pass has a connection of its own, which can be cut off anywhere. As long as a snapshot is held, one more connection
+keeps the moment alive, which the others take over from it; the tables that are read cannot be altered meanwhile.
+
+A query, or a table, of PostgreSQL as a source of rows.
+
+Rows written into a table of PostgreSQL: all of them or none, in one transaction.
+
+They go into a temporary table first, and from there into the table that is meant when all are there: it is locked only
+for that moment. The same is tried before with no rows, so that what the server refuses is known before hours of work.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, get_args
+
+import pyarrow as pa
+
+from deciban.errors import DataError, UsageError, missing_package, naming_source
+from deciban.sources.addresses import Address
+from deciban.sources.arrow import DatabaseSource, DatabaseType, distinct_names
+from deciban.sources.connections import cannot_connect, server_errors
+from deciban.sources.dialects import POSTGRES
+from deciban.sources.source import SqlColumn, SqlRows, in_measured_pieces, sample_by_content
+from deciban.sources.write import Existing
+from deciban.tables.arrow import like_first, with_each
+from deciban.tables.cell_numbers import is_text, plain_type
+from deciban.util import shutdown
+from deciban.util.arrays import CONTENT_SEED
+from deciban.util.progress import Advance
+
+T = TypeVar("T")
+
+# Seconds after which one looks for signals: libraries change how they are handled, so that they do not end a wait.
+LOOK = 0.2
+
+
+def started(action: Callable[[], T]) -> "Future[T]":
+    """What the action will have returned, or raised; nobody waits for it when the process ends."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(action())
+        except BaseException as problem:
+            future.set_exception(problem)
+
+    Thread(target=run, name="deciban-database", daemon=True).start()
+    return future
+
+
+def result_of(future: "Future[T]") -> T:
+    """What was returned or raised, for which is waited."""
+    while not future.done():
+        wait([future], LOOK)
+    return future.result()
+
+
+# Bytes of a batch that the driver hands over, about.
+BATCH_BYTES = 4 << 20
+
+# Seconds for a statement that was cancelled to end.
+CANCEL_SECONDS = 5.0
+
+
+def driver() -> Any:
+    """The driver; a UsageError that says how to install it where it is not there."""
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise missing_package("reading PostgreSQL", "adbc-driver-postgresql", "postgres") from None
+    return dbapi
+
+
+@contextmanager
+def connected(address: Address, sibling: Any = None) -> Iterator[Any]:
+    """A connection in a transaction of its own, which is rolled back in the end unless it was committed.
+
+    sibling: another connection to the same database, beside which one more is made in a tenth of the time.
+    """
+    dbapi = driver()
+    connecting = started(lambda: dbapi.connect(address.url) if sibling is None else sibling.adbc_clone())
+    try:
+        connection = result_of(connecting)
+    except dbapi.Error as problem:
+        raise cannot_connect(address, str(problem)) from None
+    except BaseException:  # an interrupt: what is opened later is closed then
+        connecting.add_done_callback(_close_opened)
+        raise
+    try:
+        yield connection
+    finally:
+        with suppress(Exception):  # the server may be gone
+            connection.close()
+
+
+def _close_opened(connecting: "Future[Any]") -> None:
+    if connecting.exception() is None:
+        connecting.result().close()
+
+
+class Statement:
+    """What a connection is asked. Waiting for the answer can be interrupted, which cancels the statement.
+
+    place: what messages call what is asked. own: whether the connection is ours, so that an answer may be cut off; one
+    that the user has is left in its transaction.
+    """
+
+    def __init__(self, connection: Any, place: str, own: bool = True) -> None:
+        self._connection, self._place, self._own = connection, place, own
+        self._cursor = connection.cursor(adbc_stmt_kwargs={"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
+        self._running: Future[Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: object, trace: TracebackType | None) -> None:
+        if self._running is not None and not self._running.done():
+            if self._own or kind not in (None, GeneratorExit):
+                with suppress(Exception):
+                    self._cursor.adbc_cancel()
+            if not wait([self._running], timeout=CANCEL_SECONDS).done:
+                return  # the network is silent: what is still used cannot be closed
+        with suppress(Exception):
+            self._cursor.close()
+
+    def run(self, text: str) -> None:
+        """Run what has no answer."""
+        self._wait(lambda: self._cursor.execute(text))
+
+    def table(self, text: str) -> pa.Table:
+        """A short answer to a query."""
+        return self._wait(lambda: self._cursor.execute(text).fetch_arrow_table())
+
+    def rows(self, text: str) -> list[dict[str, Any]]:
+        """A short answer to a query, row by row."""
+        return list(self.table(text).to_pylist())
+
+    def schema(self, text: str) -> pa.Schema:
+        """The columns of a query, which is not run; what it reads from is there until the transaction ends."""
+        return self._wait(lambda: self._cursor.adbc_execute_schema(text))
+
+    def reader(self, text: str) -> pa.RecordBatchReader:
+        """A long answer to a query, which begins."""
+        self._wait(lambda: self._cursor.execute(text))
+        results = getattr(self._cursor, "_results", None)  # whose errors have a state, which Arrow's lose
+        return getattr(results, "reader", None) or self._cursor.fetch_record_batch()
+
+    def batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """What a reader has: each batch is fetched while the one before is used."""
+        batches = iter(reader)
+        coming = self._start(lambda: next(batches, None))
+        while (batch := self._result(coming)) is not None:
+            coming = self._start(lambda: next(batches, None))
+            yield batch
+
+    def append(self, table: str, rows: pa.Table, *, new: bool) -> None:
+        """Write rows into a temporary table, which is `new`."""
+        mode = "create" if new else "append"
+        self._wait(lambda: self._cursor.adbc_ingest(table, rows, mode=mode, temporary=True))
+
+    def commit(self) -> None:
+        """Make what was written in the transaction last."""
+        self._wait(self._connection.commit)
+
+    def _wait(self, action: Callable[[], T]) -> T:
+        return self._result(self._start(action))
+
+    def _start(self, action: Callable[[], T]) -> "Future[T]":
+        self._running = future = started(action)
+        return future
+
+    def _result(self, future: "Future[T]") -> T:
+        with server_errors(self._place, self._connection):
+            return result_of(future)
+
+
+# Infinite dates, and those that Arrow cannot hold, are missing: as numbers of days they would be others.
+DATES = "CASE WHEN {0} BETWEEN '4713-01-01 BC' AND '290000-01-01' THEN {0} END"
+
+# PostgreSQL's types that are read, how, and what they are then in DuckDB's names. A decimal number would come as text.
+READ = {
+    "bool": ("{0}", "BOOLEAN"),
+    "int2": ("{0}", "SMALLINT"),
+    "int4": ("{0}", "INTEGER"),
+    "int8": ("{0}", "BIGINT"),
+    "oid": ("{0}::int8", "BIGINT"),
+    "float4": ("{0}", "FLOAT"),
+    "float8": ("{0}", "DOUBLE"),
+    "numeric": ("{0}::float8", "DOUBLE"),
+    "money": ("{0}::numeric::float8", "DOUBLE"),
+    "date": (DATES, "DATE"),
+    "timestamp": (DATES, "TIMESTAMP"),
+    "timestamptz": (DATES, "TIMESTAMP WITH TIME ZONE"),
+    "time": ("{0}", "TIME"),
+    "uuid": ("{0}::text", "VARCHAR"),
+    "char": ("{0}::text", "VARCHAR"),
+}
+
+# Categories of types that are read as text: strings of any kind, enums, addresses of networks, bits.
+TEXT_CATEGORIES = frozenset("SEIV")
+
+# What columns are read as that are to be something else.
+AS_TYPES = {"VARCHAR": "text", "DOUBLE": "float8", "BOOLEAN": "boolean", "TIMESTAMP": "timestamp", "TIME": "time"}
+
+# The names and categories of types, behind domains the types that these are made of; a row for each column even where
+# the query has none.
+TYPES_OF_COLUMNS = """
+WITH RECURSIVE found(place, called, type) AS (
+    SELECT columns.place, format_type(columns.type, NULL), columns.type
+    FROM (SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} AS q LIMIT 0) AS q ON true,
+        unnest(ARRAY[{types}]) WITH ORDINALITY AS columns(type, place)
+    UNION ALL
+    SELECT place, called, typbasetype FROM found JOIN pg_type ON oid = type WHERE typtype = 'd'
+)
+SELECT called, typname::text AS name, typcategory::text AS category
+FROM found JOIN pg_type ON oid = type WHERE typtype <> 'd' ORDER BY place
+"""
+
+
+@dataclass(frozen=True)
+class PostgresType(DatabaseType):
+    """A column of a query. read: an expression of its own type, in which {0} is the column."""
+
+    read: str = "{0}"
+
+    def expression(self, name: str) -> str:
+        """What is selected for the column of this name of q."""
+        column = f"q.{POSTGRES.identifier(name)}"
+        if self.kind == self.own:
+            return self.read.format(column)
+        if self.kind == "VARCHAR":  # as the server writes it: a number on the way would lose digits
+            return f"{column}::text"
+        made = self.read.format(column) if self.own else column
+        return f"CAST({made}{'::int' if self.own == 'BOOLEAN' else ''} AS {AS_TYPES[self.kind]})"
+
+
+def described(statement: Statement, source: str, place: str) -> dict[str, PostgresType]:
+    """The columns of a table or a query, as it stands behind FROM, and their types."""
+    names = distinct_names(statement.schema(f"SELECT * FROM {source} AS q").names, place)
+    types = ", ".join(f"pg_typeof(q.{POSTGRES.identifier(name)})::oid" for name in names)
+    rows = statement.rows(TYPES_OF_COLUMNS.format(source=source, types=types))
+    return {name: _type_of(row) for name, row in zip(names, rows, strict=True)}
+
+
+def _type_of(row: Mapping[str, str]) -> PostgresType:
+    read, own = READ.get(row["name"], ("{0}::text", "VARCHAR") if row["category"] in TEXT_CATEGORIES else ("{0}", ""))
+    return PostgresType(own, called=row["called"], read=read)
+
+
+BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+# How rows are read: as UTF-8, and each time in the same order, which several processes, or a scan that joins in where
+# another one is, would not keep. A moment that is held is not ended for doing nothing; a query ends with its reader.
+SESSION_SETTINGS = {
+    "client_encoding": "UTF8",
+    "synchronize_seqscans": "off",
+    "max_parallel_workers_per_gather": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "client_connection_check_interval": "2s",
+}
+
+# Those that the server knows; on Windows it cannot see that a reader is gone.
+SET_THEM = f"""
+SELECT set_config(name, wanted, true)
+FROM (VALUES {", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())}) AS asked(name, wanted)
+JOIN pg_settings USING (name)
+WHERE name <> 'client_connection_check_interval' OR version() !~* 'mingw|visual|windows'
+"""
+
+
+class Held(NamedTuple):
+    """A connection that keeps a moment alive, the name of the moment, and what ends it."""
+
+    connection: Any
+    moment: str
+    closing: ExitStack
+
+
+class Snapshots:
+    """The moments at which a database is read: a new one for each pass, unless one is held, by whomever."""
+
+    own = True  # its connections may be cut off
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._lock = Lock()
+        self._holders = 0
+        self._held: Held | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.address,)
+
+    @contextmanager
+    def held(self, place: str, look: Callable[[Statement], object]) -> Iterator[None]:
+        """While it lasts, all passes see one moment, and the tables at which one looks first stay as they are."""
+        with self._lock:
+            if self._held is None:
+                self._held = self._hold(place, look)
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                if not self._holders and self._held is not None:
+                    held, self._held = self._held, None
+                    held.closing.close()
+
+    def _hold(self, place: str, look: Callable[[Statement], object]) -> Held:
+        with ExitStack() as closing:
+            connection = closing.enter_context(self.reading(place))
+            with Statement(connection, place) as statement:
+                (found,) = statement.rows("SELECT pg_export_snapshot() AS moment")
+                look(statement)
+            return Held(connection, found["moment"], closing.pop_all())
+
+    @contextmanager
+    def reading(self, place: str) -> Iterator[Any]:
+        """A connection in a transaction that changes nothing and sees one moment: that which is held, or its own."""
+        held = self._held
+        with connected(self.address, None if held is None else held.connection) as connection:
+            with Statement(connection, place) as statement:
+                statement.run(BEGIN)
+                if held is not None:
+                    statement.run(f"SET TRANSACTION SNAPSHOT {POSTGRES.literal(held.moment)}")
+                statement.rows(SET_THEM)
+            yield connection
+
+
+class Connections(Protocol):
+    """Where the connections come from by which a query is read."""
+
+    own: bool
+
+    def reading(self, place: str) -> AbstractContextManager[Any]:
+        """A connection for one pass."""
+        ...
+
+    def held(self, place: str, look: Callable[[Statement], object]) -> AbstractContextManager[None]:
+        """While it lasts, all passes see the same rows, as far as that can be had."""
+        ...
+
+
+@dataclass(frozen=True)
+class GivenConnection:
+    """A connection that the user has, in a transaction of the user's."""
+
+    connection: Any
+    own = False
+
+    def reading(self, place: str) -> AbstractContextManager[Any]:
+        return nullcontext(self.connection)
+
+    def held(self, place: str, look: Callable[[Statement], object]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+@dataclass(frozen=True)
+class PostgresSource(DatabaseSource):
+    """What a query of PostgreSQL answers.
+
+    source: what the query is behind FROM. connections: where those come from that ask for it.
+    """
+
+    types: Mapping[str, PostgresType]
+    source: str
+    connections: Connections = field(repr=False)
+
+    def steady(self) -> AbstractContextManager[None]:
+        return self.connections.held(self.name, self._refuse_changed)
+
+    def tables(self) -> Iterator[pa.Table]:
+        self._refuse_unreadable()
+        with (
+            self.connections.reading(self.name) as connection,
+            Statement(connection, self.name, self.connections.own) as statement,
+        ):
+            self._refuse_changed(statement)
+            reader = statement.reader(self._query)
+            for piece in in_measured_pieces(statement.batches(reader), reader.schema):
+                yield pa.Table.from_arrays(piece.columns, names=list(self.names))
+
+    @contextmanager
+    def sql(self) -> Iterator[SqlRows]:
+        """The rows as the server has them; it may use several processes, as it does by itself."""
+        with self._asking() as (statement, rows):
+            if self.connections.own:
+                statement.run("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
+            yield rows
+
+    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """The rows that `sample` draws: the server has the same hashes."""
+        with self.sql() as rows:
+            cells = [name for name in self.names if name not in labels]
+            drawn, size = sample_by_content(rows, most, _content([rows.columns[name] for name in (*cells, *labels)]))
+        advance(size)
+        return drawn, size
+
+    @contextmanager
+    def _asking(self) -> Iterator[tuple[Statement, SqlRows]]:
+        """Who answers, and what is asked about."""
+        self._refuse_unreadable()
+        with (
+            self.connections.reading(self.name) as connection,
+            Statement(connection, self.name, self.connections.own) as statement,
+        ):
+            self._refuse_changed(statement)
+            columns = {name: self.types[name].expression(name) for name in self.names}
+            rows = SqlRows.of(POSTGRES, f"{self.source} AS q", columns, statement.table)
+            yield statement, replace(rows, fragile=not self.connections.own)
+
+    @property
+    def _query(self) -> str:
+        columns = (f"{self.types[name].expression(name)} AS {POSTGRES.identifier(name)}" for name in self.names)
+        return f"SELECT {', '.join(columns)} FROM {self.source} AS q"
+
+    def _refuse_changed(self, statement: Statement) -> None:
+        """Refuse columns that are not there any more, or are of another type, since they were looked at."""
+        try:
+            now = described(statement, self.source, self.name)
+        except UsageError as problem:
+            raise naming_source(DataError(f"{problem}; it has changed since it was looked at: scan it anew")) from None
+        for name in self.names:
+            was = self.types[name].called
+            if name not in now:
+                raise self._changed(f"column {name!r} is gone, which was there")
+            if now[name].called != was:
+                raise self._changed(f"column {name!r} is {now[name].called}, and was {was}")
+
+    def _changed(self, what: str) -> DataError:
+        return naming_source(DataError(f"{self.name}: {what} when it was looked at; scan it anew"))
+
+
+def _content(columns: Sequence[SqlColumn]) -> str:
+    """The hash of what a row holds, as `content_hashes` has it (`hash_record_extended`: since PostgreSQL 14)."""
+    cells = ", ".join(map(_hashed_as, columns))
+    return f"hash_record_extended(ROW({cells}), {(CONTENT_SEED ^ 1 << 63) - (1 << 63)})"
+
+
+def _hashed_as(column: SqlColumn) -> str:
+    """A cell as a text or as the double that it is read as; NULL where it is missing."""
+    if is_text(plain_type(column.type)):
+        return f'CAST({column.sql} AS text) COLLATE "C"'
+    return POSTGRES.not_nan(POSTGRES.as_number(column.sql, column.type) or column.sql)
+
+
+def open_postgres(connections: Connections, where: str, query: str | None, table: str | None) -> PostgresSource:
+    """The source of a query or of a table; `where` is what messages call the database."""
+    name = f"{'the query' if table is None else table} ({where})"
+    source = f"({query}\n)" if table is None else POSTGRES.qualified(table)
+    with connections.reading(name) as connection, Statement(connection, name, connections.own) as statement:
+        if query is not None:
+            distinct_names(statement.schema(query).names, name)  # of one statement, and a whole one
+        types = described(statement, source, name)
+    return PostgresSource(name, tuple(types), types, source, connections)
+
+
+# The temporary table.
+WRITTEN_ROWS = "deciban_rows"
+
+# How long others that use the table are waited for: at first, when the rows themselves may be read from it, and in the
+# end, when the work is done.
+FIRST_WAIT, LAST_WAIT = "10s", "10min"
+
+
+@contextmanager
+def written_into(url: str, table: str, existing: Existing = "refuse") -> Iterator[Callable[[pa.Table], None]]:
+    """A function that writes one table after the other; all rows are there when the context ends, and none before."""
+    address = Address.of(url)
+    if existing not in get_args(Existing):
+        raise UsageError(f"existing={existing!r}: choose {', '.join(map(repr, get_args(Existing)))}")
+    POSTGRES.qualified(table)
+    place = f"{table} ({address.shown})"
+    names: list[str] = []
+    first: pa.Schema | None = None
+    with connected(address) as connection, Statement(connection, place) as statement:
+
+        def write(rows: pa.Table) -> None:
+            nonlocal first
+            rows = with_each(rows, _storable)
+            if first is None:
+                first, names[:] = rows.schema, rows.column_names
+                statement.run("SET LOCAL client_encoding = 'UTF8'")
+                _try(statement, rows.slice(0, 0), _finishing(table, names, existing))
+            statement.append(WRITTEN_ROWS, like_first(rows, first), new=False)
+
+        yield write
+        statement.run(f"SET LOCAL lock_timeout = '{LAST_WAIT}'")
+        for text in _finishing(table, names, existing):
+            statement.run(text)
+        statement.commit()
+    shutdown.finished("", place)
+
+
+def _try(statement: Statement, nothing: pa.Table, finishing: Sequence[str]) -> None:
+    """Make the temporary table, and finish as if no more came; all but the temporary table is undone."""
+    statement.append(WRITTEN_ROWS, nothing, new=True)
+    statement.run("SAVEPOINT before")
+    statement.run(f"SET LOCAL lock_timeout = '{FIRST_WAIT}'")
+    for text in finishing:
+        statement.run(text)
+    statement.run("ROLLBACK TO SAVEPOINT before")
+
+
+def _finishing(table: str, names: Sequence[str], existing: Existing) -> list[str]:
+    """The statements that bring all rows into their table."""
+    target, columns = POSTGRES.qualified(table), ", ".join(map(POSTGRES.identifier, names))
+    rows = f"SELECT {columns} FROM pg_temp.{POSTGRES.identifier(WRITTEN_ROWS)}"
+    if existing == "append":
+        return [f"INSERT INTO {target} ({columns}) {rows}"]
+    drop = [f"DROP TABLE IF EXISTS {target}"] if existing == "replace" else []
+    return [*drop, f"CREATE TABLE {target} AS {rows}"]
+
+
+def _storable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of a type that the driver can write."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return column.cast(kind.value_type)
+    return column.cast(pa.date32()) if pa.types.is_date64(kind) else column

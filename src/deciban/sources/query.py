@@ -1,0 +1,126 @@
+"""Queries of DuckDB, opened as a scan."""
+
+import glob
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from deciban.errors import UsageError
+from deciban.sources.duckdb import (
+    Scan,
+    column_types,
+    connect,
+    literal,
+    query_error,
+    quoted,
+    record_of,
+    select_typed,
+    translated_errors,
+)
+from deciban.sources.source import ColumnType, Types
+from deciban.tables.text_types import text_type
+
+SQL = "sql:"
+
+# The endings of CSV files that DuckDB knows in place of tables.
+CSV_IN_SQL = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst")
+
+# Text and names in SQL; a table there.
+IN_QUOTES = re.compile(r"""\$\$(.*?)\$\$|'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w/]+\.[\w.]+""", re.DOTALL)
+NAME_IN_SQL = re.compile(rb"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[\w.]+""")
+
+# The rows of a CSV file in a query that show whether what DuckDB takes for booleans is words.
+FLAG_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class QueryRead:
+    """A query of the user."""
+
+    query: str
+
+    def select(self, names: Sequence[str], types: Types) -> str:
+        return select_typed(f"({self.query}\n)", names, types)
+
+
+def open_query(source: str) -> Scan:
+    """The scan of what the user writes as "sql: select ..."."""
+    text = source.removeprefix(SQL).strip().rstrip(";")
+    if not text:
+        raise UsageError(f"{source!r} holds no query; write it as 'sql: select ... from ...'")
+    name = "the query"
+    with translated_errors(name):
+        query = _with_words(text)
+    types = {column: ColumnType(own) for column, own in column_types(f"SELECT * FROM ({query}\n)", name).items()}
+    return Scan(name, tuple(types), types, (QueryRead(query),), named=tuple(_files_in(text)))
+
+
+def _files_in(query: str) -> Iterator[str]:
+    """The files that are named in a query, be it as tables, in calls or in lists; globs too."""
+    for found in IN_QUOTES.finditer(query):
+        text = found[1] if found[1] is not None else _bare(found[0])
+        yield from filter(os.path.isfile, (text, *glob.iglob(os.path.expanduser(text), recursive=True)))
+
+
+def _with_words(query: str) -> str:
+    """The query, in which yes and no stay text in CSV files that it names, as in those that are named alone.
+
+    DuckDB takes them for booleans. What stands in a call of read_csv is the user's own.
+    """
+    connection = connect()
+    text = query.encode()
+    try:
+        with suppress(query_error()):  # DuckDB will say what is wrong with the query when it is described
+            ((parsed,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+            for table in sorted(_tables_in(json.loads(parsed)), key=lambda table: -table["query_location"]):
+                name = ".".join(filter(None, (table["schema_name"], table["table_name"])))
+                start = table["query_location"]
+                found = NAME_IN_SQL.match(text, start)
+                if found is None or _bare(found[0].decode()) != name or not name.lower().endswith(CSV_IN_SQL):
+                    continue
+                if (call := _reading_words(connection, name)) is not None:
+                    called = "" if table["alias"] else f" AS {quoted(_called_in_sql(name))}"
+                    text = text[:start] + f"{call}{called}".encode() + text[found.end() :]
+    finally:
+        connection.close()
+    return text.decode()
+
+
+def _tables_in(parsed: Any) -> Iterator[dict[str, Any]]:
+    """The tables that a query reads from, which DuckDB has taken apart."""
+    if isinstance(parsed, dict) and parsed.get("type") == "BASE_TABLE":
+        yield parsed
+    for item in parsed.values() if isinstance(parsed, dict) else parsed if isinstance(parsed, list) else ():
+        yield from _tables_in(item)
+
+
+def _bare(token: str) -> str:
+    """A name or text in SQL without its quotes."""
+    quote = token[0]
+    return token[1:-1].replace(2 * quote, quote) if quote in "'\"" else token
+
+
+def _called_in_sql(name: str) -> str:
+    """What DuckDB calls a table that is a file, if the query gives it no name."""
+    return name if any(mark in name for mark in "*?[") else os.path.basename(name).split(".")[0]
+
+
+def _reading_words(connection: Any, name: str) -> str | None:
+    """The call that reads a CSV file; None where what DuckDB takes for booleans is true and false."""
+    found = connection.sql(f"SELECT * FROM read_csv({literal(name)})")
+    flags = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "BOOLEAN"]
+    if not flags:
+        return None
+    shown = ", ".join(map(quoted, flags))
+    call = _as_text(name, flags)
+    cells = connection.sql(f"SELECT {shown} FROM {call} LIMIT {FLAG_ROWS}").to_arrow_table()
+    words = [flag for flag in flags if text_type(cells[flag]) == "VARCHAR"]
+    return _as_text(name, words) if words else None
+
+
+def _as_text(name: str, columns: Sequence[str]) -> str:
+    return f"read_csv({literal(name)}, types={record_of((column, 'VARCHAR') for column in columns)})"

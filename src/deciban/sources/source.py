@@ -1,0 +1,404 @@
+"""Tables that come piece by piece, as often as they are asked for.
+
+Sources whose columns have types, each of which may be read as another.
+
+Streams cut into pieces whose size depends on the table alone, and not on the batches in which its rows come.
+
+Rows that stay in an engine, which is asked about them in SQL.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from deciban.errors import DecibanError, UsageError, naming_source
+from deciban.sources.dialects import Dialect
+from deciban.sources.temporary import STANDARD_INPUT
+from deciban.tables.cell_formats import CellFormat, CellHabits
+from deciban.tables.row_sampling import LONG_ROWS, RowSampler, lowest_priorities, rows_that_fit
+from deciban.tables.table import Frame
+from deciban.tables.text_types import kind_of
+from deciban.util.arrays import Integers
+from deciban.util.progress import Advance
+
+# What is made of the rows of a part of a stream, wherever that is; it can be pickled.
+Work = Callable[[Iterable[pa.Table]], bytes]
+
+
+class Stream(ABC):
+    """Rows that need not fit into memory.
+
+    ignored: columns that were left out. notes: what is to be said of columns, by name.
+    """
+
+    ignored: tuple[str, ...] = ()
+    notes: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    @property
+    @abstractmethod
+    def expected(self) -> int | None:
+        """About how many rows there are, if that is known."""
+
+    @property
+    def typed(self) -> bool:
+        """Whether the columns have types of their own; if not, whole numbers are read as doubles."""
+        return True
+
+    @abstractmethod
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows, piece by piece; at least one piece, which may be empty."""
+
+    @abstractmethod
+    def reading_as(self, types: Mapping[str, str]) -> "Stream":
+        """Read the columns as a model has learned them (Arrow's types), where they look like something else here."""
+
+    @abstractmethod
+    def resolve_types(self, sample: pa.Table) -> tuple["Stream", pa.Table]:
+        """The stream and a sample of its rows, with types for the columns whose first rows were empty."""
+
+    @abstractmethod
+    def naming(self) -> AbstractContextManager[None]:
+        """While it lasts, errors about rows name their source."""
+
+    def steady(self) -> AbstractContextManager[None]:
+        """While it lasts, every pass reads the same rows, also where others change them meanwhile."""
+        return nullcontext()
+
+    @property
+    def learned_habit(self) -> CellHabits | None:
+        """How its cells are written, for a model to remember; None where they are written in the usual way."""
+        return None
+
+    def unfinished(self, column: str) -> tuple[str, ...]:
+        """Cells of a column in last lines of files that have no end."""
+        return ()
+
+    def sql(self) -> "AbstractContextManager[SqlRows]":
+        """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
+        a UsageError where there is none."""
+        raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
+
+    def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """What `sample` draws, without reading the other rows if the engine can draw them."""
+        return self.sample(most, advance, labels)
+
+    def table(self) -> pa.Table:
+        """All rows in memory."""
+        return self.resolve_types(pa.concat_tables(self.tables()))[1]
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are on other machines, where they are worked on; else `tables` reads them."""
+        return False
+
+    def each_part(self, work: Work) -> Iterator[bytes]:
+        """What `work` makes of each part of the rows, in the order of the parts."""
+        yield work(self.tables())
+
+    def sample(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
+        """A random sample of at most so many rows (fewer if they are long), and how many rows there are.
+
+        It has the rows that a sample of the same table in memory has: `labels` are the columns of labels and weights,
+        which are beside the other cells there.
+        """
+        sampler, size = RowSampler(most), 0
+        cells = [name for name in self.names if name not in labels]
+        for table in self.tables():
+            sampler.add(table, Frame(table.select([*cells, *labels])).hashes)
+            size += table.nbytes
+            sampler.most = min(sampler.most, rows_that_fit(most, size / max(sampler.rows, 1)))
+            advance(table.num_rows)
+        return sampler.table(), sampler.rows
+
+
+@dataclass(frozen=True)
+class Source(Stream):
+    """A stream of something that the user calls by a name: files, a query, a folder of documents.
+
+    name: what the user calls it. columns: their names. files: those that are read. called: what the user calls files
+    that are read elsewhere. ignored: columns that were left out. notes: what is to be said of columns.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    _: KW_ONLY
+    files: tuple[Path, ...] = ()
+    called: Mapping[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.columns
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of all files that are read, "-" for standard input: none of them is to be overwritten."""
+        called = (STANDARD_INPUT if name == "standard input" else name for name in self.called.values())
+        return (*map(str, self.files), *called)
+
+    @property
+    def has_types(self) -> bool:
+        """Whether the first rows tell all there is to know of the types of columns."""
+        return self.typed
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Columns that name a row and say nothing of it: they are shown beside a prediction and never learned."""
+        return ()
+
+    def looks_like(self, column: str) -> str:
+        """What a column is by itself: VARCHAR, DOUBLE, BOOLEAN, TIMESTAMP or TIME; nothing if nobody can say."""
+        return ""
+
+    @abstractmethod
+    def reading_as(self, types: Mapping[str, str]) -> "Source": ...
+
+    def with_habit(self, habit: CellHabits) -> Self:
+        """Read cells as a model has learned to, where they are read from text."""
+        return self
+
+    def as_text(self, columns: Sequence[str]) -> Self:
+        """Leave some columns as they are written, where they are written at all."""
+        return self
+
+    def with_label_as_written(self, column: str) -> Self:
+        """Classes that are dates are taken as they are written, where they are written at all."""
+        return self
+
+    def without(self, columns: Sequence[str]) -> Self:
+        """Leave some columns out."""
+        self._refuse_unknown(columns)
+        out = set(columns)
+        left = tuple(name for name in self.columns if name not in out)
+        return replace(self, columns=left, ignored=(*self.ignored, *columns))
+
+    def _refuse_unknown(self, columns: Iterable[str]) -> None:
+        known = set(self.names)
+        if unknown := [name for name in columns if name not in known]:
+            there = f"there is no column {unknown[0]!r}; there are {', '.join(self.names)}"
+            raise naming_source(UsageError(f"{self.name}: {there}"))
+
+    def beside_text(self) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """All rows, piece by piece, and beside each piece the same with cells of a CSV file as they are written."""
+        return ((table, table) for table in self.tables())
+
+    def head(self, rows: int) -> pa.Table:
+        """The first rows, so many if there are."""
+        pieces, held = [], 0
+        for piece in self.tables():
+            pieces.append(piece)
+            held += piece.num_rows
+            if held >= rows:
+                break
+        return pa.concat_tables(pieces).slice(0, rows)
+
+    def at(self, places: Sequence[int]) -> pa.Table:
+        """The rows at these places, counted from 0, as far as there are such; no more is held than they."""
+        found: dict[int, pa.Table] = {}
+        first = 0
+        for piece in self.tables():
+            here = [place for place in places if first <= place < first + piece.num_rows]
+            found |= {place: piece.slice(place - first, 1) for place in here}
+            first += piece.num_rows
+            if first > max(places):
+                break
+        return pa.concat_tables([found[place] for place in places if place in found] or [piece.slice(0, 0)])
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        try:
+            yield
+        except DecibanError as problem:
+            if problem.names_source:
+                raise
+            raise naming_source(type(problem)(f"{self.name}: {problem}")) from problem
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """What one column is, in DuckDB's names for types.
+
+    own: what it is by itself; a column of a CSV file is text. wanted: what it is read as, where that is said or was
+    found. sure: False where no cell of it was seen yet. days: whether it holds dates without a time of the day.
+    cell_format: how its cells are written, where they are read as text and converted here.
+    """
+
+    own: str
+    wanted: str = ""
+    sure: bool = True
+    days: bool = False
+    cell_format: CellFormat | None = None
+
+    @property
+    def kind(self) -> str:
+        """What the column is read as, in the end."""
+        return self.wanted or self.own
+
+    @property
+    def in_duckdb(self) -> str:
+        """What DuckDB reads it as."""
+        return "VARCHAR" if self.cell_format is not None else self.kind
+
+
+Types = Mapping[str, ColumnType]
+
+
+@dataclass(frozen=True)
+class TypedSource(Source):
+    """A source that knows the types of its columns.
+
+    types: those of all columns, also of those that were left out.
+    """
+
+    types: Types
+
+    def with_types(self, types: Mapping[str, str]) -> Self:
+        """Read some columns as another type of DuckDB's."""
+        self._refuse_unknown(types)
+        wanted = {name: replace(self.types[name], wanted=kind) for name, kind in types.items()}
+        return replace(self, types={**self.types, **wanted})
+
+    def looks_like(self, column: str) -> str:
+        return kind_of(self.types[column].kind) if column in self.types else ""
+
+    def reading_as(self, types: Mapping[str, str]) -> Self:
+        own = {name: kind_of(self.types[name].own) for name in self.names if kind_of(types.get(name, "")) == "VARCHAR"}
+        wanted = {name: "VARCHAR" for name, kind in own.items() if kind != "VARCHAR"}
+        return self.with_types(wanted) if wanted else self
+
+    def resolve_types(self, sample: pa.Table) -> tuple[Self, pa.Table]:
+        return self, sample
+
+
+# Rows, bytes and cells of one piece of a stream, at most.
+STREAM_ROWS = 3 << 13
+STREAM_BYTES = 12 << 20
+STREAM_CELLS = 1 << 21
+
+# Rows that DuckDB handles together.
+VECTOR_ROWS = 2048
+
+# The first rows of a stream, which show how long its rows are.
+MEASURED_ROWS = 1024
+
+
+def rows_of_piece(row_bytes: float, columns: int) -> int:
+    """The rows of a piece of a table with rows of so many bytes (0 where nothing is known of that) and columns."""
+    few = int(STREAM_BYTES / max(row_bytes, 1.0))
+    rows = min(STREAM_ROWS, max(256, min(few, STREAM_CELLS // max(columns, 1))))
+    return rows - rows % VECTOR_ROWS if rows > VECTOR_ROWS else rows  # as DuckDB has them: nothing is copied
+
+
+def in_pieces(batches: Iterable[pa.RecordBatch], size: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows in pieces of one size, in whatever batches they are read on so many threads; at least one piece.
+
+    So the sums of a model do not depend on the machine, in no digit.
+    """
+    held, empty = schema.empty_table(), True
+    for batch in batches:
+        more = pa.Table.from_batches([batch])
+        held = pa.concat_tables([held, more]) if held.num_rows else more
+        while held.num_rows >= size:
+            empty = False
+            yield held.slice(0, size).combine_chunks()
+            held = held.slice(size)
+    if held.num_rows or empty:
+        yield held.combine_chunks()
+
+
+def in_measured_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows in pieces of one size, for which the first rows are measured; at least one piece."""
+    coming, first, rows = iter(batches), [], 0
+    for batch in coming:
+        first.append(batch)
+        rows += batch.num_rows
+        if rows >= MEASURED_ROWS:
+            break
+    shown = pa.Table.from_batches(first, schema).slice(0, MEASURED_ROWS)
+    size = rows_of_piece(shown.nbytes / max(shown.num_rows, 1), len(schema))
+    return in_pieces(chain(first, coming), size, schema)
+
+
+@dataclass(frozen=True)
+class SqlColumn:
+    """A column of such rows: how SQL writes it, and the type of Arrow that its cells have when they are read."""
+
+    sql: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class SqlRows:
+    """Rows in an engine that answers SQL.
+
+    dialect: how the engine writes SQL. source: what stands behind FROM, with a name of its own. columns: by the names
+    that users know. ask: the whole answer to a query; errors of the engine are ours by then. fragile: whether an error
+    would undo what the user has done before, in the same transaction.
+    """
+
+    dialect: Dialect
+    source: str
+    columns: Mapping[str, SqlColumn]
+    ask: Callable[[str], pa.Table]
+    fragile: bool = False
+
+    @classmethod
+    def of(cls, dialect: Dialect, source: str, columns: Mapping[str, str], ask: Callable[[str], pa.Table]) -> "SqlRows":
+        """The rows of a source, whose columns are given as SQL writes them; their types are those of an answer."""
+        shown = ", ".join(f"{sql} AS c{k}" for k, sql in enumerate(columns.values()))
+        kinds = ask(f"SELECT {shown} FROM {source} LIMIT 0").schema.types
+        found = {name: SqlColumn(sql, kind) for (name, sql), kind in zip(columns.items(), kinds, strict=True)}
+        return cls(dialect, source, found, ask)
+
+
+def sample_by_content(rows: SqlRows, most: int, content: str) -> tuple[pa.Table, int]:
+    """At most so many rows (fewer if they are long), and how many there are: those that `Stream.sample` draws of them.
+
+    content: how SQL writes the hash of what a row holds, as `content_hashes` has it.
+    """
+    shown = ", ".join(f"{column.sql} AS c{k}" for k, column in enumerate(rows.columns.values()))
+    size = int(rows.ask(f"SELECT count(*) FROM {rows.source}").column(0)[0].as_py())
+    first = rows.ask(f"SELECT {shown} FROM {rows.source} LIMIT {LONG_ROWS}")
+    most = rows_that_fit(most, first.nbytes / max(first.num_rows, 1))
+    if size <= most:
+        return rows.ask(f"SELECT {shown} FROM {rows.source}").rename_columns(list(rows.columns)), size
+    hashes, counts = _frequent_or_low(rows, most, size, content)
+    drawn, _ = lowest_priorities(hashes.view(np.uint64), counts, most)
+    wanted, place = np.unique(drawn, return_inverse=True)
+    of_them = f"SELECT {shown}, {content} AS content FROM {rows.source}"
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY content) AS copy FROM ({of_them}) AS hashed"
+    among = f"content IN ({rows.dialect.rows_of(hashes[wanted].tolist())})"
+    one_of_each = rows.ask(f"SELECT * FROM ({numbered} WHERE {among}) AS numbered WHERE copy = 1")
+    found = one_of_each["content"].to_numpy()
+    order = np.argsort(found)[np.searchsorted(np.sort(found), hashes[wanted])]
+    table = one_of_each.drop_columns(["content", "copy"]).rename_columns(list(rows.columns))
+    return table.take(pa.array(order[place])), size
+
+
+def _frequent_or_low(rows: SqlRows, most: int, size: int, content: str) -> tuple[Integers, Integers]:
+    """The contents of which so many rows at least have the lowest priorities, and how many rows have each."""
+    lot = "(CAST((content >> 11) & 9007199254740991 AS float8) + 0.5)"
+    counted = f"SELECT content, count(*) AS copies FROM (SELECT {content} AS content FROM {rows.source}) AS hashed"
+    limit = (most + 6.0 * most**0.5 + 16.0) / size
+    while True:
+        within = f"{lot} <= {rows.dialect.number(limit * 2.0**53)} * count(*)"
+        found = rows.ask(f"{counted} GROUP BY content HAVING {within}")
+        hashes, counts = found["content"].to_numpy().astype(np.int64), found["copies"].to_numpy().astype(np.int64)
+        lots = ((hashes.view(np.uint64) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        if np.minimum(np.floor(counts * limit - lots) + 1.0, counts).sum() >= most or limit >= 1.0:
+            return hashes, counts
+        limit *= 2.0
