@@ -11,14 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-<<<<<<< HEAD:src/deciban/serve/routes/describe.py
-from deciban.export.lower import READ_AS
-=======
 from deciban.decisions.loss import Loss
 from deciban.errors import DecibanError
 from deciban.export.lower import READ_AS
 from deciban.export.model_json import model_as_json
->>>>>>> main:src/deciban/serve/describe.py
 from deciban.model.fitted import Fitted
 from deciban.page.build import folder_html, page_html
 from deciban.report.figures import ReportFigures, report_figures
@@ -26,8 +22,8 @@ from deciban.report.form import form_data
 from deciban.report.report import report_sections
 from deciban.serve.reader import Reader
 from deciban.serve.service import ServedModel
-from deciban.tables.text_types import kind_of
-from deciban.util.plain_json import plain_json
+from deciban.tables.cells import kind_of
+from deciban.util.text_tables import plain_json
 
 # The most levels of a column that are told.
 MOST_LEVELS_TOLD = 1_000
