@@ -126,7 +126,9 @@ def test_a_signal_while_modules_are_imported_or_at_the_exit_is_no_fault(
 
 def test_an_ignored_signal_stays_ignored() -> None:
     """That of nohup."""
-    script = "from deciban.util import shutdown; shutdown.catch_signals(); import os; os.kill(os.getpid(), 1); os._exit(7)"
+    script = (
+        "import os; from deciban.util import shutdown; shutdown.catch_signals(); os.kill(os.getpid(), 1); os._exit(7)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
     )

@@ -32,7 +32,7 @@ from deciban.schema.infer import Defaults, infer_schema
 from deciban.schema.schema import Schema
 from deciban.sources.examples import LabelledStream
 from deciban.sources.open import open_table
-from deciban.tables.cell_numbers import as_numbers
+from deciban.tables.cells import as_numbers
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.table import Frame
 from tests.agree.test_sources import assert_same_counts

@@ -36,8 +36,8 @@ from deciban.sources.connections import cannot_connect, server_errors
 from deciban.sources.dialects import POSTGRES
 from deciban.sources.source import SqlColumn, SqlRows, in_measured_pieces, sample_by_content
 from deciban.sources.write import Existing
-from deciban.tables.arrow import like_first, with_each
-from deciban.tables.cell_numbers import is_text, plain_type
+from deciban.tables.cells import is_text, plain_type
+from deciban.tables.table import like_first, with_each
 from deciban.util import shutdown
 from deciban.util.arrays import CONTENT_SEED
 from deciban.util.progress import Advance
