@@ -21,7 +21,7 @@ from deciban import BayesClassifier, Gaussian
 from deciban.decisions.shift import estimate_shares
 from deciban.errors import UsageError
 from deciban.scoring.outliers import Strangers
-from deciban.scoring.unknown_cells import UnknownCells
+from deciban.scoring.scoring import UnknownCells
 from deciban.serve import watch
 from deciban.serve.bodies.records import table_of_records
 from deciban.serve.metrics import MOST_LABELS, Metrics

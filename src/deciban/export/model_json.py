@@ -9,10 +9,9 @@ from deciban.export.columns import columns_as_json
 from deciban.export.encoding import amounts, fixed, floats, integers, number
 from deciban.export.level_sets import LARGEST_EXACT, LevelSets
 from deciban.export.likelihoods import Group, likelihood_as_json
-from deciban.model.corrections import Corrections
+from deciban.model.corrections import Corrections, PartialRows
 from deciban.model.fitted import Fitted
 from deciban.model.model import Model
-from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.tables.labels import LabelArray
 

@@ -19,7 +19,7 @@ from deciban.explain.explanation import Explanation
 from deciban.families.base.checks import Unseen
 from deciban.fitting import fit
 from deciban.model.fitted import Fitted
-from deciban.model.posterior import log_normalize
+from deciban.model.model import log_normalize
 from deciban.schema.schema import ColumnSpec
 from deciban.scoring import scoring
 from deciban.scoring.spark import explain_in_spark, predict_in_spark

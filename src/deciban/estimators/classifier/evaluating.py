@@ -10,10 +10,15 @@ from deciban.errors import UsageError
 from deciban.estimators.classifier.state import FittedState
 from deciban.evaluation import evaluate
 from deciban.evaluation.diagnose import Diagnosis
-from deciban.evaluation.importance import Importance, importance_of_drawn, importance_of_learned, importance_of_new
+from deciban.evaluation.importance import (
+    Importance,
+    importance_of_drawn,
+    importance_of_learned,
+    importance_of_new,
+    select_columns,
+)
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
-from deciban.evaluation.select import select_columns
 from deciban.fitting.fit import open_examples
 from deciban.fitting.tune.propose import most_rows
 from deciban.fitting.tune.rows import Rows

@@ -4,12 +4,10 @@ from typing import Any, Literal, overload
 
 from deciban.estimators.classifier.state import FittedState
 from deciban.explain.columns import ColumnEvidence, check_by, column_evidence
-from deciban.explain.estimates import Estimates
-from deciban.explain.parameters import ParameterCount
+from deciban.explain.estimates import Estimates, ParameterCount
 from deciban.explain.words import TopWords, top_words_of
 from deciban.model.linear_forms import Form, form_of
-from deciban.model.model import Evidence
-from deciban.model.posterior import log_normalize
+from deciban.model.model import Evidence, log_normalize
 from deciban.scoring import scoring
 from deciban.scoring.simulate import sample_rows
 from deciban.tables.labels import LabelArray
