@@ -1,6 +1,6 @@
 """Diagnosis of the assumptions: which one fails, where, what it costs, and what was or can be done about it.
 
-Dependence within the classes is tested by ranks of groups (`chance_of`), which holds in small tables too.
+Dependence within the classes is tested by a chi-square with exact moments (`chance_of`), valid in small tables too.
 """
 
 import shlex

@@ -1,4 +1,4 @@
-"""Metrics of posteriors and decisions on labelled rows, ROC curves included: sums that add up over batches and folds."""
+"""Metrics of posteriors and decisions on labelled rows, AUC included: sums that add up over batches and folds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """The calculation behind a prediction: terms of the sum for one class against another, and the lecture's product.
 
-`Term` is a line of the sum (prior, bias, a column or a block), `sum_table` shows the sum, `calculation_table` shows prior,
-likelihoods, joint and posterior as in a lecture.
+`Term` is a line of the sum (prior, bias, a column or a block), `sum_table` shows the sum, `calculation_table` shows
+prior, likelihoods, joint and posterior as in a lecture.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The evidence of each column of a row (own block, share of joint blocks, correction), with its cells and blocks by name."""
+"""The evidence of each column of a row: own block, share of joint blocks, correction; cells and blocks by name."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

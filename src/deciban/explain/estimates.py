@@ -1,4 +1,4 @@
-"""The estimates of a model as tables (mean and variance of a class, probability of a value), and the number of its parameters."""
+"""The estimates of a model as tables (means, variances, probabilities of values), and the number of its parameters."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""From rows to posteriors and decisions: scored by one model, batch by batch on threads; cells without evidence are counted."""
+"""From rows to posteriors and decisions, batch by batch on threads; and counts of cells without evidence."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator

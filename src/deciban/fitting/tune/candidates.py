@@ -1,4 +1,4 @@
-"""Candidates that left-out rows choose from: a family for each column, scores of texts, and joint Gaussians of all numbers."""
+"""Candidates that left-out rows choose from: families of columns, scores of texts, joint Gaussians of all numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,9 +1,9 @@
 """Corrections learned on left-out rows: where the sum of the evidence is wrong, and by how much.
 
 Columns are cut into few bins: numbers at quantiles, categories in the order of their evidence. Two series of tables are
-grown, one on top of the weighted evidence, one on the prior alone; left-out rows then say how much each counts. The rows
-are cut into five folds. Each series is grown five times, each time without one fold, whose rows tell when to stop; the
-five are averaged. So every row has scores that it had no part in.
+grown, one on top of the weighted evidence, one on the prior alone; left-out rows then say how much each counts. The
+rows are cut into five folds. Each series is grown five times, each time without one fold, whose rows tell when to stop;
+the five are averaged. So every row has scores that it had no part in.
 """
 
 from collections.abc import Sequence
