@@ -20,9 +20,8 @@ from deciban.model.intervals import LogOdds
 from deciban.model.model import Model
 from deciban.schema.schema import ColumnGroup, Schema
 from deciban.statistics import Bins, Combined, Levels, Tuples
-from deciban.tables.cell_numbers import as_numbers, from_numbers
+from deciban.tables.cells import as_numbers, from_numbers, kind_of
 from deciban.tables.table import Frame, Table
-from deciban.tables.text_types import kind_of
 from deciban.util.arrays import Flags, Floats, summed
 from deciban.util.text_tables import DECIBANS, as_written, class_name
 

@@ -15,10 +15,9 @@ from deciban.model.corrections import Known
 from deciban.model.counting import row_ranges
 from deciban.model.model import Evidence, Model, log_normalize
 from deciban.schema.schema import ColumnGroup
-from deciban.tables.arrow import decoded_cells
-from deciban.tables.cell_numbers import is_text
+from deciban.tables.cells import is_text
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Table
+from deciban.tables.table import Table, decoded_cells
 from deciban.util.arrays import Floats
 from deciban.util.text_tables import DECIBANS, as_written, evidence_name, shortened, whole, width_of
 

@@ -13,8 +13,7 @@ from deciban.families import Family
 from deciban.model.corrections import Corrections, PartialRows
 from deciban.model.counts import Counts, column_places
 from deciban.model.model import Model, estimate
-from deciban.schema.reasons import ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import aligned, counted

@@ -1,6 +1,6 @@
-"""From rows to posteriors and decisions, batch by batch on threads; and counts of cells without evidence."""
+"""From rows to posteriors and decisions, batch by batch on threads."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deciban.decisions.decide import Decisions, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import BadCell, UsageError
+from deciban.errors import UsageError
 from deciban.model.counting import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted
 from deciban.model.intervals import posterior_intervals
@@ -21,15 +20,13 @@ from deciban.model.priors import prior_variance
 from deciban.sources.open import open_rows, open_table
 from deciban.sources.source import Source, Stream
 from deciban.sources.write import Existing, FileKind, kind_of_output, refuse_inputs, written
-from deciban.statistics.levels import encode
-from deciban.tables.arrow import with_each
+from deciban.tables.cells import as_whole
 from deciban.tables.labels import LabelArray
-from deciban.tables.table import Frame, Table, with_columns
-from deciban.tables.text_types import as_whole
+from deciban.tables.table import Frame, Table, with_columns, with_each
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
-from deciban.util.text_tables import class_name, counted, shortened
+from deciban.util.text_tables import class_name
 
 # Bytes of text that are scored together, about.
 SCORED_TEXT = 2 << 20
@@ -305,74 +302,3 @@ def _with_shown(source: Stream, for_file: FileKind | None) -> Iterator[tuple[pa.
         return
     for table in source.tables():
         yield table, with_each(table, as_whole) if for_file == "json" and not source.typed else table
-
-
-# Columns that a message names.
-MOST_COLUMNS_NAMED = 5
-
-
-class UnknownCells:
-    """Counts the cells, in tables to be predicted, that are missing or hold a value never seen in training."""
-
-    def __init__(self, model: Model) -> None:
-        self._names = {model.schema.column_name(column): column for column in range(model.schema.width)}
-        self._levels: dict[int, pa.Array] = {}
-        for group, likelihood in zip(model.schema.groups, model.likelihoods, strict=True):
-            if (known := likelihood.known_values()) is not None:
-                self._levels.update(zip(group.columns, known, strict=True))
-        self.missing: Counter[str] = Counter()
-        self.unseen: Counter[str] = Counter()
-        self.examples: dict[str, Any] = {}
-
-    def add(self, table: Table) -> None:
-        """Count the cells of a table; columns that it does not have are not counted."""
-        if not isinstance(table, Frame) or table.names is None:
-            return
-        for place, name in enumerate(table.names):
-            if name not in self._names:
-                continue
-            column = table.table.column(place)
-            missing = column.null_count
-            if pa.types.is_floating(column.type):
-                missing += pc.sum(pc.is_nan(column)).as_py() or 0
-            if missing:
-                self.missing[name] += missing
-            levels = self._levels.get(self._names[name])
-            if levels is not None:
-                self._add_unseen(name, table.values([place])[0], levels)
-
-    def _add_unseen(self, name: str, cells: pa.Array, levels: pa.Array) -> None:
-        try:
-            unseen = np.flatnonzero(encode(cells, levels) == -2)
-        except BadCell:  # scoring the row raises it again, and says where the cell is
-            return
-        if unseen.size:
-            self.unseen[name] += unseen.size
-            self.examples.setdefault(name, cells[int(unseen[0])].as_py())
-
-    def as_dict(self) -> dict[str, dict[str, int]]:
-        """How many of each column, for programs."""
-        return {"missing_cells": dict(self.missing), "unseen_cells": dict(self.unseen)}
-
-    def __str__(self) -> str:
-        """How many there were, and where; empty if there were none."""
-        parts = []
-        if self.missing:
-            parts.append(f"{_were(self.missing.total())} missing: {_few(self.missing, {})}")
-        if self.unseen:
-            held = f"{counted(self.unseen.total(), 'cell')} held values never seen"
-            parts.append(f"{held}: {_few(self.unseen, self.examples)}")
-        return "; ".join(parts)
-
-
-def _were(number: int) -> str:
-    return f"{counted(number, 'cell')} {'was' if number == 1 else 'were'}"
-
-
-def _few(counts: Counter[str], examples: dict[str, Any]) -> str:
-    def one(name: str, number: int) -> str:
-        example = f", such as {shortened(repr(examples[name]), 30)}" if name in examples else ""
-        return f"{name} ({number:,}{example})"
-
-    shown = [one(*entry) for entry in counts.most_common(MOST_COLUMNS_NAMED)]
-    return ", ".join(shown) + (", …" if len(counts) > MOST_COLUMNS_NAMED else "")

@@ -12,8 +12,7 @@ from deciban.families.base.variance import Pooled, Shrunk
 from deciban.fitting.tune.rows import FEWEST_ROWS, Rows, is_number, left_out_evidence, measure_of
 from deciban.fitting.tune.weights import GROUP_ROWS, centred, maximise
 from deciban.model.tuning import Choice
-from deciban.schema.reasons import ChosenBy, Reason
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.statistics import Moments
 from deciban.util.arrays import Floats
 
