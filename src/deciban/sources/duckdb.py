@@ -26,7 +26,7 @@ from deciban.errors import DataError, DecibanError, Place, UsageError, naming_so
 from deciban.sources.dialects import DUCKDB
 from deciban.sources.source import VECTOR_ROWS, Source, SqlRows, TypedSource, Types, in_pieces, rows_of_piece
 from deciban.sources.temporary import spill_folder
-from deciban.tables.arrow import repeated
+from deciban.tables.table import repeated
 from deciban.util.arrays import CORES
 
 if TYPE_CHECKING:

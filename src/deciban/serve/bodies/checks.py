@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from deciban.serve.problems import Problem, place_of
 from deciban.serve.settings import RequestSettings
-from deciban.tables.arrow import repeated
+from deciban.tables.cells import kind_of
 from deciban.tables.labels import MOST_REPETITIONS
-from deciban.tables.text_types import kind_of
+from deciban.tables.table import repeated
 
 # A row as JSON has it: cells by the names of columns, or, where columns have no names, in their order.
 Record = Mapping[str, Any] | Sequence[Any]

@@ -19,7 +19,7 @@ from deciban.sources.open import open_rows
 from deciban.sources.sniff import compression_of, sniff
 from deciban.sources.source import Source
 from deciban.sources.temporary import Temporary, temporary
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits
 
 # What messages call the file that the body is read from.
 CALLED = "the body"
