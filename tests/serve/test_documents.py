@@ -9,7 +9,7 @@ from deciban.cli.serving import serve
 from deciban.serve.openapi import PROBLEMS
 from deciban.serve.service import Service
 from deciban.serve.settings import LearnSettings, ServeSettings
-from tests.consoles import follow
+from tests.support.consoles import follow
 
 ROOT = Path(__file__).parent.parent.parent
 SERVING = ROOT / "docs" / "serving.md"
