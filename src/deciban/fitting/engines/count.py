@@ -19,7 +19,6 @@ from deciban.fitting.engines.questions import GroupQuestions, NotInSql, Question
 from deciban.model.counts import Counts, Guard
 from deciban.schema.schema import Schema
 from deciban.sources.examples import LabelledStream
-from deciban.sources.source import Source
 from deciban.tables.labels import Labels
 from deciban.util.progress import progress
 from deciban.util.text_tables import listed
@@ -96,7 +95,7 @@ def _read(
     )
     warn_user(f"where='engine': {what}: {listed(sorted(names))}")
     stream = examples.stream
-    if isinstance(stream, Source) and schema.names is not None:
+    if schema.names is not None:
         kept = names | {examples.target, examples.weight}
         stream = stream.without([name for name in stream.names if name not in kept])
     counts = read(replace(schema, groups=groups), replace(examples, stream=stream, where="here"))
