@@ -98,7 +98,7 @@ def test_a_line_tells_of_compilation_and_is_wiped(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(compiled, "UNNOTICED_SECONDS", -1.0)
     notice = compiled._CompilationNotice()
     ours, theirs = (
-        SimpleNamespace(data={"dispatcher": kernel}) for kernel in (kernels.normalize, numba.njit(as_nobody))
+        SimpleNamespace(data={"dispatcher": kernel}) for kernel in (kernels.scoring.normalize, numba.njit(as_nobody))
     )
     notice.on_start(theirs)  # a kernel of somebody else
     notice.on_end(theirs)

@@ -38,7 +38,7 @@ def test_left_out_lookup(alpha: float, fixed: bool, smooth: bool) -> None:
     tables = [counted(REMOVED, j) for j in range(M)]
     counts, total = np.concatenate(tables), np.stack([table.sum(axis=0) for table in tables])
     bottom = np.repeat(total + alpha * SIZES[:, None], SIZES + 1, axis=0)
-    levels = kernels.LevelCounts(
+    levels = kernels.left_out.LevelCounts(
         start=START,
         counts=counts,
         every=counts.sum(axis=1),
@@ -49,7 +49,7 @@ def test_left_out_lookup(alpha: float, fixed: bool, smooth: bool) -> None:
         log_share=np.log((counts + alpha) / bottom) - np.log(np.repeat(WIDTH, SIZES + 1))[:, None],
     )
     out = np.zeros((N, M, K))
-    kernels.left_out_lookup(CODES, LABELS, REMOVED, levels, fixed, smooth, np.arange(M), out)
+    kernels.left_out.score_lookup(CODES, LABELS, REMOVED, levels, fixed, smooth, np.arange(M), out)
     for i, j in np.ndindex(N, M):
         np.testing.assert_allclose(out[i, j], expected(i, j, alpha, fixed, smooth), rtol=1e-12, atol=1e-12)
 
@@ -62,9 +62,11 @@ def test_a_class_without_other_rows_takes_the_shares_of_all() -> None:
     with np.errstate(divide="ignore"):
         shares = np.log(counts / total)
     nothing = np.zeros(1)
-    levels = kernels.LevelCounts(
+    levels = kernels.left_out.LevelCounts(
         np.array([0, 3]), counts, counts.sum(axis=1), total, total.sum(axis=1), nothing, nothing, shares
     )
     out = np.zeros((3, 1, 2))
-    kernels.left_out_lookup(codes, labels, np.array([0.0, 0.0, 1.0]), levels, True, False, np.zeros(1, np.int64), out)
+    kernels.left_out.score_lookup(
+        codes, labels, np.array([0.0, 0.0, 1.0]), levels, True, False, np.zeros(1, np.int64), out
+    )
     np.testing.assert_allclose(out[2, 0], np.log([0.5, 0.5]))

@@ -62,13 +62,13 @@ def test_left_out_normal(shared: float, ddof: float, floor: float, added: float)
         safe = np.where(stays > 0.0, stays, 1.0)
         classes.append((n, mean - centre[j], within, stays, 0.5 / safe, 0.5 * np.log(2.0 * np.pi * safe)))
     out = np.zeros((N, M, K))
-    kernels.left_out_normal(
+    kernels.left_out.score_normal(
         X,
         LABELS,
         REMOVED,
-        kernels.NormalColumns(*np.array(columns).T.copy()),
-        kernels.NormalClasses(*np.array(classes).transpose(1, 0, 2).copy()),
-        kernels.VarianceRule(shared, ddof, floor, added),
+        kernels.left_out.NormalColumns(*np.array(columns).T.copy()),
+        kernels.left_out.NormalClasses(*np.array(classes).transpose(1, 0, 2).copy()),
+        kernels.left_out.VarianceRule(shared, ddof, floor, added),
         np.arange(M),
         out,
     )

@@ -39,7 +39,7 @@ def densities(weights: np.ndarray, rows: np.ndarray, mix: float, ddof: float) ->
 @pytest.mark.parametrize("ddof", [0.0, 1.0])
 def test_left_out_cholesky(mix: float, ddof: float) -> None:
     weight, mean, scatter = moments(WEIGHTS)
-    joint = kernels.JointClasses(
+    joint = kernels.left_out.JointClasses(
         weight=weight,
         mean=mean,
         scatter=scatter,
@@ -52,7 +52,7 @@ def test_left_out_cholesky(mix: float, ddof: float) -> None:
     removed = np.where(np.arange(N) < 3, 0.0, WEIGHTS)
     whole, out = densities(WEIGHTS, X, mix, ddof), np.zeros((N, K))
     constant = -0.5 * M * np.log(2.0 * np.pi)
-    kernels.left_out_cholesky(X, LABELS, removed, joint, constant, whole, np.empty((M + 2, M)), out)
+    kernels.left_out.score_cholesky(X, LABELS, removed, joint, constant, whole, np.empty((M + 2, M)), out)
     for i in range(N):
         others = np.where(np.arange(N) == i, WEIGHTS - removed, WEIGHTS)
         np.testing.assert_allclose(out[i], densities(others, X[i : i + 1], mix, ddof)[0], rtol=1e-9, atol=1e-9)

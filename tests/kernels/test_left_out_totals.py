@@ -28,11 +28,11 @@ def worth(counts: np.ndarray, others: bool) -> np.ndarray:
 @pytest.mark.parametrize("others", [False, True])
 def test_left_out_linear(others: bool) -> None:
     counts, cells = totals(REMOVED, others), sparse.csr_array(AMOUNTS)
-    shares = kernels.ShareCounts(
+    shares = kernels.left_out.ShareCounts(
         counts=counts, sums=counts.sum(axis=0), alpha=ALPHA, added=ALPHA.sum(), worth=worth(counts, others)
     )
     out = np.zeros((N, K))
-    kernels.left_out_linear(cells.data, cells.indices, cells.indptr, LABELS, REMOVED, shares, others, out)
+    kernels.left_out.score_linear(cells.data, cells.indices, cells.indptr, LABELS, REMOVED, shares, others, out)
     for i in range(N):
         left = totals(np.where(np.arange(N) == i, 0.0, REMOVED), others)
         np.testing.assert_allclose(out[i], AMOUNTS[i] @ worth(left, others), rtol=1e-12, atol=1e-12)

@@ -103,8 +103,8 @@ def test_products_of_doubles() -> None:
 def test_integers_at_any_place() -> None:
     numbers, places = RNG.integers(-(2**53), 2**53, 40), RNG.integers(-200, 200, 40)
     digits, low = room_for((40,), [(-200, 253)])
-    kernels.add_integers(numbers, places, digits, low)
-    kernels.add_integers(numbers, places, digits, low)
+    kernels.exact_sums.add_integers(numbers, places, digits, low)
+    kernels.exact_sums.add_integers(numbers, places, digits, low)
     found = ExactSums.of_digits(digits, low, (40,))
     for i in range(40):
         assert exact(found, i) == 2 * int(numbers[i]) * Fraction(2) ** int(places[i])

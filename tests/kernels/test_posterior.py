@@ -12,8 +12,8 @@ def test_normalize() -> None:
     joint[3] = -np.inf
     joint[4, 1] = -np.inf
     posterior, log_posterior, density = np.empty((N, K)), np.empty((N, K)), np.empty(N)
-    kernels.normalize(joint, prior, True, log_posterior, density)
-    kernels.normalize(joint, prior, False, posterior, density)
+    kernels.scoring.normalize(joint, prior, True, log_posterior, density)
+    kernels.scoring.normalize(joint, prior, False, posterior, density)
     rest = np.arange(N) != 3
     np.testing.assert_allclose(density[rest], logsumexp(joint[rest], axis=1), rtol=1e-12)
     np.testing.assert_allclose(log_posterior[rest], joint[rest] - density[rest, None], rtol=1e-9, atol=1e-9)

@@ -21,7 +21,7 @@ def splitmix64(place: int) -> int:
 @pytest.mark.parametrize("first", [0, 7, 1 << 40])
 def test_hash_rows(first: int) -> None:
     out = np.empty(20, dtype=np.uint64)
-    kernels.hash_rows(first, out)
+    kernels.row_hashes.hash_rows(first, out)
     assert out.tolist() == [splitmix64(first + i) for i in range(20)]
 
 
@@ -60,7 +60,7 @@ def lookup3(data: bytes, seed: int = CONTENT_SEED) -> int:
 def test_hash_numbers() -> None:
     numbers = np.array([0.0, -0.0, 1.0, -1.5, 1e300, 5e-324, np.inf, -np.inf, np.nan])
     out = np.arange(numbers.size, dtype=np.uint64)
-    kernels.hash_numbers(numbers.view(np.uint64), out)
+    kernels.row_hashes.hash_numbers(numbers.view(np.uint64), out)
     cells = [CONTENT_SEED, CONTENT_SEED, *(lookup3(struct.pack("<d", number)) for number in numbers[2:-1]), 0]
     assert out.tolist() == [(31 * before + cell) % 2**64 for before, cell in enumerate(cells)]
 
@@ -70,8 +70,8 @@ def test_hash_texts() -> None:
     data = np.frombuffer(b"".join(cells) + bytes(SPARE), dtype=np.uint8)
     offsets = np.cumsum([0, *map(len, cells)])
     everything, some = (np.full(len(cells), 5, dtype=np.uint64) for _ in range(2))
-    kernels.hash_texts(offsets, data, np.empty(0, dtype=np.bool_), everything)
+    kernels.row_hashes.hash_texts(offsets, data, np.empty(0, dtype=np.bool_), everything)
     assert everything.tolist() == [(155 + lookup3(cell)) % 2**64 for cell in cells]
     there = np.arange(len(cells)) % 3 > 0
-    kernels.hash_texts(offsets, data, there, some)
+    kernels.row_hashes.hash_texts(offsets, data, there, some)
     np.testing.assert_array_equal(some, np.where(there, everything, np.uint64(155)))

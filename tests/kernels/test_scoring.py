@@ -17,14 +17,14 @@ from tests.kernels.data import RNG, K, M, N, X, parameters
 def test_score_lookup() -> None:
     codes = RNG.integers(-2, 3, (N, M)).astype(np.int32)
     start, table = np.array([0, 3, 6, 9]), parameters(9, K)
-    apart, _ = scored(kernels.score_lookup, codes, start, table, room=(np.empty(K),))
+    apart, _ = scored(kernels.scoring.score_lookup, codes, start, table, room=(np.empty(K),))
     terms = np.where((codes >= 0)[:, :, None], table[start[:M] + np.maximum(codes, 0)], 0.0)
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12)
 
 
 def test_score_binary() -> None:
     one, zero = parameters(M, K), parameters(M, K)
-    apart, _ = scored(kernels.score_binary, X, 0.2, one, zero)
+    apart, _ = scored(kernels.scoring.score_binary, X, 0.2, one, zero)
     terms = np.where((X > 0.2)[:, :, None], one, zero) + np.where(np.isnan(X), np.nan, 0.0)[:, :, None]
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12)
 
@@ -32,7 +32,7 @@ def test_score_binary() -> None:
 def test_score_half_line() -> None:
     x, power, slope, offset = np.abs(X), parameters(M, K), parameters(M, K), parameters(M, K)
     x[0] = 0.0
-    apart, _ = scored(kernels.score_half_line, x, power, slope, offset)
+    apart, _ = scored(kernels.scoring.score_half_line, x, power, slope, offset)
     with np.errstate(divide="ignore"):
         logs = np.where(x == 0.0, 0.0, np.log(x))
     terms = offset + power * logs[:, :, None] + slope * x[:, :, None]
@@ -44,9 +44,9 @@ def test_score_linear_dense_and_sparse() -> None:
     slope[0, 0] = -np.inf
     x[:, 0] = 0.0  # nothing times -inf is nothing
     dense, thin = np.zeros((N, 2, K)), np.zeros((N, 2, K))
-    kernels.score_linear(x, slope, 0.5, 1, np.empty(K), dense)
+    kernels.scoring.score_linear(x, slope, 0.5, 1, np.empty(K), dense)
     csr = sparse.csr_array(x)
-    kernels.score_sparse_linear(csr.data, csr.indices, csr.indptr, slope, 0.5, 1, np.empty(K), thin)
+    kernels.scoring.score_sparse_linear(csr.data, csr.indices, csr.indptr, slope, 0.5, 1, np.empty(K), thin)
     np.testing.assert_allclose(dense[:, 1], 0.5 * x[:, 1:] @ slope[1:], rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(thin, dense)
 
@@ -58,7 +58,7 @@ def test_sparse_rows_add_up_whatever_the_number_of_classes(classes: int) -> None
     csr = sparse.random_array((9, 60), density=0.3, format="csr", rng=RNG)
     part = SparseRows(csr.data, csr.indices, csr.indptr, 60).slice(2, 9)
     out = np.zeros((7, 1, classes))
-    kernels.score_sparse_linear(*part.kernel_arrays(), in_lanes(slope), 1.0, 0, np.empty(32), out)
+    kernels.scoring.score_sparse_linear(*part.kernel_arrays(), in_lanes(slope), 1.0, 0, np.empty(32), out)
     np.testing.assert_allclose(out[:, 0], csr[2:] @ slope, rtol=1e-12, atol=1e-13)
 
 
@@ -67,7 +67,7 @@ def binary_terms(one: np.ndarray, zero: np.ndarray):
     finite = not (shut.any() or np.isneginf(one).any())
     gain = in_lanes(one - zero) if finite else np.zeros((0, 0))
     zeros, blocked = np.where(shut, 0.0, zero).sum(axis=0), shut.sum(axis=0).astype(np.float64)
-    return kernels.BinaryTerms(one, zero, gain, zeros, blocked, finite)
+    return kernels.scoring.BinaryTerms(one, zero, gain, zeros, blocked, finite)
 
 
 def scored_binary(cells: np.ndarray, threshold: float, one: np.ndarray, zero: np.ndarray) -> list[np.ndarray]:
@@ -75,9 +75,9 @@ def scored_binary(cells: np.ndarray, threshold: float, one: np.ndarray, zero: np
     terms, (rows, columns), total = binary_terms(one, zero), cells.shape, np.empty(one.shape[1] + 3)
     dense, thin = np.zeros((rows, 1, one.shape[1])), np.zeros((rows, 1, one.shape[1]))
     room = np.arange(columns), np.ones(columns), np.empty(columns + 1, dtype=np.int64), total
-    kernels.score_all_binary(cells, threshold, terms, *room, dense)
+    kernels.scoring.score_all_binary(cells, threshold, terms, *room, dense)
     csr = sparse.csr_array(cells)
-    kernels.score_sparse_binary(csr.data, csr.indices, csr.indptr, threshold, terms, total, thin)
+    kernels.scoring.score_sparse_binary(csr.data, csr.indices, csr.indptr, threshold, terms, total, thin)
     return [dense[:, 0], thin[:, 0]]
 
 
@@ -113,7 +113,7 @@ def test_weighted_flags_of_all_columns_are_those_of_each() -> None:
     weights = (WEIGHT, np.array([1.0, 0.0, 0.5]))
     for weight, (yes, no) in product(weights, ((one, zero), (shut_one, shut_zero))):
         dense, thin = np.zeros((N, 1, K)), np.zeros((N, 1, K))
-        kernels.score_binary(x, 0.4, yes, no, weight, np.zeros(M, dtype=np.int64), dense)
+        kernels.scoring.score_binary(x, 0.4, yes, no, weight, np.zeros(M, dtype=np.int64), dense)
         for cells in (x, SparseRows(csr.data, csr.indices, csr.indptr, M)):
             thin[:] = 0.0
             Exchange.of(yes, no, weight).score(cells, 0.4, thin)

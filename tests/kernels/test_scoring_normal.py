@@ -10,7 +10,7 @@ from tests.kernels.data import K, M, N, X, parameters
 
 def test_score_normal() -> None:
     centre, mean, root, offset = parameters(M), parameters(M, K), parameters(M, K), parameters(M, K)
-    apart, _ = scored(kernels.score_normal, X, centre, mean, root, offset, room=(np.empty(8), np.zeros((K, 8))))
+    apart, _ = scored(kernels.scoring.score_normal, X, centre, mean, root, offset, room=(np.empty(8), np.zeros((K, 8))))
     terms = offset - (((X - centre)[:, :, None] - mean) * root) ** 2
     np.testing.assert_allclose(apart, collapsed(terms), rtol=1e-12, atol=1e-12)
 
@@ -19,7 +19,7 @@ def test_score_normal_sees_infinite_cells() -> None:
     one = np.ones((1, 1))
     for value, finite in ((1e300, True), (np.nan, True), (np.inf, False), (-np.inf, False)):
         x, out = np.array([[1.0], [value]]), np.zeros((2, 1, 1))
-        found = kernels.score_normal(
+        found = kernels.scoring.score_normal(
             x, one[0], one, one, one, one[0], np.zeros(1, dtype=np.int64), np.empty(2), np.zeros((1, 2)), out
         )
         assert found is finite
@@ -31,8 +31,8 @@ def test_score_joint_normal() -> None:
     group = np.array([0, 0, 1, 0])
     out = np.zeros((N, 2, K))
     room = (np.zeros((M, 40)), np.zeros((M, 32)), np.empty(32))
-    normals = kernels.WhitenedNormals(centre, whiten, reach, group, mean, offset)
-    kernels.score_joint_normal(x, *normals, 0.5, 1, *room, out)
+    normals = kernels.scoring.WhitenedNormals(centre, whiten, reach, group, mean, offset)
+    kernels.scoring.score_joint_normal(x, *normals, 0.5, 1, *room, out)
     white = np.einsum("nk,clk->ncl", x - centre, whiten[group])
     np.testing.assert_allclose(out[:, 1], 0.5 * (offset - ((white - mean) ** 2).sum(axis=2)), rtol=1e-12)
     assert not out[:, 0].any()
@@ -44,8 +44,8 @@ def test_score_holed_normal() -> None:
     x[0] = np.nan
     centre, unit, mean, root = parameters(M), np.abs(parameters(M)), parameters(K, M), parameters(2, M, M)
     covariance, out = root @ root.transpose(0, 2, 1) + np.eye(M), np.zeros((N, 2, K))
-    normals = kernels.JointNormals(centre=centre, unit=unit, covariance=covariance, group=group, mean=mean)
-    kernels.score_holed_normal(x, normals, 0.5, 1, np.empty(M, dtype=np.int64), np.empty((M + 1, M)), out)
+    normals = kernels.scoring.JointNormals(centre=centre, unit=unit, covariance=covariance, group=group, mean=mean)
+    kernels.scoring.score_holed_normal(x, normals, 0.5, 1, np.empty(M, dtype=np.int64), np.empty((M + 1, M)), out)
     for i, c in np.ndindex(N, K):
         here = ~np.isnan(x[i])
         where = centre + unit * mean[c]

@@ -15,9 +15,9 @@ from deciban import BayesClassifier
 from deciban.datasets import weather
 from deciban.serve.app import create_app
 from deciban.serve.assembly import guard
+from deciban.serve.reader import State
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
-from deciban.serve.state import State
 
 
 @dataclass

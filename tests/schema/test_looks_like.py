@@ -7,7 +7,7 @@ import pytest
 
 from deciban import BayesClassifier, load
 from deciban.schema.infer import Defaults, infer_schema
-from deciban.schema.looks_like import MeantAs, read_looks, written_looks
+from deciban.schema.schema import MeantAs
 from deciban.store.layout import ArrayReader, Content
 from deciban.store.values import pack, unpack
 from deciban.tables.convert import as_table
@@ -62,15 +62,7 @@ def test_it_is_said_in_words(meant: MeantAs) -> None:
 @pytest.mark.parametrize("looks", [None, (None, None), (MeantAs("identifier"), None, *WORDS)], ids=str)
 def test_it_is_written_and_read_back(looks: tuple[MeantAs | None, ...] | None) -> None:
     arrays = ArrayReader(Content(None, memoryview(b""), "", 0))
-    assert read_looks(unpack(pack(written_looks(looks), []), arrays)) == looks
-
-
-def test_files_that_have_only_the_kind_are_read() -> None:
-    """As they were written before the details were kept; and so they are written again."""
-    written = ("", "identifier", "numbers", "thousands", "units", "dates")
-    looks = read_looks(written)
-    assert looks == (None, *map(MeantAs, written[1:]))
-    assert written_looks(looks) == written
+    assert unpack(pack(looks, []), arrays) == looks
 
 
 def test_details_are_kept_with_the_model(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from deciban import BayesClassifier, Binned, Gaussian, load
-from deciban.schema.reasons import GIVEN, ChosenBy, Reason, read_reasons, written_reasons
-from deciban.schema.schema import Schema
+from deciban.schema.schema import GIVEN, ChosenBy, Reason, Schema
+from deciban.store.layout import ArrayReader, Content
+from deciban.store.values import pack, unpack
 from tests.store.make_golden import GOLDEN
 
 FLOATS = Reason(ChosenBy.INFERRED, "floating point")
@@ -38,10 +39,9 @@ def chosen_by(schema: Schema, *columns: str) -> set[ChosenBy]:
     ],
     ids=str,
 )
-def test_reasons_are_written_as_texts_and_read_back(reason: Reason, text: str) -> None:
+def test_reasons_are_shown_as_texts_and_read_back_from_files(reason: Reason, text: str) -> None:
     assert str(reason) == text
-    assert written_reasons([reason]) == (text,)
-    assert read_reasons([text]) == (reason,)
+    assert unpack(pack(reason, []), ArrayReader(Content(None, memoryview(b""), "", 0))) == reason
 
 
 def test_a_note_is_not_said_twice() -> None:

@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
-from deciban.serve.learning import housekeeping, learned_model, model_on_disk
-from deciban.serve.learning.learned_model import LearnedModel, packed
-from deciban.serve.learning.learner import Learner
-from deciban.serve.learning.requests import forgetting_ids, learning
-from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.online import housekeeping, learned_model
+from deciban.serve.online.draft import forgetting_ids, learning
+from deciban.serve.online.learned_model import LearnedModel, packed
+from deciban.serve.online.learner import Learner
+from deciban.serve.online.settings import LearnSettings
 from tests.serve.learned import ROWS, counts_of, same, saved
 
 # Small bounds, so that model files are written and the journal is shortened all the time.
@@ -86,7 +86,7 @@ def kill_at(point: str, times: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     replace, settle, write = (
-        model_on_disk.ModelOnDisk.replace,
+        learned_model.ModelOnDisk.replace,
         learned_model.LearnedModel.settle,
         learned_model.LearnedModel.write,
     )
@@ -109,7 +109,7 @@ def kill_at(point: str, times: int) -> None:
         return outcomes
 
     if point in ("announced", "replaced"):
-        model_on_disk.ModelOnDisk.replace = replacing  # type: ignore[method-assign]
+        learned_model.ModelOnDisk.replace = replacing  # type: ignore[method-assign]
     elif point == "settled":
         learned_model.LearnedModel.settle = settling  # type: ignore[method-assign]
     else:

@@ -14,9 +14,9 @@ from deciban.families import Categorical, Gaussian
 from deciban.fitting import fit, update
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
-from deciban.serve.learning.learner import Learner
-from deciban.serve.learning.settings import LearnSettings
-from deciban.serve.state import State
+from deciban.serve.online.learner import Learner
+from deciban.serve.online.settings import LearnSettings
+from deciban.serve.reader import State
 from deciban.store import model_file
 
 COLUMNS = {"sky": Categorical(), "wind": Categorical(), "degrees": Gaussian()}

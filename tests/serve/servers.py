@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
+from deciban.serve.connections import ConnectionSettings, guarded_protocol
 from tests import PATIENCE
 
 

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deciban.serve.guard.connections import HEALTH_RESERVE, ConnectionSettings, GuardedProtocol
-from deciban.serve.guard.guard import GuardSettings, guarded
+from deciban.serve.connections import HEALTH_RESERVE, ConnectionSettings, GuardedProtocol
+from deciban.serve.guard import GuardSettings, guarded
 from tests import PATIENCE
 from tests.serve.servers import Running, read_all, running, seconds_until_closed, statuses
 

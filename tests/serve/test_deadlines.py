@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from deciban.serve.guard.deadlines import Deadlines
+from deciban.serve.guard import Deadlines
 
 
 def test_a_task_is_stopped_in_time_and_others_go_on() -> None:

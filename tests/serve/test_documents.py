@@ -6,8 +6,8 @@ from pathlib import Path
 from click import Option
 
 from deciban.cli.serving import serve
-from deciban.serve.learning.settings import LearnSettings
-from deciban.serve.routes.openapi import PROBLEMS
+from deciban.serve.online.settings import LearnSettings
+from deciban.serve.openapi import PROBLEMS
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
 from tests.consoles import follow

@@ -15,9 +15,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from deciban.serve.guard.answers import SECURITY_HEADERS
-from deciban.serve.guard.guard import GuardSettings, guarded
-from deciban.serve.guard.tokens import Tokens
+from deciban.serve.access import Tokens
+from deciban.serve.guard import SECURITY_HEADERS, GuardSettings, guarded
 from deciban.serve.problems import Problem
 from tests.serve.test_tokens import LEARN, READ, token_file
 

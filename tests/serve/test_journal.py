@@ -17,9 +17,9 @@ import pytest
 
 from deciban.errors import ModelFileError
 from deciban.fitting import update
-from deciban.serve.learning import housekeeping, learned_model, model_on_disk, replay
-from deciban.serve.learning.learner import Learner
-from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.online import housekeeping, learned_model
+from deciban.serve.online.learner import Learner
+from deciban.serve.online.settings import LearnSettings
 from deciban.store import model_file
 from tests.serve.learned import PLAY, ROWS, Open, base, copied, counts_of, same, saved
 from tests.serve.test_learning import problem_of, some
@@ -80,14 +80,14 @@ def test_decay_is_replayed_after_a_kill(model: Path, tmp_path: Path) -> None:
 def test_rows_that_come_while_the_model_file_is_written_are_not_dropped_with_those_before(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, begun, go = model_on_disk.replacing, Event(), Event()
+    write, begun, go = learned_model.replacing, Event(), Event()
 
     def waiting(path: Any) -> Any:
         begun.set()
         go.wait(20)
         return write(path)
 
-    monkeypatch.setattr(model_on_disk, "replacing", waiting)
+    monkeypatch.setattr(learned_model, "replacing", waiting)
     with Open(model, snapshot_every=3, most_kept_rows=1) as service:
         service.learner.learn(ROWS[:3], PLAY[:3], ["a", "b", "c"]).result(10)
         assert begun.wait(20)
@@ -110,7 +110,7 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
     def copy() -> None:
         copies.append(copied(model, tmp_path / f"copy{len(copies)}"))
 
-    replace, settle = model_on_disk.ModelOnDisk.replace, learned_model.LearnedModel.settle
+    replace, settle = learned_model.ModelOnDisk.replace, learned_model.LearnedModel.settle
 
     def replacing(self: Any, data: bytes) -> None:
         if step == "announced":
@@ -125,7 +125,7 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
                 copy()
             yield
 
-    monkeypatch.setattr(model_on_disk.ModelOnDisk, "replace", replacing)
+    monkeypatch.setattr(learned_model.ModelOnDisk, "replace", replacing)
     with Open(model, snapshot_every=3) as service:
         monkeypatch.setattr(learned_model.LearnedModel, "settle", settling)
         service.learner.learn(ROWS[:4], PLAY[:4], ["a", None, "b", "c"]).result(10)
@@ -144,8 +144,8 @@ def test_every_step_of_a_snapshot_leaves_files_that_fit_together(
 
 def test_a_second_learner_is_refused_also_in_another_process(model: Path) -> None:
     code = (
-        "import sys\nfrom deciban.serve.learning.learner import Learner\n"
-        "from deciban.serve.learning.settings import LearnSettings\n"
+        "import sys\nfrom deciban.serve.online.learner import Learner\n"
+        "from deciban.serve.online.settings import LearnSettings\n"
         "Learner.open(sys.argv[1], LearnSettings(), lambda state: None)"
     )
     link = model.with_name("link.dcb")
@@ -239,18 +239,18 @@ def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(housekeeping, "RETRY_SECONDS", 0.05)
-    write = model_on_disk.replacing
+    write = learned_model.replacing
 
     def failing(path: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(model_on_disk, "replacing", failing)
+    monkeypatch.setattr(learned_model, "replacing", failing)
     with Open(model, snapshot_every=2) as service:
         service.learner.learn(ROWS[:3], PLAY[:3]).result(10)
         wait_for(lambda: service.learner.status()["problems"])
         assert service.learner.status()["problems"] == ["the model file cannot be written: No space left on device"]
         assert service.learner.learn(ROWS[:1], PLAY[:1]).result(10).results == ["learned"]
-        monkeypatch.setattr(model_on_disk, "replacing", write)
+        monkeypatch.setattr(learned_model, "replacing", write)
         wait_for(lambda: service.learner.status()["unsaved"] == 0)
         assert service.learner.status()["problems"] == []
     assert same(model_file.load(model).counts, counts_of(some(0, 1, 2, 0)))
@@ -346,7 +346,7 @@ def test_a_journal_that_cannot_be_shortened_refuses_more_at_its_bound(
     def failing(path: Any) -> Any:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(model_on_disk, "replacing", failing)
+    monkeypatch.setattr(learned_model, "replacing", failing)
     with Open(model, most_journal_bytes=1 << 19) as service:
         large = [{"sky": "sun", "wind": "w" * 5_000}] * 10
         answers = [service.learner.learn(large, ["no"] * 10) for _ in range(30)]
@@ -464,7 +464,7 @@ def test_a_row_forgotten_and_learned_in_one_batch_is_replayed_as_it_was(
 ) -> None:
     """The row of an id is forgotten without its id; what is forgotten by the id later is not there, and nothing else
     goes in its place, whatever comes in between and however it is cut when it is replayed."""
-    monkeypatch.setattr(replay, "REPLAYED", cut)
+    monkeypatch.setattr(learned_model, "REPLAYED", cut)
     row = {"sky": "hail"}
     with Open(model) as service:
         learner, go = service.learner, Event()
@@ -540,7 +540,7 @@ def test_a_journal_without_its_figures_is_damaged(model: Path, damage: str) -> N
 
 
 def test_a_model_file_that_cannot_be_written_leaves_no_file_open(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, fitted = model_on_disk.ModelOnDisk.load(str(model))
+    file, fitted = learned_model.ModelOnDisk.load(str(model))
     before = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda number: os.write(-1, b""))
@@ -552,14 +552,14 @@ def test_a_model_file_that_cannot_be_written_leaves_no_file_open(model: Path, mo
 
 
 def test_closing_waits_for_the_model_file_without_spinning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, begun, taken = model_on_disk.replacing, Event(), []
+    write, begun, taken = learned_model.replacing, Event(), []
 
     def slow(path: Any) -> Any:
         begun.set()
         time.sleep(0.3)
         return write(path)
 
-    monkeypatch.setattr(model_on_disk, "replacing", slow)
+    monkeypatch.setattr(learned_model, "replacing", slow)
     with Open(model, snapshot_every=1) as service:
         service.learner.learn(ROWS[:1], PLAY[:1]).result(10)
         assert begun.wait(10)
@@ -577,7 +577,7 @@ def test_a_model_file_that_may_not_be_written_is_told_with_a_remedy(
     def refusing(path: str) -> int:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(model_on_disk, "owned", refusing)
+    monkeypatch.setattr(learned_model, "owned", refusing)
     with pytest.raises(
         ModelFileError, match=r"model\.dcb: the service may not write to it \(Permission denied\); let it"
     ):

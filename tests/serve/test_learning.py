@@ -13,9 +13,9 @@ import pytest
 from deciban.errors import UsageError
 from deciban.fitting import fit, update
 from deciban.model.fitted import Settings
-from deciban.serve.learning import housekeeping
-from deciban.serve.learning.class_labels import ClassLabels
-from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.online import housekeeping
+from deciban.serve.online.draft import ClassLabels
+from deciban.serve.online.settings import LearnSettings
 from deciban.serve.problems import Problem
 from deciban.statistics import Moments
 from deciban.store import model_file

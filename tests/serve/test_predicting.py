@@ -13,7 +13,7 @@ from pyarrow import csv as arrow_csv
 from deciban import BayesClassifier, load
 from deciban.export.model_json import model_as_json
 from deciban.serve.bodies.body import ARROW_STREAM, CSV, JSON
-from deciban.serve.bodies.table_records import records_of_table
+from deciban.serve.bodies.records import records_of_table
 from deciban.store.model_file import load as load_fitted
 from tests.serve.conftest import Opened, mixed_table
 

@@ -13,11 +13,11 @@ from starlette.testclient import TestClient
 
 from deciban import BayesClassifier
 from deciban.datasets import weather
-from deciban.serve import model_source
+from deciban.serve import service as service_module
 from deciban.serve.app import create_app
+from deciban.serve.reader import State
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
-from deciban.serve.state import State
 
 
 @pytest.fixture
@@ -255,14 +255,14 @@ def test_what_is_wrong_with_a_journal_is_told_without_folders(files: Path, tmp_p
 
 
 def test_a_fault_in_reading_one_model_does_not_end_the_watch(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load, failing = model_source.loaded_state, []
+    load, failing = service_module.loaded_state, []
 
     def loading(path: str) -> State:
         if failing:
             raise ZeroDivisionError(path)
         return load(path)
 
-    monkeypatch.setattr(model_source, "loaded_state", loading)
+    monkeypatch.setattr(service_module, "loaded_state", loading)
     service = Service(ServeSettings(str(files / "served.dcb"), check_every=0.01))
     service.open()
     try:

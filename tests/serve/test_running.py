@@ -343,7 +343,7 @@ def test_it_learns_and_knows_after_a_restart(models: Path, tmp_path: Path) -> No
 
 def test_rows_learned_from_csv_are_those_of_json(models: Path, tmp_path: Path) -> None:
     """Every kind of column, learned from Arrow and from records: the same model."""
-    from deciban.serve.bodies.table_records import records_of_table
+    from deciban.serve.bodies.records import records_of_table
     from tests.serve.test_predicting import as_stream
 
     table = mixed_table(20, seed=5)

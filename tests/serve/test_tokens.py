@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from deciban.errors import UsageError
-from deciban.serve.guard import tokens as module
-from deciban.serve.guard.tokens import Tokens
+from deciban.serve import access as module
+from deciban.serve.access import Tokens
 
 READ, LEARN = "r" * 20, "learn-0123456789-AZ_~+/=="
 

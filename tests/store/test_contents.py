@@ -65,7 +65,7 @@ def test_content_of_another_shape_is_damage_and_not_an_internal_error(
 
 def families_in(header: Any) -> list[str]:
     """The name of the family of each part, in their order, which is that of the statistics."""
-    return [part["family"]["is"] for part in node(header, ("counts", "schema", "parts"))]
+    return [part["family"]["is"] for part in node(header, ("counts", "schema", "groups"))]
 
 
 @ignoring_overflow
@@ -89,7 +89,7 @@ def test_any_node_of_the_header_may_be_anything(tune: Any, tmp_path: Path) -> No
 
 
 @ignoring_overflow
-@pytest.mark.parametrize("items_at", [("counts", "statistics"), ("counts", "schema", "parts")], ids=".".join)
+@pytest.mark.parametrize("items_at", [("counts", "statistics"), ("counts", "schema", "groups")], ids=".".join)
 def test_items_that_are_swapped_or_left_out_are_refused(items_at: tuple[str, ...], tmp_path: Path) -> None:
     """Statistics and parts belong together: only those that are counted alike can stand in each other's place."""
     clf, X = every_family()
@@ -112,10 +112,10 @@ def test_a_family_at_the_place_of_another_is_refused(tmp_path: Path) -> None:
     """Unless its counts could be those of the other."""
     clf, X = every_family()
     header, arrays = taken_apart(content(clf))
-    parts, names = node(header, ("counts", "schema", "parts")), families_in(header)
+    parts, names = node(header, ("counts", "schema", "groups")), families_in(header)
     loaded = set()
     for k, j in itertools.permutations(range(len(parts)), 2):
-        other = changed(header, ("counts", "schema", "parts", k, "family"), parts[j]["family"])
+        other = changed(header, ("counts", "schema", "groups", k, "family"), parts[j]["family"])
         if predicts(put_together(other, arrays), X, tmp_path) == "loaded":
             loaded.add((names[k], names[j]))
     totals = {("Poisson", "Multinomial"), ("Bernoulli", "Poisson"), ("Bernoulli", "Multinomial")}

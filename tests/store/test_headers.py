@@ -20,12 +20,12 @@ def test_headers_that_are_no_headers(tmp_path: Path) -> None:
     text = json.dumps(header).encode()
     for length in (2**64 - 8, 2**63, 2**40, len(text) + 4096, 8, 1, 7, len(text) // 8 * 8 - 1):
         refused(tmp_path, put_together(header, arrays, length))
-    for other in ([], [header], None, 1, "format", {}, {"deciban": "0.1.0"}, {"format": 2}):
+    for other in ([], [header], None, 1, "format", {}, {"deciban": "0.1.0"}, {"format": 1}):
         refused(tmp_path, put_together(other, arrays))
     deep = [b"[" * 100_000 + b"]" * 100_000, b'{"format":1,"a":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001]
     for garbage in (b"", b"{", b"\xff" * 8, text + b"x", b"\0" * 64, *deep, b"[" * 100_000):
         refused(tmp_path, put_together(garbage, arrays))
-    twice = text.replace(b'{"format": 2,', b'{"format": 2, "format": 2,')
+    twice = text.replace(b'{"format": 1,', b'{"format": 1, "format": 1,')
     assert twice != text
     refused(tmp_path, put_together(twice, arrays), "twice")
     for number in (b"NaN", b"Infinity", b"-Infinity", b"9" * 10_000, b"1e999", b"-" + b"9" * 4000):
@@ -39,8 +39,11 @@ def test_headers_that_are_no_headers(tmp_path: Path) -> None:
 
 def test_other_formats_and_versions(tmp_path: Path) -> None:
     header, arrays = taken_apart(content(small()))
-    refused(tmp_path, put_together({**header, "format": 3}, arrays), "format 3 .*install a newer version")
-    refused(tmp_path, put_together({**header, "format": 1}, arrays), "format 1 .*fit the model again")
+    for other in (0, 2, 3):
+        text = (
+            f"has format {other} of deciban .*reads format 1; install the version that wrote it, or fit the model again"
+        )
+        refused(tmp_path, put_together({**header, "format": other}, arrays), text)
     refused(tmp_path, put_together({**header, "format": 3, "new": {"is": "Thing"}}, arrays), "format 3")
     for strange in (0, -1, "1", True, 1.0, None, [1], 1.5, 10**50, {"a": "b" * 1000}):
         with pytest.raises(dc.ModelFileError) as caught:
@@ -96,7 +99,7 @@ def test_records_and_fields_that_are_not_known(tmp_path: Path) -> None:
                 continue
             assert_identical(loaded.predict_proba(weather()), small().predict_proba(weather()))
             defaults.add(f"{record['is']}.{key}")
-    assert {"Categorical.alpha", "Part.beside", "Origin.target"} <= defaults
+    assert {"Categorical.alpha", "ColumnGroup.auxiliary", "Origin.target"} <= defaults
 
 
 def test_levels_and_classes_out_of_order(tmp_path: Path) -> None:
@@ -145,10 +148,10 @@ def test_schemas_that_cannot_be(tmp_path: Path) -> None:
         nameless = changed(changed(header, (*at, "width"), width), (*at, "names"), None)
         became = predicts(put_together(changed(nameless, (*at, "types"), None), arrays), X, tmp_path)
         assert became == ("loaded" if width == 15 else "refused")  # one column more, which no part has
-    flags = next(k for k, part in enumerate(node(header, (*at, "parts"))) if part["family"]["is"] == "Bernoulli")
-    refused(tmp_path, put_together(changed(header, (*at, "parts", flags, "family", "alpha"), [1.0, 2.0, 3.0]), arrays))
+    flags = next(k for k, part in enumerate(node(header, (*at, "groups"))) if part["family"]["is"] == "Bernoulli")
+    refused(tmp_path, put_together(changed(header, (*at, "groups", flags, "family", "alpha"), [1.0, 2.0, 3.0]), arrays))
     for columns in ([-1], [14], [0, 0], [], [10**18], [1.0], [0, 1]):
-        refused(tmp_path, put_together(changed(header, (*at, "parts", 0, "columns"), columns), arrays))
+        refused(tmp_path, put_together(changed(header, (*at, "groups", 0, "columns"), columns), arrays))
 
 
 def test_a_block_that_would_not_fit_in_memory(tmp_path: Path) -> None:
@@ -160,9 +163,15 @@ def test_a_block_that_would_not_fit_in_memory(tmp_path: Path) -> None:
     header = changed(header, (*at, "names"), None)
     header = changed(header, (*at, "types"), None)
     header = changed(header, (*at, "width"), many)
-    place = next(k for k, part in enumerate(node(header, (*at, "parts"))) if part["family"]["is"] == "JointGaussian")
-    only = {"is": "Part", "family": {"is": "JointGaussian"}, "columns": list(range(many)), "why": [""] * many}
-    header = changed(header, (*at, "parts"), [{**only, "open": False, "beside": False}])
+    place = next(k for k, part in enumerate(node(header, (*at, "groups"))) if part["family"]["is"] == "JointGaussian")
+    reason = {"is": "Reason", "source": "inferred", "text": ""}
+    only = {
+        "is": "ColumnGroup",
+        "family": {"is": "JointGaussian"},
+        "columns": list(range(many)),
+        "reasons": [reason] * many,
+    }
+    header = changed(header, (*at, "groups"), [{**only, "open": False, "auxiliary": False}])
     header = changed(header, ("counts", "statistics"), [node(header, ("counts", "statistics"))[place]])
     refused(tmp_path, put_together(header, arrays))
 
@@ -171,7 +180,7 @@ def test_levels_that_a_family_does_not_have(tmp_path: Path) -> None:
     spec: Any = {"x": dc.Categorical(levels=(1, 2, 3))}
     clf = dc.BayesClassifier(spec, tune=None).fit({"x": [1, 2, 2, 1]}, [0, 1, 1, 0])
     header, arrays = taken_apart(content(clf))
-    at = ("counts", "schema", "parts", 0, "family", "levels")
+    at = ("counts", "schema", "groups", 0, "family", "levels")
     assert predicts(put_together(changed(header, at, [1, 2, 3, 4]), arrays), {"x": [1]}, tmp_path) == "loaded"
     for levels in ([1], [0], [], [2, 3], ["a"]):
         refused(tmp_path, put_together(changed(header, at, levels), arrays))

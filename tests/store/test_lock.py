@@ -11,8 +11,8 @@ import pytest
 
 from deciban import BayesClassifier, load
 from deciban.cli import run
-from deciban.serve.learning.learner import Learner
-from deciban.serve.learning.settings import LearnSettings
+from deciban.serve.online.learner import Learner
+from deciban.serve.online.settings import LearnSettings
 from deciban.store import lock
 from tests import PATIENCE
 

@@ -12,12 +12,11 @@ import pytest
 
 import deciban
 from deciban import BayesClassifier, Gaussian
-from deciban.schema.reasons import GIVEN
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.sources.csv import CsvRead, CsvSource
 from deciban.sources.source import ColumnType
 from deciban.sources.write import to_stream
-from deciban.store.identity import identity
+from deciban.store.model_file import identity
 from deciban.tables.table import Frame, with_columns
 
 # What takes as long as a table has columns, so that nobody may do it once for each of them.

@@ -128,7 +128,7 @@ Examples:
 @common
 def serve(as_json: bool, **options: Any) -> None:
     """Answer over HTTP what a model says of rows: predict, explain, decide, and learn; with a page to play with."""
-    from deciban.serve.metrics.worker_metrics import shared_folder
+    from deciban.serve.worker_metrics import shared_folder
 
     settings = _settings(options)
     _refuse(settings)

@@ -114,7 +114,7 @@ def least_risk_decisions(posterior: Floats, loss: Loss, column: Callable[[str], 
     def batch(span: tuple[int, int]) -> None:
         here = slice(*span)
         some = costs if len(costs) == 1 else costs[here]
-        kernels.least_risk(rows[here], some, constant, best[here], risk[here], second[here], second_risk[here])
+        kernels.scoring.least_risk(rows[here], some, constant, best[here], risk[here], second[here], second_risk[here])
 
     for _ in map_in_threads(batch, row_ranges(len(rows))):
         pass

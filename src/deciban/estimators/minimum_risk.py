@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban.decisions.decide import Decisions, costs_of, incurred, least_risk_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import DataError, UsageError
+from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.sources.open import open_table
 from deciban.tables.labels import encode_labels
 from deciban.util.arrays import Codes, Floats
@@ -242,12 +242,13 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
     given = Loss.of(loss)
     truths, decided = list(np.asarray(y_true)), list(np.asarray(y_pred, dtype=object))
     if len(truths) != len(decided):
-        raise UsageError(f"{len(truths)} truths and {len(decided)} decisions; give one of each for every row")
+        raise UsageError(f"{len(truths)} truths and {len(decided)} decisions", remedy="give one of each for every row")
     if given.classes is None:
         occurring = np.unique(np.asarray(y_true))
         if occurring.size != given.costs.shape[1]:
             raise UsageError(
-                f"{occurring.size} classes occur, the loss has {given.costs.shape[1]} columns; name its classes"
+                f"{occurring.size} classes occur, the loss has {given.costs.shape[1]} columns",
+                remedy="name its classes",
             )
         given = given.for_classes(list(occurring))
     given = given.for_classes(given.classes or ())
@@ -296,7 +297,7 @@ def _places(y: Any, classes: Any, rows: int) -> Codes:
     places = labels.places_among(classes)
     if (places < 0).any():
         refused = labels.label(int(places.argmin()))  # an unknown label rather than a missing one
-        raise DataError(f"the label {refused!r} is none of the classes {classes.tolist()}")
+        raise DataError((f"the label {refused!r} is not one of the classes ", Labels(classes.tolist())))
     return places
 
 
@@ -313,7 +314,8 @@ def _finder(loss: Loss, costs: Any, rows: Any = None) -> Callable[[str], Any]:
         table = open_table(holder) if holder is not None and not isinstance(holder, Mapping) else None
         if table is None or table.names is None or name not in table.names:
             raise DataError(
-                f"the loss names the costs {name!r}; give them: costs={{{name!r}: …}}, or a column of X of this name"
+                f"the loss names the costs {name!r}",
+                remedy=("give them in ", Argument("costs"), ", or in a column of X of this name"),
             )
         return table.numbers([table.names.index(name)])[:, 0]
 

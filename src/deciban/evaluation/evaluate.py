@@ -26,8 +26,7 @@ from deciban.model.folds_by_content import Copies, find_copies
 from deciban.model.model import Model
 from deciban.scoring.scoring import loss_for, predict, predict_posteriors
 from deciban.sources.examples import Examples, LabelledStream
-from deciban.store.identity import identity
-from deciban.store.model_file import shards_of
+from deciban.store.model_file import identity, shards_of
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import UNKNOWN_LABEL
 from deciban.tables.row_sampling import sampled_places

@@ -38,7 +38,7 @@ from deciban.model.model import Model
 from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import Schema
 from deciban.statistics import Scatter
-from deciban.tables.text_types import kind_of
+from deciban.tables.cells import kind_of
 from deciban.util.arrays import Floats, Integers, log
 
 # What cells are read as, by the type that the column was learned with; others are texts.
@@ -301,7 +301,7 @@ def _folded_term(model: TermModel, block: Block, term: Term) -> Term:
     return replace(term, form=form, weight=w)
 
 
-def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm:
+def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm | TupleTerm:
     """A row for each combination of places; a UsageError if they are too many."""
     members: list[CellPlace] = []
     codes = []
@@ -319,6 +319,8 @@ def _expanded(model: TermModel, block: Block, term: TupleTerm) -> LookupTerm:
             remedy=REMEDY,
         )
     term = replace(term, members=every.members, codes=tuple(codes))
+    if not block.weight > 0.0:
+        return term
     return ExpandedTerm(every, block.weight * tuple_evidence(term, all_codes(term)), term)
 
 

@@ -25,7 +25,7 @@ from deciban.families.base.smoothing import fraction, smoothed
 from deciban.families.base.sql_questions import Flag, Later, SqlQuestions
 from deciban.families.categorical import add_share_variance, counted_left_out
 from deciban.statistics import Totals
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 from deciban.util.sparse import SparseRows, dense_row
 
@@ -105,6 +105,11 @@ class Bernoulli(ColumnFamily):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
         return questions.totals([Flag(column, self.cut) for column in columns], whole=self.threshold is None)
 
+    def check_statistic(self, statistic: Totals) -> None:
+        possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
+        if (statistic.total > possible).any():
+            raise ValueError("more rows have a flag than there are")
+
     def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
@@ -168,7 +173,7 @@ class BernoulliLikelihood(BaseLikelihood):
         # block by block every absent word is evidence of its own, and `out` is larger than this
         if out.shape[1] > 1 or (len(self.one) < MANY_COLUMNS and isinstance(cells, np.ndarray)):
             dense = cells if isinstance(cells, np.ndarray) else cells.matrix().toarray()
-            kernels.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
+            kernels.scoring.score_binary(dense, self.threshold, self.one, self.zero, weight, slot, out)
             return
         exchange = self._exchange if (weight == 1.0).all() else Exchange.of(self.one, self.zero, weight)
         exchange.score(cells, self.threshold, out)
@@ -240,11 +245,11 @@ class Exchange:
         return cls(one, zero, gain, np.where(shut, 0.0, zero).sum(axis=0), shut.sum(axis=0).astype(np.float64), finite)
 
     def score(self, cells: Numbers | SparseRows, threshold: float, out: Floats) -> None:
-        terms = kernels.BinaryTerms(self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
+        terms = kernels.scoring.BinaryTerms(self.one, self.zero, self.gain, self.zeros, self.blocked, self.finite)
         total = np.empty(max(self.zeros.size, self.gain.shape[1]))
         if isinstance(cells, np.ndarray):
             columns = cells.shape[1]
             room = np.arange(columns), np.ones(columns), np.empty(columns + 1, dtype=np.int64), total
-            kernels.score_all_binary(cells, threshold, terms, *room, out)
+            kernels.scoring.score_all_binary(cells, threshold, terms, *room, out)
         else:
-            kernels.score_sparse_binary(*cells.kernel_arrays(), threshold, terms, total, out)
+            kernels.scoring.score_sparse_binary(*cells.kernel_arrays(), threshold, terms, total, out)

@@ -28,7 +28,7 @@ from deciban.families.base.variance import vary
 from deciban.families.categorical import add_share_variance, lookup_left_out, lookup_terms
 from deciban.statistics import Bins, Combined, Moments
 from deciban.statistics.bins import Column
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Floats, Integers, Numbers, in_lanes, log
 
 # The most binary digits of a bin's number in a likelihood.
@@ -183,7 +183,7 @@ class BinnedLikelihood(BaseLikelihood):
         return codes.astype(np.int32)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(
+        kernels.scoring.score_lookup(
             self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
         )
 

@@ -27,7 +27,7 @@ from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import DistinctRows, Later, SqlQuestions
 from deciban.statistics import Levels
 from deciban.statistics.levels import WIDEST_TABLE, as_values, encode, positions
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers, in_lanes, log
 
 
@@ -140,6 +140,11 @@ class Categorical(ColumnFamily):
             bad.column = j
             raise
 
+    def check_statistic(self, statistic: Levels) -> None:
+        given = None if self.levels is None else set(self.levels)
+        if given is not None and not all(given.issuperset(levels.to_pylist()) for levels in statistic.levels):
+            raise ValueError(f"{self!r:.60} has counted another level")
+
     def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
         levels, counts = list(statistic.levels), list(statistic.tables)
         if self.levels is not None:
@@ -244,9 +249,9 @@ def counted_left_out(
     slot: Integers,
     out: Floats,
 ) -> None:
-    """Score each row by counts, level by class, of the other rows; see `kernels.left_out_lookup`."""
+    """Score each row by counts, level by class, of the other rows; see `kernels.left_out.score_lookup`."""
     total = np.add.reduceat(counts, start[:-1], axis=0)
-    levels = kernels.LevelCounts(
+    levels = kernels.left_out.LevelCounts(
         start=start,
         counts=counts,
         every=counts.sum(axis=1),
@@ -256,7 +261,9 @@ def counted_left_out(
         log_width=log_width,
         log_share=table,
     )
-    kernels.left_out_lookup(np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out)
+    kernels.left_out.score_lookup(
+        np.ascontiguousarray(codes), rows.labels, rows.removed, levels, fixed, smooth, slot, out
+    )
 
 
 def _score_where_nothing_is_left(
@@ -330,7 +337,7 @@ class CategoricalLikelihood(BaseLikelihood):
         return np.where(unseen, sizes, codes)
 
     def score(self, cells: Numbers | list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
-        kernels.score_lookup(
+        kernels.scoring.score_lookup(
             self.codes(cells), self.start, self._lanes, weight, slot, np.empty(self._lanes.shape[1]), out
         )
 
@@ -423,4 +430,4 @@ class WholeNumbers:
     def encode(self, numbers: Numbers) -> tuple[Codes, bool]:
         """The codes, and whether every number has one."""
         codes = np.empty(numbers.shape, dtype=np.int32)
-        return codes, kernels.encode_integers(numbers, self.low, self.start, self.code_of, codes)
+        return codes, kernels.counting.encode_integers(numbers, self.low, self.start, self.code_of, codes)

@@ -34,7 +34,7 @@ from deciban.families.base.variance import rounding_variance, vary
 from deciban.families.log_normal import positive_log
 from deciban.statistics import Combined, Moments
 from deciban.statistics.moments import MomentValues
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, Numbers
 from deciban.util.text_tables import as_written, digits
 
@@ -287,7 +287,7 @@ class GammaLikelihood(BaseLikelihood):
         refuse_infinite(cells)
         positive = POSITIVE.keep(cells)
         plain = np.where(self.narrow, 0.0, weight)
-        kernels.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
+        kernels.scoring.score_half_line(positive, self.power, self.slope, self.offset, plain, slot, out)
         for j in np.flatnonzero(self.narrow & (weight != 0.0)):
             x = positive[:, j, None].astype(np.float64)
             found = log_density(x, self.shape[j], self.mean[j], self.mean_low[j])

@@ -34,7 +34,7 @@ from deciban.families.base.variance import (
     vary,
 )
 from deciban.statistics import Moments
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_ROWS, Codes, Floats, Integers, Numbers
 from deciban.util.text_tables import as_written, digits
 
@@ -187,7 +187,7 @@ def score_normal_left_out(
     all_weight, pooled, degrees = weight.sum(axis=0), scatter.sum(axis=0), np.maximum(weight - family.ddof, 0.0)
     all_mean = (weight * mean).sum(axis=0) / np.where(all_weight > 0.0, all_weight, 1.0)
     all_scatter = pooled + (weight * (mean - all_mean) ** 2).sum(axis=0)
-    columns = kernels.NormalColumns(
+    columns = kernels.left_out.NormalColumns(
         centre=centre,
         weight=all_weight,
         mean=all_mean,
@@ -202,9 +202,11 @@ def score_normal_left_out(
     safe = np.where(stays > 0.0, stays, 1.0)
     arrays = {"weight": weight, "mean": mean, "scatter": scatter, "variance": stays}
     arrays |= {"half_precision": 0.5 / safe, "log_root": 0.5 * np.log(2.0 * np.pi * safe)}
-    by_class = kernels.NormalClasses(**{name: np.ascontiguousarray(array.T) for name, array in arrays.items()})
-    rule = kernels.VarianceRule(family.variance.share_pooled, float(family.ddof), float(family.floor), float(added))
-    kernels.left_out_normal(cells, rows.labels, rows.removed, columns, by_class, rule, slot, out)
+    by_class = kernels.left_out.NormalClasses(**{name: np.ascontiguousarray(array.T) for name, array in arrays.items()})
+    rule = kernels.left_out.VarianceRule(
+        family.variance.share_pooled, float(family.ddof), float(family.floor), float(added)
+    )
+    kernels.left_out.score_normal(cells, rows.labels, rows.removed, columns, by_class, rule, slot, out)
 
 
 def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, added: float = 0.0) -> "Normal":
@@ -252,7 +254,7 @@ class Normal(BaseLikelihood):
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         column, tile = np.empty(TILE_ROWS), np.zeros((self.mean.shape[1], TILE_ROWS))
         terms = (self.centre, self.mean, self.root, self.offset)
-        if not kernels.score_normal(cells, *terms, weight, slot, column, tile, out):
+        if not kernels.scoring.score_normal(cells, *terms, weight, slot, column, tile, out):
             refuse_infinite(cells)
 
     def lower(self, columns: ExportedColumns) -> Lowered:

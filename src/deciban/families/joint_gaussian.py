@@ -31,7 +31,7 @@ from deciban.families.base.sql_questions import Later, Number, SqlQuestions
 from deciban.families.base.variance import PerClass, Spread, check_spread, spread_errors, vary
 from deciban.families.gaussian import Gaussian
 from deciban.statistics import Scatter
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import TILE_PITCH, TILE_ROWS, Codes, Flags, Floats, Integers, Numbers
 from deciban.util.text_tables import as_written, digits
 
@@ -318,7 +318,7 @@ class JointNormal(BaseLikelihood):
         """The cells of the columns that vary, and which rows miss one; None where no row does."""
         varies = self.whitened.columns
         used = np.ascontiguousarray(cells if varies.size == cells.shape[1] else cells[:, varies], dtype=np.float64)
-        if kernels.all_finite(cells.ravel()):
+        if kernels.counting.all_finite(cells.ravel()):
             return used, None
         refuse_infinite(cells)
         holed = np.asarray(np.isnan(used).any(axis=1))
@@ -331,8 +331,10 @@ class JointNormal(BaseLikelihood):
         centre, unit, mean = self.centre[varies], self.unit[varies], np.ascontiguousarray(self.mean[:, varies])
         covariance = np.ascontiguousarray(self.covariance[:, varies][:, :, varies])
         kept, root = np.empty(varies.size, dtype=np.int64), np.empty((varies.size + 1, varies.size))
-        normals = kernels.JointNormals(centre=centre, unit=unit, covariance=covariance, group=self.group, mean=mean)
-        kernels.score_holed_normal(cells, normals, weight, slot, kept, root, out)
+        normals = kernels.scoring.JointNormals(
+            centre=centre, unit=unit, covariance=covariance, group=self.group, mean=mean
+        )
+        kernels.scoring.score_holed_normal(cells, normals, weight, slot, kept, root, out)
 
     def base(self, cells: Numbers) -> Floats | None:
         """The evidence of the coordinates in which the classes do not differ; rows with holes have theirs already."""
@@ -506,9 +508,11 @@ class Whitened:
     def score(self, cells: Floats, weight: float, slot: int, out: Floats) -> None:
         if weight == 0.0:
             return
-        normals = kernels.WhitenedNormals(self.centre, self.whiten, self.reach, self.group, self.mean, self.offset)
+        normals = kernels.scoring.WhitenedNormals(
+            self.centre, self.whiten, self.reach, self.group, self.mean, self.offset
+        )
         columns, white = np.zeros((self.columns.size, TILE_PITCH)), np.zeros((self.reach.size, TILE_ROWS))
-        kernels.score_joint_normal(cells, *normals, weight, slot, columns, white, np.empty(TILE_ROWS), out)
+        kernels.scoring.score_joint_normal(cells, *normals, weight, slot, columns, white, np.empty(TILE_ROWS), out)
 
 
 @dataclass(frozen=True)
@@ -556,7 +560,7 @@ class Downdate:
         least = (1.0 - self.mix) * share * own + self.mix * self.shares[-1] * pooled
         sure &= least.min(axis=1) > self.floor
         found, scratch = np.zeros(whole.shape), np.empty((self.unit.size + 2, self.unit.size))
-        joint = kernels.JointClasses(
+        joint = kernels.left_out.JointClasses(
             weight=self.weight,
             mean=self.mean,
             scatter=self.scatter,
@@ -567,7 +571,7 @@ class Downdate:
             ddof=self.ddof,
         )
         removed = np.where(sure, rows.removed, 0.0)
-        kernels.left_out_cholesky(z, rows.labels, removed, joint, constant, whole, scratch, found)
+        kernels.left_out.score_cholesky(z, rows.labels, removed, joint, constant, whole, scratch, found)
         return found, sure
 
     @staticmethod

@@ -42,7 +42,7 @@ from deciban.families.base.smoothing import draw, fraction, smoothed
 from deciban.families.base.sql_questions import Interval, Later, SqlQuestions
 from deciban.families.categorical import Categorical, add_share_variance
 from deciban.statistics import Tuples
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Codes, Flags, Floats, Integers, in_lanes, log
 
 Cuts = tuple[tuple[float, ...] | None, ...] | None
@@ -207,7 +207,7 @@ class JointTableLikelihood(BaseLikelihood):
             place = table.find(codes[rows])[:, None]
             part = np.zeros((rows.size, 1, out.shape[2]))
             first = np.zeros(1, dtype=np.int64)
-            kernels.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
+            kernels.scoring.score_lookup(place, first, table.lanes, weight, first, np.empty(table.lanes.shape[1]), part)
             out[rows, slot[0]] += part[:, 0]
 
     def shares(self, cells: list[pa.Array]) -> Shares:

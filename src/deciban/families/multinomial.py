@@ -30,7 +30,7 @@ from deciban.families.base.smoothing import draw_counts, fraction, smoothed
 from deciban.families.base.sql_questions import Amount, Later, SqlQuestions
 from deciban.families.poisson import Poisson
 from deciban.statistics import Totals
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import TOO_LARGE, Codes, Floats, Integers, Numbers, in_lanes, kernel_view, log
 from deciban.util.sparse import SparseRows, dense_row
 from deciban.util.text_tables import digits
@@ -42,7 +42,7 @@ def read_amounts(batch: Readable, columns: Sequence[int]) -> Amounts:
     """The cells, none of them negative or infinite; beyond TOO_LARGE they are cut off, so that sums stay finite."""
     cells = batch.amounts(columns)
     stored = cells if isinstance(cells, np.ndarray) else cells.stored
-    if kernels.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
+    if kernels.counting.all_within(kernel_view(stored).ravel(), 0.0, TOO_LARGE):
         return cells
     AMOUNTS.refuse_others(cells)
     cut = np.minimum(stored, TOO_LARGE)
@@ -171,9 +171,9 @@ def score_amounts(cells: Amounts, slope: Floats, weight: Floats, slot: Integers,
         return
     total = np.empty(slope.shape[1])
     if isinstance(cells, np.ndarray):
-        kernels.score_linear(cells, slope, weight[0], slot[0], total, out)
+        kernels.scoring.score_linear(cells, slope, weight[0], slot[0], total, out)
     else:
-        kernels.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
+        kernels.scoring.score_sparse_linear(*cells.kernel_arrays(), slope, weight[0], slot[0], total, out)
 
 
 def amounts_left_out(
@@ -204,8 +204,8 @@ def amounts_left_out(
     some, by_class = rows[plain], np.ascontiguousarray(counts.T)
     sums = by_class.sum(axis=0)
     arrays = (words if plain.size == rows.labels.size else words.take(plain)).kernel_arrays()
-    shares = kernels.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
-    kernels.left_out_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
+    shares = kernels.left_out.ShareCounts(counts=by_class, sums=sums, alpha=alpha, added=added, worth=table)
+    kernels.left_out.score_linear(*arrays, some.labels, some.removed, shares, by_others, part[:, 0])
     add_base(family.estimate(statistic), cells_of(cells, plain), np.ones(1), np.zeros(1, dtype=np.int64), part)
     out[plain, slot[0]] += part[:, 0]
     part = np.zeros((again.size, 1, out.shape[2]))

@@ -30,8 +30,7 @@ from deciban.schema.infer import Defaults, extended
 from deciban.schema.schema import Schema
 from deciban.sources.examples import Examples, LabelledStream, Where
 from deciban.store import model_file
-from deciban.store.identity import identity
-from deciban.store.model_file import shards_of
+from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
 from deciban.util.arrays import Codes, Floats
 from deciban.util.text_tables import listed

@@ -1,8 +1,19 @@
-"""Scoring with corrections: the values of small tables of cells."""
+"""Corrections, small tables of cells: scoring with them, and learning them.
+
+Tables are grown one after another, on what the scores so far leave unexplained.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import Array, compiled
+from deciban.kernels.compiled import Array, compiled, inner
+
+# A cut must be better than another by this share to be preferred: digits of rounding are not to choose between equals.
+EQUAL_GAINS = 1.0 + 1e-9
+
+# What a cut gains for each row of its smaller side: so that there is a first cut where only two together tell.
+GAIN_OF_A_ROW = 1e-9
 
 
 @compiled
@@ -135,3 +146,295 @@ def add_partial_shares(
                         before = room[without, 1 + k] / room[without, 0] if known else 0.0
                         gain = room[with_it, 1 + k] / room[with_it, 0] - before
                         out[i, place[p], k] += gain / (players * ways)
+
+
+class CorrectedRows(NamedTuple):
+    """The rows to learn from.
+
+    codes: the bin of each cell, column by row. labels: the class of each row. learned, held: the weight of each row
+    that tables are learned from, and that they are judged by. scores: the log joint so far, row by class.
+    """
+
+    codes: Array
+    labels: Array
+    learned: Array
+    held: Array
+    scores: Array
+
+
+class TableSearch(NamedTuple):
+    """Room for the search of one table, which has one slope for each row of two classes, else one for each mixture.
+
+    slopes: of each row, the slope of the log-likelihood by output, and its curvature last. posterior: row by class.
+    cell: of each row. searched: the rows that count. some, listed, place: rows that are counted next, their slopes, and
+    where those of their cells start in `half`. sums: of the slopes by column, then by cell, bin and output. half: the
+    same of one column for the smaller half of each cell. below: sums of the bins up to each, by output. gains: of each
+    cut. smaller: which half of each cell has fewer rows. curvature: of each cell and class.
+    """
+
+    slopes: Array
+    posterior: Array
+    cell: Array
+    searched: Array
+    some: Array
+    listed: Array
+    place: Array
+    sums: Array
+    half: Array
+    below: Array
+    gains: Array
+    smaller: Array
+    curvature: Array
+
+
+class GrownTables(NamedTuple):
+    """The tables of some rounds: for each its tests (column, last bin below the cut), -1 where there is none, the
+    values of its cells by class, and the loss of the held rows before it was added."""
+
+    tests: Array
+    values: Array
+    losses: Array
+
+
+@inner
+def _two_class_slopes(labels: Array, learned: Array, held: Array, scores: Array, slopes: Array) -> float:
+    """Fill the slope and the curvature of each row in the log-odds of the second class; the loss of the held rows."""
+    loss = 0.0
+    for i in range(labels.size):
+        odds = scores[i, 1] - scores[i, 0]
+        p = 1.0 / (1.0 + np.exp(-odds))
+        if held[i] > 0.0:
+            wrong = odds if labels[i] == 0 else -odds
+            loss += held[i] * (max(wrong, 0.0) + np.log1p(np.exp(-abs(wrong))))
+        slopes[i, 0], slopes[i, 1] = learned[i] * (labels[i] - p), learned[i] * p * (1.0 - p)
+    return loss
+
+
+@inner
+def _class_slopes(
+    labels: Array, learned: Array, held: Array, scores: Array, mix: Array, r: int, slopes: Array, posterior: Array
+) -> float:
+    """Fill the slopes of each row for the mixtures of classes, their curvature, and its posterior; the loss of the held
+    rows."""
+    loss, classes, outputs = 0.0, scores.shape[1], mix.shape[2]
+    for i in range(labels.size):
+        top = scores[i, 0]
+        for c in range(1, classes):
+            top = max(top, scores[i, c])
+        total = 0.0
+        for c in range(classes):
+            posterior[i, c] = np.exp(scores[i, c] - top)
+            total += posterior[i, c]
+        if held[i] > 0.0:
+            loss += held[i] * (top + np.log(total) - scores[i, labels[i]])
+        curvature = 0.0
+        for c in range(classes):
+            p = posterior[i, c] / total
+            posterior[i, c] = p
+            curvature += p * (1.0 - p)
+        slopes[i, outputs] = learned[i] * curvature * (classes - 1.0) / classes
+        for s in range(outputs):
+            slope = mix[r, labels[i], s]
+            for c in range(classes):
+                slope -= posterior[i, c] * mix[r, c, s]
+            slopes[i, s] = learned[i] * slope
+    return loss
+
+
+@inner
+def _list_all(slopes: Array, cell: Array, searched: Array, listed: Array, place: Array) -> int:
+    """Put all rows into the first cell and list those that have a slope; how many they are."""
+    many, outputs = 0, slopes.shape[1]
+    for i in range(cell.size):
+        cell[i] = 0
+        if slopes[i, outputs - 1] > 0.0:
+            searched[many], place[many] = i, 0
+            for s in range(outputs):
+                listed[many, s] = slopes[i, s]
+            many += 1
+    return many
+
+
+@inner
+def _list_smaller_halves(
+    slopes: Array,
+    cell: Array,
+    searched: Array,
+    every: int,
+    size: Array,
+    cells: int,
+    step: int,
+    rows: Array,
+    listed: Array,
+    place: Array,
+) -> int:
+    """List the rows of the smaller half of each cell; how many they are. `size` then has which half that is."""
+    for c in range(2 * cells):
+        size[c] = 0
+    for k in range(every):
+        size[cell[searched[k]]] += 1
+    for c in range(cells):
+        size[c] = 1 if size[2 * c + 1] < size[2 * c] else 0
+    many = 0
+    for k in range(every):
+        i = searched[k]
+        c = cell[i]
+        if (c & 1) == size[c >> 1]:
+            rows[many], place[many] = i, (c >> 1) * step
+            for s in range(slopes.shape[1]):
+                listed[many, s] = slopes[i, s]
+            many += 1
+    return many
+
+
+@inner
+def _add_slopes(codes: Array, j: int, rows: Array, listed: Array, place: Array, many: int, out: Array) -> None:
+    """Add the slopes of the listed rows to those of their cells and bins in column j."""
+    outputs = listed.shape[1]
+    if outputs == 2:
+        for r in range(many):
+            k = place[r] + 2 * codes[j, rows[r]]
+            out[k] += listed[r, 0]
+            out[k + 1] += listed[r, 1]
+        return
+    for r in range(many):
+        k = place[r] + outputs * codes[j, rows[r]]
+        for s in range(outputs):
+            out[k + s] += listed[r, s]
+
+
+@inner
+def _split_sums(sums: Array, q: int, half: Array, smaller: Array, cells: int, step: int) -> None:
+    """Make the sums of half cells from those of whole cells and of their smaller halves."""
+    for c in range(cells - 1, -1, -1):
+        here, there = (2 * c + smaller[c]) * step, (2 * c + 1 - smaller[c]) * step
+        for k in range(step):
+            whole, part = sums[q, c * step + k], half[c * step + k]
+            sums[q, here + k] = part
+            sums[q, there + k] = whole - part
+
+
+@inner
+def _best_cut(sums: Array, q: int, cells: int, bins: int, ridge: float, below: Array, gains: Array) -> int:
+    """Fill the gain of each cut of a column, over all cells; the best one."""
+    last = below.shape[0] - 1
+    for b in range(bins):
+        gains[b] = 0.0
+    for c in range(cells):
+        start = c * gains.size * (last + 1)
+        for s in range(last + 1):
+            total = 0.0
+            for b in range(bins):
+                total += sums[q, start + b * (last + 1) + s]
+                below[s, b] = total
+        all_below = below[last, bins - 1]
+        if all_below <= 0.0:
+            continue
+        for b in range(bins - 1):
+            gains[b] += GAIN_OF_A_ROW * max(min(below[last, b], all_below - below[last, b]), 0.0)
+        for s in range(last):
+            total = below[s, bins - 1]
+            whole = total * total / (all_below + ridge)
+            for b in range(bins - 1):
+                left = below[s, b]
+                right = total - left
+                above = max(all_below - below[last, b], 0.0) + ridge
+                gains[b] += left * left / (below[last, b] + ridge) + right * right / above - whole
+    best = 0
+    for b in range(1, bins - 1):
+        if gains[b] > gains[best] * EQUAL_GAINS:
+            best = b
+    return best
+
+
+@inner
+def _two_class_steps(cell: Array, slopes: Array, cells: int, r: int, values: Array, curvature: Array) -> None:
+    """Fill the values of the cells of table r with their slopes, and their curvature; those of the other class are
+    the opposite."""
+    for c in range(cells):
+        values[r, c, 0], values[r, c, 1], curvature[c, 0] = 0.0, 0.0, 0.0
+    for i in range(cell.size):
+        values[r, cell[i], 1] += 0.5 * slopes[i, 0]
+        curvature[cell[i], 0] += slopes[i, 1]
+    for c in range(cells):
+        values[r, c, 0], curvature[c, 1] = -values[r, c, 1], curvature[c, 0]
+
+
+@inner
+def _class_steps(
+    cell: Array, labels: Array, learned: Array, posterior: Array, cells: int, r: int, values: Array, curvature: Array
+) -> None:
+    """Fill the values of the cells of table r with their slopes by class, and their curvature."""
+    classes = posterior.shape[1]
+    for c in range(cells):
+        for k in range(classes):
+            values[r, c, k], curvature[c, k] = 0.0, 0.0
+    for i in range(cell.size):
+        c = cell[i]
+        for k in range(classes):
+            p = posterior[i, k]
+            curvature[c, k] += learned[i] * p * (1.0 - p) * classes / (classes - 1.0)
+            values[r, c, k] += learned[i] * ((1.0 if k == labels[i] else 0.0) - p)
+
+
+@compiled
+def learn_corrections(
+    rows: CorrectedRows,
+    bins: Array,
+    columns: Array,
+    mix: Array,
+    ridge: float,
+    rate: float,
+    search: TableSearch,
+    grown: GrownTables,
+) -> None:
+    """Grow a table for each line of `columns`, the columns it may use; the scores change in place.
+
+    A table is grown test by test: the column and the cut that explain most in all its cells together. bins: of each
+    column. mix: of more than two classes, the mixtures of their slopes that are to be explained, table by class by
+    output. ridge: the curvature that is added to that of each cell. rate: how far its values go towards the optimum.
+    """
+    codes, labels, learned, held, scores = rows
+    slopes, posterior, cell, searched, some, listed, place, sums, half, below, gains, smaller, curvature = search
+    tests, values, losses = grown
+    classes, depth, step = scores.shape[1], tests.shape[1], gains.size * slopes.shape[1]
+    for r in range(columns.shape[0]):
+        if classes == 2:
+            losses[r] = _two_class_slopes(labels, learned, held, scores, slopes)
+        else:
+            losses[r] = _class_slopes(labels, learned, held, scores, mix, r, slopes, posterior)
+        every = _list_all(slopes, cell, searched, listed, place)
+        many, cells = every, 1
+        for level in range(depth):
+            best_gain, best_column, best_bin = 0.0, -1, 0
+            for q in range(columns.shape[1]):
+                j = columns[r, q]
+                for k in range(max(cells >> 1, 1) * step):
+                    half[k] = 0.0
+                _add_slopes(codes, j, searched if level == 0 else some, listed, place, many, half)
+                if level == 0:
+                    for k in range(step):
+                        sums[q, k] = half[k]
+                else:
+                    _split_sums(sums, q, half, smaller, cells >> 1, step)
+                b = _best_cut(sums, q, cells, bins[j], ridge, below, gains)
+                if gains[b] > best_gain * EQUAL_GAINS:
+                    best_gain, best_column, best_bin = gains[b], j, b
+            if best_column < 0:
+                break
+            tests[r, level, 0], tests[r, level, 1] = best_column, best_bin
+            for i in range(cell.size):
+                cell[i] = 2 * cell[i] + (1 if codes[best_column, i] > best_bin else 0)
+            if level + 1 < depth:
+                many = _list_smaller_halves(slopes, cell, searched, every, smaller, cells, step, some, listed, place)
+            cells *= 2
+        if classes == 2:
+            _two_class_steps(cell, slopes, cells, r, values, curvature)
+        else:
+            _class_steps(cell, labels, learned, posterior, cells, r, values, curvature)
+        for c in range(cells):
+            for k in range(classes):
+                values[r, c, k] *= rate / (curvature[c, k] + ridge)
+        for i in range(cell.size):
+            for k in range(classes):
+                scores[i, k] += values[r, cell[i], k]

@@ -1,12 +1,21 @@
-"""What the kernels `left_out_*` share: they score each training row by what is counted without it.
+"""Scoring each training row by what is counted without it: levels, totals, moments, scatters, words.
 
-Like the kernels of `scoring`, they add evidence to `out[row, slot[j], class]`. `removed[i]` is the weight of row i that
-was counted and is to be left out; 0 scores the row as it is.
+Like the kernels of `scoring`, these add evidence to `out[row, slot[j], class]`. `removed[i]` is the weight of row i
+that was counted and is to be left out; 0 scores the row as it is.
+
+Where covariance matrices are moved towards their diagonals there is no update of rank one: each row factors its own.
+Those of texts add evidence to part[row, 0, class] and write `length`: the sum of the amounts of the words that are left
+in each text. A word that no other text has is not in the vocabulary then.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.kernels.compiled import inner
+from deciban.kernels.compiled import Array, compiled, compiled_to_reorder, inner, inner_to_reorder
+from deciban.kernels.text_arrays import AbsentWithout, LeftOutRules, LeftOutTexts, LiftTable, PresenceTable, ShareTable
+from deciban.util.arrays import ROUNDING_VARIANCE
+from deciban.util.sparse import SparseArrays
 
 # What is left of a sum below this share of it is rounding.
 ROUNDING_SHARE = 1e-13
@@ -29,3 +38,445 @@ def share_term(log_share: float, others: bool) -> float:
     if not others:
         return log_share
     return -log_share if log_share > LEAST_LOG else -LEAST_LOG
+
+
+class LevelCounts(NamedTuple):
+    """The counts of all rows. Level k of column j is row start[j] + k; the last row of a column never occurs."""
+
+    start: Array
+    counts: Array  # level by class
+    every: Array  # for each level, of all classes
+    total: Array  # column by class, of all levels
+    all_total: Array  # for each column, of all levels and classes
+    alpha: Array  # for each column, what is added to each count
+    log_width: Array  # for each column, the logarithm of what a share is divided by: 0, or the width of bins
+    log_share: Array  # level by class
+
+
+@compiled
+def score_lookup(
+    codes: Array, labels: Array, removed: Array, levels: LevelCounts, fixed: bool, smooth: bool, slot: Array, out: Array
+) -> None:
+    """Add the log share of the level of each cell; a negative code adds nothing.
+
+    Unless the levels are `fixed`, one that only this row has is gone without it: it adds nothing, or counts as a level
+    that was never seen if `smooth`.
+    """
+    for i in range(codes.shape[0]):
+        y, w = labels[i], removed[i]
+        for j in range(codes.shape[1]):
+            if codes[i, j] < 0:
+                continue
+            v = levels.start[j] + codes[i, j]
+            size = levels.start[j + 1] - levels.start[j] - 1
+            every_left = less(levels.every[v], w)
+            gone = w > 0.0 and every_left == 0.0 and not fixed
+            if gone and not smooth:
+                continue
+            for c in range(out.shape[2]):
+                drop = w if c == y else 0.0
+                bottom = less(levels.total[j, c], drop) + levels.alpha[j] * (size - gone)
+                if drop == 0.0 and bottom > 0.0 and not gone:
+                    out[i, slot[j], c] += levels.log_share[v, c]
+                    continue
+                top = levels.alpha[j] if gone else less(levels.counts[v, c], drop) + levels.alpha[j]
+                if bottom == 0.0 and not gone:  # nothing is left of the class: it takes the shares of all
+                    top, bottom = every_left, less(levels.all_total[j], w)
+                out[i, slot[j], c] += np.log(top / bottom) - levels.log_width[j]
+
+
+class ShareCounts(NamedTuple):
+    """The totals of all rows, and what is added to them."""
+
+    counts: Array  # column by class
+    sums: Array  # of each class, over all columns
+    alpha: Array  # added to the counts of each column
+    added: float  # added to each of the sums
+    worth: Array  # column by class: what one occurrence adds with every row counted
+
+
+@compiled
+def score_linear(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    labels: Array,
+    removed: Array,
+    shares: ShareCounts,
+    others: bool,
+    out: Array,
+) -> None:
+    """Add the sum of amount * log share over the cells of each row, which are in CSR form.
+
+    The shares of the row's own class change. With `others` the counts of a class are those of all other classes: then
+    those of every class but the row's own change, and a share counts against its class.
+    """
+    for i in range(indptr.size - 1):
+        y, w = labels[i], removed[i]
+        length = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            if data[k] == data[k]:
+                length += data[k]
+        for c in range(shares.sums.size):
+            changed = w > 0.0 and (c == y) != others
+            log_bottom = np.log(less(shares.sums[c], w * length) + shares.added) if changed else 0.0
+            total = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                value, j = np.float64(data[k]), indices[k]
+                if value == value and value != 0.0:
+                    if changed:
+                        gain = np.log(less(shares.counts[j, c], w * value) + shares.alpha[j]) - log_bottom
+                        total += value * share_term(gain, others)
+                    else:
+                        total += value * shares.worth[j, c]
+            out[i, c] += total
+
+
+class NormalColumns(NamedTuple):
+    """Over all classes, for each column; means are deviations from `centre`."""
+
+    centre: Array
+    weight: Array
+    mean: Array
+    scatter: Array
+    degrees: Array  # of freedom, of the pooled variance
+    pooled: Array  # the sum of the scatters of the classes
+    least: Array  # the variance up to which a column is constant, and no evidence
+
+
+class NormalClasses(NamedTuple):
+    """Column by class: moments of all rows, and the density that they give to a row of another class.
+
+    variance: 0 where that density depends on the row that is left out. half_precision: 1 / (2 variance). log_root: half
+    of log(2 pi variance).
+    """
+
+    weight: Array
+    mean: Array
+    scatter: Array
+    variance: Array
+    half_precision: Array
+    log_root: Array
+
+
+class VarianceRule(NamedTuple):
+    """How variances are estimated: (1 - shared) of the class's own and `shared` of the pooled one.
+
+    floor, added: shares of the column's variance that a variance has at least, and that are added to it.
+    """
+
+    shared: float
+    ddof: float
+    floor: float
+    added: float
+
+
+@inner
+def _moments_without(weight: float, mean: float, scatter: float, value: float, removed: float) -> tuple[float, ...]:
+    """Weight, mean and scatter without one value of weight `removed`; the mean stays if nothing else was counted."""
+    rest = less(weight, removed)
+    if rest == 0.0:
+        return rest, mean, 0.0
+    away = value - mean
+    return rest, mean - removed * away / rest, less(scatter, removed * weight / rest * away * away)
+
+
+@inner
+def _variance(weight: float, mean: float, scatter: float, pooled: float, spread: float, rule: VarianceRule) -> float:
+    """The variance of a class with a positive weight; `spread` is that of its column, `mean` is not centred."""
+    variance = rule.shared * pooled
+    if weight > rule.ddof:
+        variance += (1.0 - rule.shared) * scatter / (weight - rule.ddof)
+    if variance < rule.floor * spread:
+        variance = rule.floor * spread
+    if variance <= ROUNDING_VARIANCE * (mean * mean + spread):  # cells that do not vary
+        variance = variance if variance > spread / (1.0 + weight) else spread / (1.0 + weight)
+    return variance + rule.added * spread
+
+
+@compiled
+def score_normal(
+    x: Array,
+    labels: Array,
+    removed: Array,
+    column: NormalColumns,
+    by_class: NormalClasses,
+    rule: VarianceRule,
+    slot: Array,
+    out: Array,
+) -> None:
+    """Add the log density of each cell; one that is missing, or of a constant column, adds nothing."""
+    half_log = 0.5 * np.log(2.0 * np.pi)
+    for i in range(x.shape[0]):
+        y, w = labels[i], removed[i]
+        for j in range(x.shape[1]):
+            value = np.float64(x[i, j]) - column.centre[j]
+            if value != value:
+                continue
+            rest, all_mean, spread = _moments_without(column.weight[j], column.mean[j], column.scatter[j], value, w)
+            spread = spread / rest if rest > 0.0 else 0.0
+            if not spread > column.least[j]:
+                continue
+            own = by_class.weight[j, y]
+            own_rest, own_mean, own_scatter = _moments_without(
+                own, by_class.mean[j, y], by_class.scatter[j, y], value, w
+            )
+            degrees = column.degrees[j] - (own - rule.ddof if own > rule.ddof else 0.0)
+            degrees += own_rest - rule.ddof if own_rest > rule.ddof else 0.0
+            pooled = column.pooled[j] - by_class.scatter[j, y] + own_scatter
+            pooled = pooled / degrees if degrees > 0.0 and pooled > 0.0 else 0.0
+            for c in range(out.shape[2]):
+                if c != y and by_class.variance[j, c] > rule.floor * spread:
+                    away = value - by_class.mean[j, c]
+                    out[i, slot[j], c] -= by_class.log_root[j, c] + away * away * by_class.half_precision[j, c]
+                    continue
+                n, m, s = by_class.weight[j, c], by_class.mean[j, c], by_class.scatter[j, c]
+                if c == y:
+                    n, m, s = own_rest, own_mean, own_scatter
+                if n == 0.0:
+                    m, variance = all_mean, spread + rule.added * spread
+                else:
+                    variance = _variance(n, column.centre[j] + m, s, pooled, spread, rule)
+                out[i, slot[j], c] -= half_log + 0.5 * (np.log(variance) + (value - m) * (value - m) / variance)
+
+
+class JointClasses(NamedTuple):
+    """The scatter of all rows, and how covariances are estimated from it.
+
+    The matrix of class c is (1 - mix) of its own covariance and `mix` of the pooled one, each moved towards its
+    diagonal: the former by shrinkage[c], the latter by shrinkage[-1].
+    """
+
+    weight: Array
+    mean: Array  # class by column
+    scatter: Array  # of each class
+    pooled: Array  # the sum of the scatters
+    mix: float
+    shrinkage: Array
+    degrees: float  # of freedom, of the pooled covariance
+    ddof: float
+
+
+@inner_to_reorder
+def _factor(joint: JointClasses, c: int, y: int, removed: float, scratch: Array) -> float:
+    """Fill `scratch` with Cholesky's factor of the matrix of class c, and return the sum of the logs of its diagonal.
+
+    The matrix is that without a row of class y, whose deviation from the mean of y stands behind the matrix.
+    """
+    size, ddof = scratch.shape[1], joint.ddof
+    before, rest = joint.weight[y], joint.weight[y] - removed
+    down = removed * before / rest
+    left = joint.degrees - (before - ddof if before > ddof else 0.0) + (rest - ddof if rest > ddof else 0.0)
+    divisor = (rest if c == y else joint.weight[c]) - ddof
+    divisor = divisor if divisor > 0.0 else 1e-300
+    log_root = 0.0
+    for a in range(size):
+        for b in range(a + 1):
+            drop = down * scratch[size, a] * scratch[size, b]
+            own = (joint.scatter[c, a, b] - (drop if c == y else 0.0)) / divisor
+            pooled = (joint.pooled[a, b] - drop) / left
+            if a != b:
+                own *= 1.0 - joint.shrinkage[c]
+                pooled *= 1.0 - joint.shrinkage[joint.weight.size]
+            total = (1.0 - joint.mix) * own + joint.mix * pooled
+            for k in range(b):
+                total -= scratch[a, k] * scratch[b, k]
+            scratch[a, b] = np.sqrt(total) if a == b else total / scratch[b, b]
+        log_root += np.log(scratch[a, a])
+    return log_root
+
+
+@compiled_to_reorder
+def score_cholesky(
+    x: Array,
+    labels: Array,
+    removed: Array,
+    joint: JointClasses,
+    constant: float,
+    with_all_rows: Array,
+    scratch: Array,
+    out: Array,
+) -> None:
+    """Add the log density of each row and class; `constant` is what does not depend on the matrix.
+
+    with_all_rows: the densities with every row counted, which are those of the classes a row is not in if mix is 0.
+    scratch: room for a matrix and two rows.
+    """
+    size, classes = x.shape[1], joint.weight.size
+    for i in range(x.shape[0]):
+        y = labels[i]
+        for k in range(size):
+            scratch[size, k] = x[i, k] - joint.mean[y, k]
+        factored = False
+        log_root = 0.0
+        for c in range(classes):
+            if joint.mix == 0.0 and c != y:
+                out[i, c] += with_all_rows[i, c]
+                continue
+            if joint.mix < 1.0 or not factored:
+                log_root = _factor(joint, c, y, removed[i], scratch)
+                factored = True
+            distance = 0.0
+            stretch = joint.weight[y] / (joint.weight[y] - removed[i]) if c == y else 1.0
+            for a in range(size):
+                total = stretch * (x[i, a] - joint.mean[c, a])
+                for b in range(a):
+                    total -= scratch[a, b] * scratch[size + 1, b]
+                white = total / scratch[a, a]
+                scratch[size + 1, a] = white
+                distance += white * white
+            out[i, c] += constant - log_root - 0.5 * distance
+
+
+@inner
+def _lift_score(lift: float, linear: float) -> Any:
+    """The score of a lift: its logarithm, or a share of it linearly; see `families.text.kinds.lift_score`."""
+    if linear == 1.0:
+        return lift - 1.0
+    return (1.0 - linear) * np.log(lift) + linear * (lift - 1.0)
+
+
+@inner
+def _positive(value: float) -> float:
+    return value if value > 0.0 else 0.0
+
+
+@inner
+def _vanishes(total: float, amount: float, least: float) -> bool:
+    """Whether a word that was counted so often is in no vocabulary any more without this amount."""
+    left = total - amount
+    return left <= 1e-10 * total or left < least
+
+
+@compiled
+def score_shares(
+    rows: SparseArrays, left: LeftOutTexts, table: ShareTable, rules: LeftOutRules, others: bool, fewer: Array,
+    length: Array, part: Array,
+) -> None:  # fmt: skip
+    """Amounts times the logarithms of shares of words.
+
+    Only the shares of the text's own class change; with `others` those of all classes but that one do, and a class is
+    scored by what they lack. `fewer` is room for a number of each class.
+    """
+    data, indices, indptr = rows
+    labels, removed = left
+    counts, total, slope, bottom = table
+    alpha, least, normalize = rules
+    classes = counts.shape[1]
+    for i in range(indptr.size - 1):
+        y, w = labels[i], removed[i]
+        gone, whole, left_square = 0, 0.0, 0.0
+        for c in range(classes):
+            fewer[c] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            j, x = indices[k], data[k]
+            whole += x
+            if w > 0.0 and _vanishes(total[j], w * x, least):
+                gone += 1
+                for c in range(classes):
+                    fewer[c] += less(counts[j, c], w * x) if (c == y) != others else counts[j, c]
+            else:
+                length[i] += x
+                left_square += x * x
+        stretch = 1.0 / np.sqrt(left_square) if normalize and left_square > 0.0 else 1.0
+        length[i] *= stretch
+        for c in range(classes):
+            changed = w > 0.0 and (c == y) != others
+            rest = bottom[c] - alpha * gone - fewer[c] - (w * whole if changed else 0.0)
+            log_rest = np.log(rest if rest > LEAST_SHARE else LEAST_SHARE)
+            shift = np.log(bottom[c]) - log_rest
+            score = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                j, x = indices[k], data[k]
+                if w > 0.0 and _vanishes(total[j], w * x, least):
+                    continue
+                if changed:
+                    gain = np.log(less(counts[j, c], w * x) + alpha) - log_rest
+                    score += x * share_term(gain, others)
+                else:
+                    score += x * (slope[j, c] - shift if others else slope[j, c] + shift)
+            part[i, 0, c] += stretch * score
+
+
+@compiled
+def score_presence(
+    rows: SparseArrays, left: LeftOutTexts, table: PresenceTable, rules: LeftOutRules, without: AbsentWithout,
+    length: Array, part: Array,
+) -> None:  # fmt: skip
+    """The presence and absence of each word; `without` is room that is filled here."""
+    _, indices, indptr = rows
+    labels, removed = left
+    counts, total, texts, absent = table
+    alpha, least, _ = rules
+    absent_without, last_removed = without
+    words, classes = counts.shape
+    for i in range(indptr.size - 1):
+        y, w = labels[i], removed[i]
+        if last_removed[y] != w:
+            last_removed[y], absent_without[y] = w, 0.0
+            for j in range(words):
+                absent_without[y] += np.log(_positive(texts[y] - w - counts[j, y]) + alpha)
+        for c in range(classes):
+            off = w if c == y else 0.0
+            all_texts = texts[c] - off
+            score, known = absent_without[c] if c == y else absent[c], words
+            for k in range(indptr[i], indptr[i + 1]):
+                j = indices[k]
+                score -= np.log(_positive(all_texts - counts[j, c]) + alpha)
+                if w > 0.0 and _vanishes(total[j], w, least):
+                    known -= 1
+                else:
+                    score += np.log(less(counts[j, c], off) + alpha)
+            bottom = all_texts + 2.0 * alpha
+            part[i, 0, c] += score - known * np.log(bottom if bottom > LEAST_SHARE else LEAST_SHARE)
+            length[i] = known - (words - (indptr[i + 1] - indptr[i]))
+
+
+@compiled
+def score_lifts(
+    rows: SparseArrays, left: LeftOutTexts, table: LiftTable, rules: LeftOutRules, linear: float, rest: Array,
+    length: Array, part: Array,
+) -> None:  # fmt: skip
+    """Amounts times lifts: without a text the counts of its words and the shares of all classes are others.
+
+    `rest` is room for a number of each class.
+    """
+    data, indices, indptr = rows
+    labels, removed = left
+    counts, total, sums, texts = table
+    alpha, least, normalize = rules
+    classes = counts.shape[1]
+    for i in range(indptr.size - 1):
+        y, w = labels[i], removed[i]
+        for c in range(classes):
+            rest[c] = sums[c]
+        left_square = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            j, x = indices[k], data[k]
+            rest[y] -= w * x
+            if w > 0.0 and _vanishes(total[j], w * x, least):
+                for c in range(classes):
+                    rest[c] -= less(counts[j, c], w * x) if c == y else counts[j, c]
+            else:
+                length[i] += x
+                left_square += x * x
+        stretch = 1.0 / np.sqrt(left_square) if normalize and left_square > 0.0 else 1.0
+        length[i] *= stretch
+        every = 0.0
+        for c in range(classes):
+            rest[c] = rest[c] if rest[c] > ROUNDING_SHARE * sums[c] else 0.0
+            every += rest[c]
+        for c in range(classes):
+            rest[c] = every / rest[c] if rest[c] > 0.0 else 0.0  # the inverse of its share
+        mean_amount = (texts - w) / (every if every > LEAST_SHARE else LEAST_SHARE) if normalize else 1.0
+        unit = alpha * mean_amount
+        for k in range(indptr[i], indptr[i + 1]):
+            j, x = indices[k], data[k]
+            if w > 0.0 and _vanishes(total[j], w * x, least):
+                continue
+            bottom = total[j] - w * x + unit
+            nothing = _lift_score(unit / bottom, linear)
+            for c in range(classes):
+                count = less(counts[j, c], w * x) if c == y else counts[j, c]
+                score = _lift_score((count * rest[c] + unit) / bottom, linear) if count > 0.0 else nothing
+                part[i, 0, c] += stretch * x * score

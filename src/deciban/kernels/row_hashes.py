@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.kernels.bits import eight_bytes
 from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.instructions import eight_bytes
 from deciban.util.arrays import CONTENT_SEED, SLOTS_PER_CONTENT
 
 # PostgreSQL starts with this number and the length of what is hashed.

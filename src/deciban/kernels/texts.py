@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.bits import copy_block, letters, lowest
 from deciban.kernels.compiled import Array, compiled, inner
+from deciban.kernels.instructions import copy_block, letters, lowest
 from deciban.kernels.text_arrays import CharacterRules, Numbering, Texts, UnknownWords, WordIndex, WordRules, WordSpans
 from deciban.kernels.words import COUNT, ROW, ROW_END, WORD, number_some
 

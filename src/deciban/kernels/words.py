@@ -1,8 +1,9 @@
-"""Words, numbered by a hash table.
+"""Words: numbered by a hash table, counted, put in the order of their bytes.
 
 A `WordIndex` has the bytes of all words, one behind the other (`text`), and where each begins, and one more (`starts`).
 It is searched by `entries` in open addressing: two numbers that are the key of a word, its own number and its hash; or
-zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide.
+zeros. Hashes depend on `seeds`, which nobody outside the process knows: words cannot be chosen to collide. Counts are
+tables in CSR form, class by word.
 
 Kernels allocate nothing. Where room is short they return False, and `state` has the place to go on from.
 """
@@ -11,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban.kernels.bits import eight_bytes, fetch, mixed, put_eight
 from deciban.kernels.compiled import Array, compiled, inner
-from deciban.kernels.text_arrays import Numbering, UnknownWords, WordIndex, WordSpans
+from deciban.kernels.instructions import eight_bytes, fetch, mixed, put_eight, swapped
+from deciban.kernels.text_arrays import LabelledTexts, Numbering, UnknownWords, WordIndex, WordSpans
 from deciban.util.arrays import SPARE
+from deciban.util.sparse import SparseArrays
 
 # Words of so many bytes or more are known by a hash; the others are their own keys.
 LONG = 16
@@ -22,13 +24,20 @@ LONG = 16
 # So many words are looked up together: memory is asked for their entries before they are needed.
 RUN = 512
 
+
 # Places of `state`: the row and the word to go on with, how many words are known, how many numbers were written, and
 # where the words of the row end (-1: it is not yet cut into words).
 ROW, WORD, KNOWN, COUNT, ROW_END = 0, 1, 2, 3, 4
+
+
 STATES = 5
 
 _ONE = np.uint64(1)
+
+_EIGHT = np.uint64(8)
+
 _LONG_MARK = np.uint64(0xFF << 56)
+
 # Of a number that is eight bytes of a text: so many of them.
 MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
 
@@ -271,3 +280,142 @@ def word_buckets(text: Array, starts: Array, buckets: int, seeds: Array, out: Ar
     """The bucket of each word; `text` has fifteen bytes more than they."""
     for k in range(starts.size - 1):
         out[k] = _bucket(text, starts[k], starts[k + 1] - starts[k], buckets, seeds)
+
+
+@compiled
+def count_words(
+    numbers: Array, bounds: Array, amounts: Array, texts: LabelledTexts, tally: Array, touched: Array, out: SparseArrays
+) -> None:
+    """The weights of texts added up for each of their words: class by class the numbers of its words, and their counts.
+
+    The words of text i are numbers[bounds[i]] and so on, each as much as `amounts` has or, if that is empty, 1.
+    out.indptr[c + 1] is where the words of class c end. There is room for each word in `tally` (zeros), which stays in
+    the cache class by class, and in `touched`, which needs one place more.
+    """
+    order, labels, weights = texts
+    counts, words, ends = out
+    new, found = np.uint64(0), np.uint64(0)
+    for k in range(order.size):
+        row = order[k]
+        weight = weights[row]
+        for t in range(bounds[row], bounds[row + 1]):
+            number = np.uint64(numbers[t])
+            before = tally[number]
+            tally[number] = before + (weight if amounts.size == 0 else weight * amounts[t])
+            touched[new] = numbers[t]
+            new += np.uint64((before == 0.0) & (tally[number] > 0.0))  # a product may be too small to be anything
+        if k + 1 == order.size or labels[order[k + 1]] != labels[row]:
+            for t in range(new):
+                number = np.uint64(touched[t])
+                words[found], counts[found] = touched[t], tally[number]
+                tally[number] = 0.0
+                found += np.uint64(1)
+            new = np.uint64(0)
+            ends[labels[row] + 1] = found
+
+
+@compiled
+def add_counts(mine: SparseArrays, theirs: SparseArrays, numbers: Array, place: Array, out: SparseArrays) -> None:
+    """The sum of two tables, class by word; numbers[w] is what the first calls word w of the second.
+
+    `place`, of each word among those of its class, is negative at first; there is room for the cells of both.
+    """
+    my_data, my_words, my_ends = mine
+    their_data, their_words, their_ends = theirs
+    data, words, ends = out
+    at = 0
+    for c in range(my_ends.size - 1):
+        first = at
+        for t in range(my_ends[c], my_ends[c + 1]):
+            data[at], words[at] = my_data[t], my_words[t]
+            place[np.uint64(my_words[t])] = at
+            at += 1
+        for t in range(their_ends[c], their_ends[c + 1]):
+            number = numbers[np.uint64(their_words[t])]
+            there = place[np.uint64(number)]
+            if there >= first:
+                data[np.uint64(there)] += their_data[t]
+            else:
+                data[at], words[at] = their_data[t], number
+                at += 1
+        ends[c + 1] = at
+
+
+@compiled
+def count_per_text(numbers: Array, bounds: Array, place: Array, out: SparseArrays) -> None:
+    """How often each word is in each text, in CSR form; `place` of each word is -1 before and after."""
+    data, indices, indptr = out
+    count = 0
+    for row in range(bounds.size - 1):
+        first = count
+        for k in range(bounds[row], bounds[row + 1]):
+            word = np.uint64(numbers[k])
+            if place[word] < 0:
+                place[word] = count - first
+                indices[count] = word
+                data[count] = 1.0
+                count += 1
+            else:
+                data[first + place[word]] += 1.0
+        for k in range(first, count):
+            place[np.uint64(indices[k])] = -1
+        indptr[row + 1] = count
+
+
+@compiled
+def _first_bytes(text: Array, begin: int, size: int) -> Any:
+    """The first eight bytes of a word as a number that is in order as words are; missing ones are 0."""
+    if begin + 8 <= text.size:
+        return swapped(eight_bytes(text, np.uint64(begin)) & MASKS[min(size, 8)])
+    number = np.uint64(0)
+    for b in range(8):
+        number = number << _EIGHT
+        if b < size:
+            number |= np.uint64(text[begin + b])
+    return number
+
+
+@compiled
+def first_bytes(text: Array, starts: Array, out: Array) -> None:
+    """The first eight bytes of each word as numbers in the order of the words; missing ones are 0."""
+    for k in range(starts.size - 1):
+        out[k] = _first_bytes(text, starts[k], starts[k + 1] - starts[k])
+
+
+@compiled
+def _is_behind(text: Array, starts: Array, one: int, other: int) -> Any:
+    """Whether a word comes after another one with the same first eight bytes."""
+    begin, end, there, stop = starts[one], starts[one + 1], starts[other], starts[other + 1]
+    for k in range(8, min(end - begin, stop - there)):
+        if text[begin + k] != text[there + k]:
+            return text[begin + k] > text[there + k]
+    return end - begin > stop - there
+
+
+@compiled
+def sort_ties(text: Array, starts: Array, firsts: Array, order: Array, scratch: Array) -> None:
+    """Put words into order that are sorted by their first eight bytes already, by merging runs of equal ones."""
+    begin = 0
+    while begin < order.size:
+        end = begin + 1
+        while end < order.size and firsts[order[end]] == firsts[order[begin]]:
+            end += 1
+        width = 1
+        while width < end - begin:
+            for low in range(begin, end, 2 * width):
+                middle, high = min(low + width, end), min(low + 2 * width, end)
+                a, b = low, middle
+                for k in range(low, high):
+                    take = b == high
+                    if not take and a < middle:
+                        take = not _is_behind(text, starts, order[a], order[b])
+                    if take and a < middle:
+                        scratch[k] = order[a]
+                        a += 1
+                    else:
+                        scratch[k] = order[b]
+                        b += 1
+                for k in range(low, high):
+                    order[k] = scratch[k]
+            width *= 2
+        begin = end

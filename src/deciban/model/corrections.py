@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.statistics.levels import encode
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable
 from deciban.util.arrays import Flags, Floats, Integers, scatter_to, summed_cells
 from deciban.util.text_tables import as_written
 
@@ -109,15 +109,19 @@ class Corrections:
         """
         whole, partial = _parted(unknown, bins.shape[1])
         if whole is None:
-            kernels.add_corrections(bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out)
+            kernels.corrections.add_corrections(
+                bins, self.tests, self.values, np.empty(bins.shape[1], dtype=np.int64), out
+            )
             return
         part, room = out[whole], np.empty(whole.size, dtype=np.int64)
-        kernels.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part)
+        kernels.corrections.add_corrections(np.ascontiguousarray(bins[:, whole]), self.tests, self.values, room, part)
         out[whole] = part  # added one after another, so that a row alone has the same bits
         assert unknown is not None, "some cells are"
         holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, out.shape[1]))
         mean, codes = np.empty(out.shape[1]), np.ascontiguousarray(bins[:, partial])
-        kernels.add_partial_corrections(codes, holed, self.tests, self.values, self._cell_weights, mean, part)
+        kernels.corrections.add_partial_corrections(
+            codes, holed, self.tests, self.values, self._cell_weights, mean, part
+        )
         out[partial] += part
 
     def add_left_out(self, bins: Bins, amounts: Floats, out: Floats, unknown: Flags | None = None) -> None:
@@ -159,7 +163,9 @@ class Corrections:
             assert unknown is not None, "some cells are"
             holed, part = np.ascontiguousarray(unknown[:, partial]), np.zeros((partial.size, *out.shape[1:]))
             room, codes = np.empty((self.values.shape[1], 1 + out.shape[2])), np.ascontiguousarray(bins[:, partial])
-            kernels.add_partial_shares(codes, holed, self.tests, self.values, self._cell_weights, room, part)
+            kernels.corrections.add_partial_shares(
+                codes, holed, self.tests, self.values, self._cell_weights, room, part
+            )
             out[partial] = part
         return out
 
@@ -311,7 +317,7 @@ def bins_of(columns: Sequence[CorrectedColumn], table: Readable) -> Bins:
 def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
     """What some tables add to the log joint of each row, row by class."""
     out, room = np.zeros((bins.shape[1], values.shape[2])), np.empty(bins.shape[1], dtype=np.int64)
-    kernels.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
+    kernels.corrections.add_corrections(np.ascontiguousarray(bins), tests, values, room, out)
     return out
 
 
@@ -319,7 +325,7 @@ def cells_of(bins: Bins, tests: Integers) -> Iterator[Integers]:
     """The cell of each row in each table, one table after another in the same array."""
     cell = np.empty(bins.shape[1], dtype=np.int64)
     for t in range(len(tests)):
-        kernels.find_cells(bins, tests, t, cell)
+        kernels.corrections.find_cells(bins, tests, t, cell)
         yield cell
 
 

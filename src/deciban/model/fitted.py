@@ -1,7 +1,7 @@
 """What a fitted classifier knows: its settings, its counts, and the model that these support."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,8 @@ from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.priors import Prior, parse_prior
 from deciban.model.tuning import Tuning
-from deciban.schema.schema import ADDED_LATER, ColumnSpec, Schema
-from deciban.tables.cell_formats import CellHabits
+from deciban.schema.schema import ColumnSpec, Schema
+from deciban.tables.cells import CellHabits
 from deciban.tables.labels import LabelArray, label_type
 from deciban.util.arrays import Floats
 
@@ -60,7 +60,7 @@ class Origin:
     weight: str | None = None
     shards: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    habit: CellHabits | None = field(default=None, metadata=ADDED_LATER)
+    habit: CellHabits | None = None
 
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))

@@ -14,7 +14,9 @@ def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False)
     """
     posterior, log_density = np.empty(log_joint.shape), np.empty(len(log_joint))
     each = log_prior.ndim == 2
-    kernels.normalize(log_joint, np.zeros(log_joint.shape[1]) if each else log_prior, logarithm, posterior, log_density)
+    kernels.scoring.normalize(
+        log_joint, np.zeros(log_joint.shape[1]) if each else log_prior, logarithm, posterior, log_density
+    )
     if each:
         impossible = log_density == -np.inf
         posterior[impossible] = log_prior[impossible] if logarithm else np.exp(log_prior[impossible])

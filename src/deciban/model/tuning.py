@@ -4,7 +4,7 @@ Rows are scored by what is counted without them, so that a choice is judged by r
 depend on any of it: a choice is which statistics are kept beside those of plain Bayes, and how all are weighed.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,7 @@ from deciban.model.counts import Counts, column_places
 from deciban.model.folds_by_content import copies_in_words
 from deciban.model.model import Model, estimate
 from deciban.model.partial_rows import PartialRows
-from deciban.schema.reasons import ChosenBy, Reason
-from deciban.schema.schema import ADDED_LATER, ColumnGroup, Schema
+from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
 from deciban.util.arrays import Floats, Integers
 from deciban.util.text_tables import aligned, counted
@@ -78,12 +77,12 @@ class Tuning:
     note: str = ""
     choices: tuple[Choice, ...] = ()
     stale: bool = False
-    accuracy: float | None = field(default=None, metadata=ADDED_LATER)
-    log_loss: float | None = field(default=None, metadata=ADDED_LATER)
-    corrections: Corrections | None = field(default=None, metadata=ADDED_LATER)
-    cap: float = field(default=np.inf, metadata=ADDED_LATER)
-    copies: int = field(default=0, metadata=ADDED_LATER)
-    partial: PartialRows | None = field(default=None, metadata=ADDED_LATER)
+    accuracy: float | None = None
+    log_loss: float | None = None
+    corrections: Corrections | None = None
+    cap: float = np.inf
+    copies: int = 0
+    partial: PartialRows | None = None
 
     @property
     def weight_groups(self) -> Integers:

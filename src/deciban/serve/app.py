@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from deciban.serve import endpoints as learning, endpoints as model, endpoints as rows
+from deciban.serve.answers import problem_response
 from deciban.serve.problems import Problem, usual_problem
-from deciban.serve.routes import learning, model, rows
-from deciban.serve.routes.exchange import problem_response
 from deciban.serve.service import Service
 
 Endpoint = Callable[[Service, Request], Awaitable[Response]]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from deciban.serve.guard.connections import ConnectionSettings, guarded_protocol
-from deciban.serve.guard.guard import GuardSettings, guarded
-from deciban.serve.guard.tokens import Tokens
+from deciban.serve.access import Tokens
+from deciban.serve.connections import ConnectionSettings, guarded_protocol
+from deciban.serve.guard import GuardSettings, guarded
 from deciban.serve.service import Service
 from deciban.serve.settings import LOOPBACK_NAMES, ServeSettings
 

@@ -16,10 +16,8 @@ import pyarrow as pa
 from deciban.errors import Argument, BadCell, DataError, Place, UsageError
 from deciban.sources.duckdb import DuckDbSource, column_types, files_of, rows_of_relation, select_from, select_typed
 from deciban.sources.source import ColumnType, Source, SqlRows, Types, in_measured_pieces, repeated_column
-from deciban.tables.arrow import repeated
-from deciban.tables.cell_formats import ARROW, CellFormat
-from deciban.tables.cell_numbers import is_text, plain_type
-from deciban.tables.text_types import as_whole, kind_of
+from deciban.tables.cells import ARROW, CellFormat, as_whole, is_text, kind_of, plain_type
+from deciban.tables.table import repeated
 
 # What columns are converted to that are to be of another type than they are, and are no text.
 AS_ARROW = {**ARROW, "VARCHAR": pa.string(), "TIME": pa.time64("us")}

@@ -29,7 +29,7 @@ from deciban.sources.source import (
     rows_of_piece,
 )
 from deciban.sources.temporary import spill_folder
-from deciban.tables.arrow import repeated
+from deciban.tables.table import repeated
 from deciban.util.arrays import CORES
 
 if TYPE_CHECKING:

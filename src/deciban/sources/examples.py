@@ -11,12 +11,11 @@ import pyarrow as pa
 from deciban.errors import Argument, DataError, Place, UsageError
 from deciban.sources.open import find_rows
 from deciban.sources.source import Source
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits, as_whole
 from deciban.tables.convert import as_table
 from deciban.tables.labelled import LabelledTable, find_column, rows_to_sample
 from deciban.tables.labels import LabelArray, Labels, encode_labels
 from deciban.tables.table import Frame
-from deciban.tables.text_types import as_whole
 from deciban.util.progress import progress
 
 # The rows that are looked at before all are read, to see what cannot be meant.

@@ -34,10 +34,9 @@ from deciban.sources.sniff import FileFormat, sniff
 from deciban.sources.source import Source
 from deciban.sources.spark import SparkRows, is_spark_table
 from deciban.sources.temporary import STANDARD_INPUT, spooled
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import TYPES, CellHabits
 from deciban.tables.convert import as_table
 from deciban.tables.table import Frame, Table
-from deciban.tables.text_types import TYPES
 
 # What marks the folder of a table whose files are not all of its rows, what it is called, and how to read it.
 VERSIONED_TABLES = {

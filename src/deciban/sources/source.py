@@ -19,10 +19,9 @@ import pyarrow as pa
 from deciban.errors import Argument, DataError, DecibanError, Place, UsageError
 from deciban.sources.dialects import Dialect
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.cell_formats import CellFormat, CellHabits
+from deciban.tables.cells import CellFormat, CellHabits, kind_of
 from deciban.tables.row_sampling import LONG_ROWS, RowSampler, lowest_priorities, rows_that_fit
 from deciban.tables.table import Frame
-from deciban.tables.text_types import kind_of
 from deciban.util.arrays import Integers
 from deciban.util.progress import Advance
 
@@ -360,7 +359,7 @@ class SqlRows:
 
 
 def sample_by_content(rows: SqlRows, most: int, content: str) -> tuple[pa.Table, int]:
-    """At most so many rows (fewer if they are long), and how many there are: those that `Stream.sample` draws of them.
+    """At most so many rows (fewer if they are long), and how many there are: those that `Source.sample` draws of them.
 
     content: how SQL writes the hash of what a row holds, as `content_hashes` has it.
     """

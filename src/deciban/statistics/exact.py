@@ -53,7 +53,7 @@ class ExactSums:
     @classmethod
     def of_digits(cls, digits: Integers, low: int, shape: tuple[int, ...]) -> Self:
         """The sums of any digits, those of a sum in a row, which are changed; the last must have room to carry."""
-        kernels.carry(digits)
+        kernels.exact_sums.carry(digits)
         return cls._trimmed(digits.reshape(*shape, digits.shape[-1]), low)
 
     @classmethod
@@ -83,7 +83,7 @@ class ExactSums:
         """w * a * b, cell by cell."""
         digits, low = room_for(np.shape(w), [exponents_of(w), exponents_of(a), exponents_of(b)])
         parts = (np.ascontiguousarray(part, dtype=np.float64).ravel() for part in (w, a, b))
-        kernels.add_products(*parts, digits, low)
+        kernels.exact_sums.add_products(*parts, digits, low)
         return cls.of_digits(digits, low, np.shape(w))
 
     @property
@@ -104,7 +104,7 @@ class ExactSums:
         high = max(sums.low + sums.limbs.shape[-1] for sums in (self, other) if sums.limbs.size)
         out = np.empty((*self.shape, high - low + 1), dtype=np.int32)
         places = [(sums._rows, sums.low - low if sums.limbs.size else 0) for sums in (self, other)]
-        kernels.add_limbs(*places[0], *places[1], sign, out.reshape(-1, out.shape[-1]))
+        kernels.exact_sums.add_limbs(*places[0], *places[1], sign, out.reshape(-1, out.shape[-1]))
         return ExactSums._trimmed(out, low)
 
     def minus(self, other: Self) -> "ExactSums":
@@ -140,7 +140,7 @@ class ExactSums:
         """The sums times a factor, to KEPT_DIGITS digits if it `rounds`; raised: such are too large by a tiny share."""
         by = ExactSums.of(np.array([float(factor)]))
         digits = np.zeros((len(self._rows), self.limbs.shape[-1] + by.limbs.shape[-1] + 2), dtype=np.int64)
-        kernels.multiply_limbs(self._rows, by.limbs[0], digits)
+        kernels.exact_sums.multiply_limbs(self._rows, by.limbs[0], digits)
         if rounds(factor) and digits.shape[-1] > KEPT_DIGITS:
             places = np.arange(digits.shape[-1])
             first = np.where(digits != 0, places, -1).max(axis=-1)[..., None]
@@ -153,13 +153,13 @@ class ExactSums:
     def doubles(self) -> tuple[Floats, Floats]:
         """The double nearest to each sum, and what it leaves out."""
         high, low = np.zeros(self.shape), np.zeros(self.shape)
-        kernels.limbs_as_doubles(self._rows, self.low, high.ravel(), low.ravel())
+        kernels.exact_sums.limbs_as_doubles(self._rows, self.low, high.ravel(), low.ravel())
         return high, low
 
     def over(self, weight: "ExactSums") -> tuple[Floats, Floats]:
         """The sums divided by others, as `doubles` has them; 0 where there is no weight."""
         high, low = np.zeros(self.shape), np.zeros(self.shape)
-        kernels.limb_quotients(self._rows, weight._rows, self.low - weight.low, high.ravel(), low.ravel())
+        kernels.exact_sums.limb_quotients(self._rows, weight._rows, self.low - weight.low, high.ravel(), low.ravel())
         return high, low
 
 
@@ -177,7 +177,7 @@ def scatters(weight: ExactSums, one: ExactSums, other: ExactSums, second: ExactS
     room = int(max(ends) - min(lows[0] + lows[3], lows[1] + lows[2])) + SPARE_DIGITS
     high, low = np.zeros(weight.shape), np.zeros(weight.shape)
     digits = np.zeros(room, dtype=np.int64)
-    kernels.limb_scatters(*(part._rows for part in sums), lows, digits, high.ravel(), low.ravel())
+    kernels.exact_sums.limb_scatters(*(part._rows for part in sums), lows, digits, high.ravel(), low.ravel())
     return high, low
 
 

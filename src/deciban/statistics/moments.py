@@ -100,7 +100,7 @@ class Moments(Counted):
             return cls.empty(classes, numbers.shape[1])
         numbers = kernel_view(numbers)  # type: ignore[assignment]
         largest = np.zeros(numbers.shape[1])
-        kernels.largest_cells(numbers, labels, weights, largest)
+        kernels.moments.largest_cells(numbers, labels, weights, largest)
         if not (largest <= TOO_LARGE).all():
             refuse_too_large(numbers)
         return of_sums(cls, _summed(numbers, labels, weights, classes, largest))
@@ -224,15 +224,15 @@ class Moments(Counted):
 
 def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, largest: Floats) -> tuple[ExactSums, ...]:
     """The exact sums of weights, cells and squares; largest: the size of the largest cell of each column."""
-    columns, lanes = largest.size, kernels.SLICE_LANES
+    columns, lanes = largest.size, kernels.moments.SLICE_LANES
     exponent = np.zeros(-(-columns // lanes) * lanes, dtype=np.int64)
     exponent[:columns] = np.where(largest > 0.0, np.frexp(largest)[1], 0)
     fits = exponent >= MIN_SCALED_EXPONENT
     exponent[~fits] = 0
-    slices = kernels.Slices(
+    slices = kernels.moments.Slices(
         scale=np.where(np.arange(exponent.size) < columns, np.where(fits, np.ldexp(1.0, -exponent), np.nan), 0.0),
         exponent=exponent,
-        sums=np.zeros((classes, kernels.ALL_SLICES, exponent.size)),
+        sums=np.zeros((classes, kernels.moments.ALL_SLICES, exponent.size)),
         used=np.zeros(classes),
         rows=np.zeros(classes),
         missing=np.zeros((classes, columns)),
@@ -241,10 +241,10 @@ def _summed(numbers: Numbers, labels: Codes, weights: Floats, classes: int, larg
     )
     shape, weight, (last, first) = (classes, columns), float(weights.sum()), (int(exponent.min()), int(exponent.max()))
     cells, squares = (
-        room_for(shape, [(power * (last - kernels.FITTING_BITS), power * first)], weight) for power in (1, 2)
+        room_for(shape, [(power * (last - kernels.moments.FITTING_BITS), power * first)], weight) for power in (1, 2)
     )
-    digits = kernels.MomentDigits(cells[0], cells[0], squares[0], np.array([0, cells[1], squares[1]]))
-    all_whole = kernels.add_sliced_cells(numbers, labels, weights, slices, digits)
+    digits = kernels.moments.MomentDigits(cells[0], cells[0], squares[0], np.array([0, cells[1], squares[1]]))
+    all_whole = kernels.moments.add_sliced_cells(numbers, labels, weights, slices, digits)
     counted = ExactSums.of(slices.rows[:, None] - slices.missing)
     sums = counted, ExactSums.of_digits(*cells, shape), ExactSums.of_digits(*squares, shape)
     left = np.flatnonzero(slices.unfit) if all_whole else np.arange(columns)
@@ -260,15 +260,15 @@ def _summed_one_by_one(
 ) -> tuple[ExactSums, ...]:
     """The same sums of the cells that do not fit in slices."""
     smallest, largest = np.full(numbers.shape[1], np.inf), np.zeros(numbers.shape[1])
-    kernels.smallest_cells(numbers, labels, weights, smallest)
-    kernels.largest_cells(numbers, labels, weights, largest)
+    kernels.moments.smallest_cells(numbers, labels, weights, smallest)
+    kernels.moments.largest_cells(numbers, labels, weights, largest)
     cell, one = exponents(float(smallest.min()), float(largest.max())), exponents(1.0, 1.0)
     weight = exponents(float(np.min(weights, initial=np.inf, where=weights > 0.0)), float(weights.max()))
     factors = ([weight, one, one], [weight, cell, one], [weight, cell, cell])
     shape = (classes, numbers.shape[1])
     rooms = [room_for(shape, some, len(numbers)) for some in factors]
-    digits = kernels.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
-    kernels.add_other_cells(numbers, labels, weights, scale, unfit, digits)
+    digits = kernels.moments.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
+    kernels.moments.add_other_cells(numbers, labels, weights, scale, unfit, digits)
     return tuple(ExactSums.of_digits(*room, shape) for room in rooms)
 
 

@@ -63,7 +63,7 @@ class Scatter(Counted):
     def count(cls, numbers: Numbers, labels: Codes, weights: Floats, classes: int) -> Self:
         """The scatter of the complete rows; an infinite cell is refused."""
         there = (labels >= 0) & (weights > 0.0)
-        if not kernels.all_finite(numbers.ravel()):
+        if not kernels.counting.all_finite(numbers.ravel()):
             refuse_too_large(numbers)
             there &= ~np.isnan(numbers).any(axis=1)
         rows = np.flatnonzero(there)
@@ -72,7 +72,7 @@ class Scatter(Counted):
         cells = np.ascontiguousarray(numbers if rows.size == len(numbers) else numbers[rows], dtype=np.float64)
         labels, weights = labels[rows], weights[rows]
         largest = np.zeros(cells.shape[1])
-        kernels.largest_cells(cells, labels, weights, largest)
+        kernels.moments.largest_cells(cells, labels, weights, largest)
         if not (largest <= TOO_LARGE).all():
             refuse_too_large(numbers)
         left = np.ones(rows.size, dtype=np.bool_)
@@ -236,7 +236,7 @@ def _sums_of_slices(
     """The exact sums of rows, by products of matrices of few bits (Ozaki's scheme); `left` keeps the rows left out."""
     size = largest.size
     exponent = np.maximum(np.where(largest > 0.0, np.frexp(largest)[1], 0).astype(np.int64), MIN_SCALED_EXPONENT)
-    np.not_equal(weights, np.minimum(np.floor(weights), kernels.SLICED_WEIGHT), out=left)
+    np.not_equal(weights, np.minimum(np.floor(weights), kernels.moments.SLICED_WEIGHT), out=left)
     least, most, total = int(exponent.min()), int(exponent.max()), float(weights.sum())
     shapes = (classes, size), (classes, size * (size + 1) // 2)
     depth = FACTOR_BITS * MAX_SLICES
@@ -266,7 +266,7 @@ def _groups(rows: Integers, weights: Floats) -> Iterator[list[Integers]]:
     reached = np.cumsum(weights[rows])
     while begin < rows.size:
         before = reached[begin - 1] if begin else 0.0
-        end = int(np.searchsorted(reached, before + kernels.SLICED_WEIGHT, side="right"))
+        end = int(np.searchsorted(reached, before + kernels.moments.SLICED_WEIGHT, side="right"))
         blocks.append(rows[begin:end])
         begin = end
     for k in range(0, len(blocks), SUMMED_BLOCKS):
@@ -289,7 +289,7 @@ def _add_blocks(
     sums, products = np.zeros(width, dtype=np.int64), np.zeros((width, width), dtype=np.int64)
     for block in blocks:
         parts = np.empty((block.size, width))
-        kernels.slice_rows(cells, block, scale, FACTOR_BITS, parts, left)
+        kernels.moments.slice_rows(cells, block, scale, FACTOR_BITS, parts, left)
         w = weights[block]
         weighted = parts if (w == 1.0).all() else w[:, None] * parts
         sums += (np.ones(block.size) @ weighted).astype(np.int64)
@@ -297,10 +297,10 @@ def _add_blocks(
     of_slices, of_pairs = sums.reshape(slices, size), products.reshape(slices, size, slices, size)
     (first, first_low), (second, second_low) = digits
     for s in range(slices):
-        kernels.add_integers(of_slices[s], exponent - FACTOR_BITS * (s + 1), first, first_low)
+        kernels.exact_sums.add_integers(of_slices[s], exponent - FACTOR_BITS * (s + 1), first, first_low)
         for t in range(slices):
             pairs = exponent[rows] + exponent[columns] - FACTOR_BITS * (s + t + 2)
-            kernels.add_integers(of_pairs[s, rows, t, columns], pairs, second, second_low)
+            kernels.exact_sums.add_integers(of_pairs[s, rows, t, columns], pairs, second, second_low)
 
 
 def _summed_one_by_one(cells: Floats, labels: Codes, weights: Floats, classes: int) -> tuple[ExactSums, ...]:
@@ -311,6 +311,6 @@ def _summed_one_by_one(cells: Floats, labels: Codes, weights: Floats, classes: i
     shapes = ((classes,), (classes, size), (classes, size * (size + 1) // 2))
     factors = ([weight, one, one], [weight, cell, one], [weight, cell, cell])
     rooms = [room_for(shape, some, len(cells)) for shape, some in zip(shapes, factors, strict=True)]
-    digits = kernels.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
-    kernels.add_rows(cells, labels, weights, digits)
+    digits = kernels.moments.MomentDigits(*(room for room, _ in rooms), np.array([low for _, low in rooms]))
+    kernels.moments.add_rows(cells, labels, weights, digits)
     return tuple(ExactSums.of_digits(*room, shape) for room, shape in zip(rooms, shapes, strict=True))

@@ -47,11 +47,13 @@ class Totals(Counted):
         present, total = np.zeros(shape), np.zeros(shape)
         flags = threshold is not None, 0.0 if threshold is None else threshold
         if isinstance(cells, np.ndarray):
-            whole = kernels.count_totals(cells, labels, weights, *flags, present, total)
+            whole = kernels.counting.count_totals(cells, labels, weights, *flags, present, total)
         else:
             known = labels >= 0
             present[:] = summed_cells(labels[known], weights[known], classes)[:, None]
-            whole = kernels.count_sparse_totals(*cells.kernel_arrays(), labels, weights, *flags, present, total)
+            whole = kernels.counting.count_sparse_totals(
+                *cells.kernel_arrays(), labels, weights, *flags, present, total
+            )
         if whole and all(map(_all_whole, (present, total))):
             return cls(ExactSums.of_whole(present), ExactSums.of_whole(total))
         return cls._count_fractions(cells, labels, weights, classes, *flags)
@@ -71,10 +73,10 @@ class Totals(Counted):
         every = np.zeros((classes, rows.shape[1]), dtype=np.int64)
         lows = np.array([rows_low, sums_low])
         if dense:
-            kernels.add_amounts(cells, labels, weights, binary, threshold, rows, sums, lows)
+            kernels.counting.add_amounts(cells, labels, weights, binary, threshold, rows, sums, lows)
         else:
             assert isinstance(cells, SparseRows)
-            kernels.add_sparse_amounts(
+            kernels.counting.add_sparse_amounts(
                 *cells.kernel_arrays(), labels, weights, binary, threshold, every, rows, sums, lows
             )
         of_class = ExactSums.of_digits(every, rows_low, (classes,)).repeated(shape[1])

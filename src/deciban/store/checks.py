@@ -1,4 +1,4 @@
-"""Whether what a model file holds can have been learned."""
+"""Validate the contents of a model file: could they have been learned?"""
 
 import math
 import re
@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.families import Bernoulli
 from deciban.model.corrections import Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
@@ -37,9 +36,10 @@ VAST = 1e290
 # The name of a bucket of rare words.
 BUCKET = re.compile(BUCKET_MARK + "[0-9a-f]{6}")
 
-
-# The most bins of a corrected column, questions of a table, and folds.
-MOST_CORRECTED_BINS, MOST_QUESTIONS, MOST_FOLDS = 256, 8, 1000
+# Bounds of corrections: bins of a column, questions of a table, folds.
+MAX_CORRECTED_BINS = 256
+MAX_QUESTIONS = 8
+MAX_FOLDS = 1000
 
 # No correction is as large as this, in nats.
 VAST_CORRECTION = 1e6
@@ -76,13 +76,7 @@ def check_counts(counts: Counts) -> None:
         template = group.family.empty(classes.size, len(group.columns))
         require(type(statistic) is type(template), f"{group.family} has a {type(statistic).__name__}")
         check_statistic(statistic, template, classes.size)
-        given = getattr(group.family, "levels", None)
-        if given is not None and isinstance(statistic, Levels):
-            found = [set(levels.to_pylist()) for levels in statistic.levels]
-            require(all(levels <= set(given) for levels in found), f"{group.family!r:.60} has counted another level")
-        if isinstance(group.family, Bernoulli):
-            possible = 1.000001 * statistic.present + 1e-6  # weights that were taken away leave their last digits
-            require((statistic.total <= possible).all(), "more rows have a flag than there are")
+        group.family.check_statistic(statistic)
 
 
 def check_schema(schema: Schema) -> None:
@@ -148,21 +142,21 @@ def check_corrections(corrections: Corrections, counts: Counts) -> None:
     for column in columns:
         require(0 <= column.column < counts.schema.width, "it corrects a column that is not there")
         require((column.cuts is None) != (column.levels is None), "a corrected column is cut, or has levels")
-        require(2 <= column.bins <= MOST_CORRECTED_BINS, "a corrected column has too many bins")
+        require(2 <= column.bins <= MAX_CORRECTED_BINS, "a corrected column has too many bins")
         if column.cuts is not None:
             require(column.cuts.ndim == 1 and np.isfinite(column.cuts).all(), "a corrected column is cut nowhere")
             require((np.diff(column.cuts) > 0.0).all(), "the cuts of a corrected column do not rise")
-    require(tests.ndim == 3 and tests.shape[2] == 2 and 1 <= tests.shape[1] <= MOST_QUESTIONS, "its tables are none")
+    require(tests.ndim == 3 and tests.shape[2] == 2 and 1 <= tests.shape[1] <= MAX_QUESTIONS, "its tables are none")
     cells = (len(tests), 1 << tests.shape[1])
     ended = np.maximum.accumulate(tests[:, :, 0] < 0, axis=1)
     require(len(tests) and np.array_equal(ended, tests[:, :, 0] < 0), "a table asks on where it has ended")
     require(columns and (tests[:, :, 0] >= -1).all() and (tests[:, :, 0] < len(columns)).all(), "a table asks nothing")
-    require((np.abs(tests[:, :, 1]) < MOST_CORRECTED_BINS).all(), "a table asks of a bin that is not there")
+    require((np.abs(tests[:, :, 1]) < MAX_CORRECTED_BINS).all(), "a table asks of a bin that is not there")
     require(values.shape == (*cells, counts.classes.size), "its corrections are not one a cell and class")
     require((np.abs(values) < VAST_CORRECTION).all(), "a correction is too large")
     require(corrections.rows.shape == cells, "the rows behind its corrections are not one a cell")
     _not_negative(corrections.rows, "the weight of a corrected cell")
-    require(2 <= corrections.folds <= MOST_FOLDS and corrections.fold.shape == cells[:1], "its tables have no folds")
+    require(2 <= corrections.folds <= MAX_FOLDS and corrections.fold.shape == cells[:1], "its tables have no folds")
     require(1 <= corrections.hashed <= len(columns), "no column says what fold a row is in")
     require(((corrections.fold >= 0) & (corrections.fold < corrections.folds)).all(), "a table has no fold")
 

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from deciban.errors import ModelFileError, UsageError
+from deciban.errors import ModelFileError, Place, UsageError
 
 MAGIC = b"deciban\n"
 CHECKSUM_BYTES = 32
@@ -56,7 +56,7 @@ def packed(header: Any, arrays: Sequence[npt.NDArray[Any]]) -> bytes:
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if excess := _excess(text):
-        raise UsageError(f"a model file cannot hold {excess}; leave columns out, or merge rare categories")
+        raise UsageError(f"a model file cannot hold {excess}", remedy="leave columns out, or merge rare categories")
     body = [MAGIC, len(text).to_bytes(8, "little"), text]
     for array in arrays:
         held = np.ascontiguousarray(array, dtype=ARRAY_TYPES[array.dtype.name]).tobytes()
@@ -88,13 +88,17 @@ def opened(path: str | os.PathLike[str], name: Any = None) -> Iterator[BinaryIO]
 
     name: what messages call the file; its path unless given.
     """
-    refusal = f"{path if name is None else name}: this is a pipe or a device, not a model file; give the name of a file"
+    refusal = ModelFileError(
+        "this is a pipe or a device, not a model file",
+        place=Place(str(path if name is None else name)),
+        remedy="give the name of a file",
+    )
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise ModelFileError(refusal)
+        raise refusal
     with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was replaced since
-            raise ModelFileError(refusal)
+            raise refusal
         yield file
 
 
@@ -118,7 +122,11 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
     """
     start = file.read(16 + len(HEADER_START))
     if not start.startswith(MAGIC):
-        raise ModelFileError(f"{path}: this is not a model file; one is written by `deciban fit` or clf.save()")
+        raise ModelFileError(
+            "this is not a model file",
+            place=Place(str(path)),
+            remedy="one is written by `deciban fit` or clf.save()",
+        )
     length = int.from_bytes(start[8:16], "little")
     fits = length <= MAX_HEADER_BYTES and 16 + length + CHECKSUM_BYTES <= size
     if start[16:] != HEADER_START or length % 8 or not fits:  # before much is read
@@ -138,7 +146,7 @@ def read_from(file: BinaryIO, size: int, path: Any) -> Content:
     content = bytearray(held)
     file.seek(16 + length)
     if file.readinto(content) != held:  # type: ignore[attr-defined]  # files and BytesIO have it
-        raise ModelFileError(f"{path}: the file became shorter while it was read; try again")
+        raise ModelFileError("the file became shorter while it was read", place=Place(str(path)), remedy="try again")
     return Content(header, memoryview(content), digest.hexdigest(), size)
 
 
@@ -149,7 +157,7 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
 
 
 def _damaged(path: Any, what: str) -> ModelFileError:
-    return ModelFileError(f"{path}: the file is damaged: {what}; restore it from a copy")
+    return ModelFileError(f"the file is damaged: {what}", place=Place(str(path)), remedy="restore it from a copy")
 
 
 def _text(path: Any, file: BinaryIO, length: int) -> bytes:

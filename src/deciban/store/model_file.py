@@ -1,27 +1,34 @@
-"""Saving and loading classifiers."""
+"""Save and load classifiers, and name the sets of rows that they were learned from.
 
+A name depends on what was counted of the rows, so that two models that have learned the same rows can be told.
+"""
+
+import hashlib
+import json
 import os
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
 from io import BytesIO
 from reprlib import repr as shortened
 from typing import Any, NamedTuple, get_type_hints
 
+import numpy as np
 import pyarrow as pa
 
-from deciban.errors import DecibanError, ModelFileError, UsageError
+from deciban.errors import DecibanError, ModelFileError, Place, UsageError
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
 from deciban.sources.write import replacing
+from deciban.statistics import Statistic, Vocabulary
 from deciban.store import layout
 from deciban.store.checks import check
-from deciban.store.identity import identity
-from deciban.store.reasons import with_tuned_reasons
 from deciban.store.values import conforms, pack, unpack
+from deciban.util.sparse import SparseRows
 from deciban.util.version import __version__
 
-FORMAT = 2
+FORMAT = 1
 
 # Raised for a well-formed header with impossible content. Anything else, such as a TypeError, is an internal error.
 INVALID_CONTENT = (ValueError, OverflowError, RecursionError, MemoryError, pa.ArrowException, DecibanError)
@@ -34,7 +41,9 @@ def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
     try:
         data = content(fitted)
     except UnicodeDecodeError:
-        raise UsageError("a model file cannot hold text that is not UTF-8; correct the column and fit anew") from None
+        raise UsageError(
+            "a model file cannot hold text that is not UTF-8", remedy="correct the column and fit anew"
+        ) from None
     with replacing(path) as file:
         file.write(data)
 
@@ -82,11 +91,11 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
             raise ValueError("it has no format")
         if type(header["format"]) is not int or header["format"] != FORMAT:
             version = header.get("deciban", "another version")
-            older = type(header["format"]) is int and header["format"] < FORMAT
-            remedy = "fit the model again" if older else "install a newer version"
             raise ModelFileError(
-                f"{path}: the file has format {shortened(header['format'])} of deciban {shortened(version)}, "
-                f"this deciban reads format {FORMAT}; {remedy}"
+                f"the file has format {shortened(header['format'])} of deciban {shortened(version)}, "
+                f"this deciban reads format {FORMAT}",
+                place=Place(str(path)),
+                remedy="install the version that wrote it, or fit the model again",
             )
         if tuple(header) != KEYS:
             raise ValueError(f"it has {shortened(list(header))} where {', '.join(KEYS)} were expected")
@@ -105,9 +114,11 @@ def _unpacked(path: Any, content: layout.Content) -> Fitted:
     except INVALID_CONTENT as problem:
         reason = str(problem) or type(problem).__name__
         raise ModelFileError(
-            f"{path}: the file cannot be a model of deciban: {reason}; restore it from a copy"
+            f"the file cannot be a model of deciban: {reason}",
+            place=Place(str(path)),
+            remedy="restore it from a copy",
         ) from problem
-    return with_tuned_reasons(fitted)
+    return fitted
 
 
 def _settings(parameters: Any) -> Settings:
@@ -125,3 +136,73 @@ def _settings(parameters: Any) -> Settings:
 def shards_of(fitted: Fitted) -> tuple[str, ...]:
     """The names of the sets of rows that were added up; none where no row has a weight."""
     return fitted.origin.shards or ((identity(fitted.counts),) if fitted.counts.class_weight.any() else ())
+
+
+# What is added before a number is rounded down to 24 binary digits. With a half, sums of round numbers could lie just
+# between two results, and their last digit, which depends on the batches, would decide.
+ROUNDING_OFFSET = (3.0 - 5.0**0.5) / 2.0
+
+
+def identity(counts: Counts) -> str:
+    """A name for the rows that were counted: the same for the same rows, in whatever batches and from whatever file.
+
+    Sums of the same rows in other batches differ in their last digits, so numbers are rounded to seven.
+    """
+    plain = replace(counts.for_schema(counts.schema.plain), declared=False).without_empty_classes()
+    found = []
+    for group, statistic in zip(plain.schema.groups, plain.statistics, strict=True):
+        names = [plain.schema.column_name(column) for column in group.columns]
+        blocks = [(names, statistic)] if group.family.joint else _apart(names, statistic)
+        width = len(names) if group.family.joint else 1
+        nothing = _name_of(group.family.empty(plain.classes.size, width))
+        for block, one in blocks:
+            digest = _name_of(one)
+            if digest != nothing:  # a column without cells is none
+                found.append((tuple(block), digest))
+    return _name_of((plain.classes, plain.class_weight, plain.rows, tuple(sorted(found))))
+
+
+def _apart(names: list[str], statistic: Statistic) -> Iterator[tuple[list[str], Statistic]]:
+    """The statistic of each column alone."""
+    if len(names) == 1:
+        yield names, statistic
+        return
+    half = len(names) // 2  # halves of halves: taking one column out of many takes as long as there are columns
+    for first, size in ((0, half), (half, len(names) - half)) if half else ():
+        place = np.arange(len(names)) - first
+        some = statistic.place_columns(np.where(place < size, np.maximum(place, -1), -1), size)
+        yield from _apart(names[first : first + size], some)
+
+
+def _name_of(value: Any) -> str:
+    digest = hashlib.sha256()
+    _feed(digest, value)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """Add to the digest what values that were counted from the same rows have in common."""
+    if isinstance(value, tuple):
+        digest.update(b"(%d" % len(value))
+        for item in value:
+            _feed(digest, item)
+    elif hasattr(value, "comparable"):
+        _feed(digest, value.comparable())
+    elif isinstance(value, Vocabulary):
+        digest.update(b"%d" % len(value) + value.starts.astype("<i8").tobytes() + value.text.tobytes())
+    elif isinstance(value, SparseRows):
+        digest.update(value.indptr.astype("<i8").tobytes() + value.indices.astype("<i4").tobytes())
+        _feed(digest, value.data)
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        _feed(digest, value.shape)
+        mantissa, exponent = np.frexp(value.astype(np.float64))
+        digest.update(np.ldexp(np.floor(mantissa * 2.0**24 + ROUNDING_OFFSET), exponent - 24).tobytes())
+    elif isinstance(value, np.ndarray):
+        _feed(digest, tuple(value.tolist()))
+    elif isinstance(value, pa.Array):
+        _feed(digest, tuple(value.to_pylist()))
+    elif is_dataclass(value):
+        for field in fields(value):
+            _feed(digest, getattr(value, field.name))
+    else:
+        digest.update(json.dumps(value, default=str).encode())

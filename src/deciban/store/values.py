@@ -1,4 +1,4 @@
-"""What a classifier is made of, as JSON and arrays: only the types that are named here, never code.
+"""The parts of a classifier as JSON and arrays: only the types that are named here, never code.
 
 A record is {"is": its type, and its fields by name}; {"map": [[key, value], ...]}; {"array": [type, shape]} stands for
 the next array behind the header; {"levels": type, "values": [...]} are the values of a column, {"labels": type,
@@ -7,11 +7,13 @@ the next array behind the header; {"levels": type, "values": [...]} are the valu
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from datetime import date, datetime, time
+from enum import Enum
+from functools import cache
 from reprlib import repr as shortened
 from types import UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -25,58 +27,22 @@ from deciban.model.fitted import Origin
 from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
-from deciban.schema.looks_like import MeantAs, WrittenLooks, read_looks, written_looks
-from deciban.schema.reasons import read_reasons, written_reasons
-from deciban.schema.schema import ColumnGroup, Schema
-from deciban.statistics import STATISTICS, Bins, Combined, Statistic, Vocabulary
+from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema
+from deciban.statistics import STATISTICS, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.statistics.exact import ExactSums
 from deciban.store.layout import ARRAY_TYPES, ArrayReader
-from deciban.tables.cell_formats import CellHabits
+from deciban.tables.cells import CellHabits
 from deciban.util.sparse import SparseRows
-
-# What files call types and fields that have other names by now.
-STORED_NAMES: dict[type[Any], str] = {ColumnGroup: "Part", Bins: "Cells", Combined: "Several", CellHabits: "Habit"}
-STORED_FIELDS = {
-    (Schema, "groups"): "parts",
-    (ColumnGroup, "reasons"): "why",
-    (ColumnGroup, "auxiliary"): "beside",
-}
-
-
-class StoredForm(NamedTuple):
-    """How files have a field: its type there, and the ways to it and back."""
-
-    hint: Any
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-# Fields that files have in another form than memory.
-STORED_FORMS = {
-    (ColumnGroup, "reasons"): StoredForm(tuple[str, ...], written_reasons, read_reasons),
-    (Schema, "looks_like"): StoredForm(WrittenLooks, written_looks, read_looks),
-}
-
-
-def stored_name(value: Any) -> str:
-    """What files call the type of a value."""
-    return STORED_NAMES.get(type(value), type(value).__name__)
-
-
-def stored_field(record: type[Any], name: str) -> str:
-    """What files call a field."""
-    return STORED_FIELDS.get((record, name), name)
-
 
 # Everything that a model file may hold besides numbers, text, lists and arrays.
 RECORDS: dict[str, type[Any]] = {
-    STORED_NAMES.get(record, record.__name__): record
+    record.__name__: record
     for record in (
         *FAMILIES,
         *SPREADS,
         *(Column, ExactSums, SparseRows, Vocabulary, *STATISTICS),
-        *(ColumnGroup, MeantAs, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
+        *(ColumnGroup, MeantAs, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
         *(CorrectedColumn, Corrections, PartialRows),
     )
 }
@@ -117,13 +83,15 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return value if np.isfinite(value) else {"number": repr(float(value))}
     if isinstance(value, np.generic):
         return pack(value.item(), arrays)
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, list | tuple):
         return [pack(item, arrays) for item in value]
     if isinstance(value, np.ndarray):
         return _packed_array(value, arrays)
     if isinstance(value, pa.Array):
         return _packed_levels(value)
-    if RECORDS.get(stored_name(value)) is type(value):
+    if RECORDS.get(type(value).__name__) is type(value):
         return _packed_record(value, arrays)
     if hasattr(value, "to_dict"):  # a pandas Series speaks by its index
         value = value.to_dict()
@@ -135,26 +103,17 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if isinstance(value, set | frozenset):
         return pack(sorted(value), arrays)
     if callable(value):
-        raise UsageError(f"a model file cannot hold {value!r}, for that is code; leave it out, or pickle the model")
+        raise UsageError(
+            f"a model file cannot hold {value!r}, for that is code", remedy="leave it out, or pickle the model"
+        )
     raise UsageError(
-        f"a model file cannot hold {value!r} ({type(value).__name__}); use deciban's families and plain data"
+        f"a model file cannot hold {value!r} ({type(value).__name__})", remedy="use deciban's families and plain data"
     )
 
 
 def _packed_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
-    kept = [field.name for field in fields(value) if field.init and not _left_out(field, value)]
-    packed = {stored_field(type(value), name): pack(_in_stored_form(value, name), arrays) for name in kept}
-    return {"is": stored_name(value), **packed}
-
-
-def _in_stored_form(value: Any, name: str) -> Any:
-    form = STORED_FORMS.get((type(value), name))
-    return getattr(value, name) if form is None else form.write(getattr(value, name))
-
-
-def _left_out(field: Field[Any], value: Any) -> bool:
-    """Whether a field is not written: one that older files do not have, where it says nothing."""
-    return bool(field.metadata.get("later")) and getattr(value, field.name) == field.default
+    kept = {field.name: pack(getattr(value, field.name), arrays) for field in fields(value) if field.init}
+    return {"is": type(value).__name__, **kept}
 
 
 def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> Any:
@@ -164,7 +123,7 @@ def _packed_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> An
     kind, size = array.dtype.kind, array.dtype.itemsize
     unknown = kind in "SVc" or (kind == "f" and size > 8) or (kind == "O" and not _is_plain(array.tolist()))
     if array.ndim != 1 or unknown:
-        raise UsageError(f"a model file cannot hold labels of type {array.dtype}; use text or whole numbers")
+        raise UsageError(f"a model file cannot hold labels of type {array.dtype}", remedy="use text or whole numbers")
     if kind in "Mm":
         return {"labels": array.dtype.name, "values": array.view(np.int64).tolist()}
     if kind == "O":
@@ -184,7 +143,7 @@ def _packed_levels(levels: pa.Array) -> Any:
     if name in INTEGER_LEVELS or TIMESTAMP.fullmatch(name):
         width = pa.int32() if levels.type.bit_width == 32 else pa.int64()
         return {"levels": name, "values": levels.cast(width).to_pylist()}
-    raise UsageError(f"a model file cannot hold values of type {name}; turn the column into text")
+    raise UsageError(f"a model file cannot hold values of type {name}", remedy="turn the column into text")
 
 
 def unpack(stored: Any, arrays: ArrayReader) -> Any:
@@ -233,20 +192,26 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
     if not isinstance(name, str) or name not in RECORDS:
         raise ValueError(f"it holds a record {shortened(name)}, which this version does not know")
     record = RECORDS[name]
-    known = {stored_field(record, field.name): field for field in fields(record) if field.init}
     given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
-    if unknown := [key for key in given if key not in known]:
+    hints, required = _fields_of(record)  # type: ignore[arg-type]  # types are hashable
+    if unknown := [key for key in given if key not in hints]:
         raise ValueError(f"{name} has no {shortened(unknown[0])}")
-    if missing := [key for key, field in known.items() if key not in given and field.default is MISSING]:
+    if missing := [key for key in required if key not in given]:
         raise ValueError(f"{name} lacks {missing[0]!r}")
-    hints, values = get_type_hints(record), {}
     for key, item in given.items():
-        field = known[key].name
-        form = STORED_FORMS.get((record, field))
-        if not conforms(item, hints[field] if form is None else form.hint):
+        hint = hints[key]
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            given[key] = hint(item)
+        elif not conforms(item, hint):
             raise ValueError(f"{name} has {shortened(item)} as {key!r}")
-        values[field] = item if form is None else form.read(item)
-    return record(**values)
+    return record(**given)
+
+
+@cache
+def _fields_of(record: type[Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the type of each stored field of a record, and the fields without a default."""
+    hints, stored = get_type_hints(record), [field for field in fields(record) if field.init]
+    return {field.name: hints[field.name] for field in stored}, [one.name for one in stored if one.default is MISSING]
 
 
 def conforms(value: Any, hint: Any) -> bool:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from deciban import kernels
 from deciban.errors import BadCell
-from deciban.tables.cell_numbers import as_numbers, is_numeric
+from deciban.tables.cells import as_numbers, is_numeric
 from deciban.util.arrays import SLOTS_PER_CONTENT, SPARE, Floats, Integers
 from deciban.util.sparse import SparseRows
 
@@ -44,7 +44,7 @@ LONG_ROWS = 1_000
 def row_hashes(first: int, rows: int) -> RowHashes:
     """The hashes of the numbers of so many rows from `first` on."""
     hashes = np.empty(rows, dtype=np.uint64)
-    kernels.hash_rows(first, hashes)
+    kernels.row_hashes.hash_rows(first, hashes)
     return hashes
 
 
@@ -81,7 +81,7 @@ def matrix_hashes(matrix: npt.NDArray[np.generic]) -> RowHashes:
     """The hashes of the rows of a matrix: those of the same numbers in columns."""
     out = np.zeros(matrix.shape[0], dtype=np.uint64)
     for column in np.asarray(matrix, dtype=np.float64).T:
-        kernels.hash_numbers(np.ascontiguousarray(column).view(np.uint64), out)
+        kernels.row_hashes.hash_numbers(np.ascontiguousarray(column).view(np.uint64), out)
     return out
 
 
@@ -89,8 +89,8 @@ def sparse_hashes(cells: SparseRows) -> RowHashes:
     """The hashes of sparse rows: of the places and numbers of their stored cells."""
     place, value = np.zeros((2, cells.stored.size), dtype=np.uint64)
     stored = cells.with_values(cells.stored)
-    kernels.hash_numbers(stored.data.astype(np.float64).view(np.uint64), value)
-    kernels.hash_numbers(stored.indices.astype(np.float64).view(np.uint64), place)
+    kernels.row_hashes.hash_numbers(stored.data.astype(np.float64).view(np.uint64), value)
+    kernels.row_hashes.hash_numbers(stored.indices.astype(np.float64).view(np.uint64), place)
     ends = np.append(np.uint64(0), np.cumsum(value * place, dtype=np.uint64))
     return np.asarray(ends[stored.indptr[1:]] - ends[stored.indptr[:-1]])
 
@@ -117,14 +117,14 @@ def _hash_cells(column: pa.ChunkedArray | pa.Array, out: RowHashes) -> None:
             numbers = np.ascontiguousarray(as_numbers(array))
         except (BadCell, pa.ArrowException):  # of which those speak who read the column
             numbers = np.full(len(array), np.nan)
-        kernels.hash_numbers(numbers.view(np.uint64), out)
+        kernels.row_hashes.hash_numbers(numbers.view(np.uint64), out)
     elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         there = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.empty(0, dtype=np.bool_)
         offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)
         first, last = (int(offsets[0]), int(offsets[-1])) if offsets.size else (0, 0)
         text = np.zeros(last - first + SPARE, dtype=np.uint8)
         text[: last - first] = np.frombuffer(array.buffers()[2] or b"", np.uint8)[first:last]
-        kernels.hash_texts(offsets - first, text, there, out)
+        kernels.row_hashes.hash_texts(offsets - first, text, there, out)
     elif pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary(kind):
         _hash_cells(array.cast(pa.large_binary()), out)
     else:  # no family reads such a column
@@ -195,7 +195,9 @@ class RowSampler:
     def _count(self, table: pa.Table, hashes: RowHashes) -> None:
         drawn, row = np.zeros(hashes.size, dtype=np.uint8), 0
         while True:
-            row, self._known = kernels.count_contents(self._contents, hashes, row, self._known, self._limit, drawn)
+            row, self._known = kernels.row_hashes.count_contents(
+                self._contents, hashes, row, self._known, self._limit, drawn
+            )
             if row == hashes.size:
                 break
             self._make_room()
@@ -211,7 +213,7 @@ class RowSampler:
         """The contents that rows are held of, and how many rows of the stream have each."""
         hashes = np.concatenate(self._hashes)
         counts = np.empty(hashes.size, dtype=np.int64)
-        kernels.look_up_contents(self._contents, hashes, counts)
+        kernels.row_hashes.look_up_contents(self._contents, hashes, counts)
         return hashes, counts
 
     def _thin(self) -> None:
@@ -221,7 +223,7 @@ class RowSampler:
         self._limit = float(priority[-1])
         kept = np.zeros(hashes.size, dtype=np.bool_)
         kept[content] = True
-        kernels.release_contents(self._contents, hashes[~kept])
+        kernels.row_hashes.release_contents(self._contents, hashes[~kept])
         self._pieces = [pa.concat_tables(self._pieces).take(pa.array(np.flatnonzero(kept)))]
         self._hashes = [hashes[kept]]
         self._held = int(kept.sum())
@@ -236,10 +238,10 @@ class RowSampler:
             distance = (keys[some] >> np.uint64(11)) * 2.0**-53 - np.abs(counts[some]) * self._limit
             furthest = float(np.quantile(distance, NEAR))
         before, self._contents = self._contents, _empty(room)
-        self._known = kernels.move_contents(before, self._contents, self._limit, furthest)
+        self._known = kernels.row_hashes.move_contents(before, self._contents, self._limit, furthest)
 
 
-def _empty(contents: int) -> "kernels.Contents":
+def _empty(contents: int) -> "kernels.row_hashes.Contents":
     """A table for so many contents, or a few more."""
     slots = 1 << (SLOTS_PER_CONTENT * contents - 1).bit_length()
-    return kernels.Contents(np.zeros(slots, dtype=np.uint64), np.zeros(slots, dtype=np.int64))
+    return kernels.row_hashes.Contents(np.zeros(slots, dtype=np.uint64), np.zeros(slots, dtype=np.int64))

@@ -224,7 +224,7 @@ def test_a_character_that_becomes_several_words(monkeypatch: pytest.MonkeyPatch)
         bounds, state = np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
         room = [np.zeros(data.size + 64, dtype=kind) for kind in (np.uint8, np.int64, np.int64, np.int64)]
         # as Python, which checks that arrays are not left
-        while not kernels.find_characters.py_func(  # type: ignore[attr-defined]
+        while not kernels.texts.find_characters.py_func(  # type: ignore[attr-defined]
             texts, CharacterRules(folded, pool, True), WordSpans(*room[:3]), room[3], bounds, state
         ):
             room = [np.concatenate([array, np.zeros(16, dtype=array.dtype)]) for array in room]

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from deciban.errors import DataError, UsageError
+from deciban.errors import Argument, DataError, Labels, UsageError
 from deciban.estimators.dropin.covariance import Within, own_normals
 from deciban.families import Family
 from deciban.fitting.fit import refuse_empty, refuse_nothing_learned
@@ -22,8 +22,7 @@ from deciban.model.fitted import Fitted, refuse_no_weight
 from deciban.model.model import Model, estimate
 from deciban.model.posterior import log_normalize, most_probable, posteriors
 from deciban.model.priors import log_prior
-from deciban.schema.reasons import GIVEN
-from deciban.schema.schema import ColumnGroup, Schema
+from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.scoring.scoring import score_table
 from deciban.tables.convert import as_table
 from deciban.tables.labelled import LabelledTable
@@ -122,7 +121,9 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise UsageError("classes must be passed on the first call to partial_fit.")
         if before is not None and classes is not None and not np.array_equal(before.classes, np.sort(classes)):
             known = before.classes.tolist()
-            raise UsageError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known}")
+            raise UsageError(
+                ("`", Argument("classes", classes), f"` is not the same as on last call to partial_fit, was: {known}")
+            )
         return self._become(copy.copy(self)._learn(before, X, y, classes, sample_weight))
 
     def __add__(self, other: object) -> Self:
@@ -287,8 +288,13 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         unknown = labels.classes[~np.isin(labels.classes, declared)]
         if unknown.size:
             raise DataError(
-                f"The target label(s) {unknown.tolist()} in y do not exist in the initial classes "
-                f"{declared.tolist()}; correct them or declare them at the first call"
+                (
+                    "The target label(s) ",
+                    Labels(unknown.tolist()),
+                    " in y do not exist in the initial classes ",
+                    Labels(declared.tolist()),
+                ),
+                remedy="correct them or declare them at the first call",
             )
         rows = LabelledTable(table, labels, weights)
         try:
@@ -325,7 +331,9 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise self._other_width(found, expected)
         names, others = (vars(clf).get("feature_names_in_") for clf in (self, other))
         if names is not None and others is not None and not np.array_equal(names, others):
-            raise UsageError("the columns have other names on the left than on the right; give both the same columns")
+            raise UsageError(
+                "the columns have other names on the left than on the right", remedy="give both the same columns"
+            )
 
     def _table(self, X: Any) -> Matrix | SparseMatrix:
         if scipy.sparse.issparse(X):

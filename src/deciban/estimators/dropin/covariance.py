@@ -1,4 +1,4 @@
-"""Covariance matrices from rows with weights, and the distributions of the linear discriminant."""
+"""Covariance matrices from rows with weights, and the distributions of the discriminants."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from deciban.statistics import Scatter
 from deciban.util.arrays import Floats
 
 # The least variance of a class's covariance matrix in any direction, in units of the columns' deviations.
-LEAST_FLOOR = 1e-7
+MIN_FLOOR = 1e-7
 
 # What an eigenvalue of a correlation matrix must exceed to be more than rounding.
-LEAST_EIGENVALUE = 1e-14
+MIN_EIGENVALUE = 1e-14
 
 # Rows of whole weights are repeated for an estimator that takes no weights; not more than so many.
-MOST_REPEATED = 10_000_000
+MAX_REPEATED = 10_000_000
 
 
 def ledoit_wolf(rows: Floats, weights: Floats) -> Floats:
@@ -49,12 +49,13 @@ def estimated(estimator: Any, rows: Floats, weights: Floats) -> Floats:
         fitted.fit(rows)
     elif has_fit_parameter(fitted, "sample_weight"):
         fitted.fit(rows, sample_weight=weights)
-    elif (weights == np.floor(weights)).all() and weights.sum() <= MOST_REPEATED:
+    elif (weights == np.floor(weights)).all() and weights.sum() <= MAX_REPEATED:
         fitted.fit(np.repeat(rows, weights.astype(np.int64), axis=0))
     else:
         raise UsageError(
-            f"{name}.fit takes no sample_weight, and weights that are not whole numbers (or are too many) cannot be "
-            f"given as repeated rows; leave sample_weight out, or use a shrinkage"
+            f"{name}.fit takes no sample_weight, and weights that are not whole numbers (or are too "
+            "many) cannot be given as repeated rows",
+            remedy="leave sample_weight out, or use a shrinkage",
         )
     if not hasattr(fitted, "covariance_"):
         raise UsageError(f"{name} does not have a covariance_ attribute")
@@ -67,7 +68,7 @@ def own_normals(statistic: Scatter, covariance: Floats) -> JointNormal:
     unit = units(overall)
     seen = (statistic.weight > 0.0)[:, None, None]
     matrices = np.where(seen, covariance, _covariance(overall)) / np.outer(unit, unit)
-    return joint_normal(statistic, matrices, np.arange(len(matrices)), LEAST_FLOOR)
+    return joint_normal(statistic, matrices, np.arange(len(matrices)), MIN_FLOOR)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Within:
         mean = np.where(seen[:, None], (statistic.mean - centre) + statistic.mean_low, 0.0) / unit
         matrix = covariance / np.outer(unit, unit) + np.diag(~varies)
         values, vectors = np.linalg.eigh(matrix)
-        least = max(tol**2, LEAST_EIGENVALUE)
+        least = max(tol**2, MIN_EIGENVALUE)
         kept = values > least
         if kept.all():
             return cls(centre, unit, mean, matrix)

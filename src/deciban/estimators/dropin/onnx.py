@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from deciban.errors import UsageError
 from deciban.estimators.dropin.base import DropIn
-from deciban.estimators.dropin.categorical_nb import CategoricalNB
-from deciban.estimators.dropin.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB
-from deciban.estimators.dropin.discriminant import Discriminant
-from deciban.estimators.dropin.gaussian_nb import GaussianNB
-from deciban.estimators.dropin.linear_discriminant import LinearDiscriminantAnalysis
-from deciban.estimators.dropin.quadratic_discriminant import QuadraticDiscriminantAnalysis
+from deciban.estimators.dropin.discriminant import (
+    Discriminant,
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from deciban.estimators.dropin.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from deciban.export.lower import fold_model
 from deciban.export.onnx.cells import MatrixCells
 from deciban.export.onnx.graph import log_joint

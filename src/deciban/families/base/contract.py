@@ -18,8 +18,7 @@ from deciban.families.base.checks import VALUES, Support
 from deciban.families.base.lowering import ExportedColumns, Lowered
 from deciban.families.base.shapley import Shares
 from deciban.families.base.sql_questions import Later, SqlQuestions
-from deciban.tables.arrow import take_cells
-from deciban.tables.readable import Readable
+from deciban.tables.table import Readable, take_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.sparse import SparseRows
 
@@ -338,6 +337,10 @@ class Family(Protocol):
         where SQL cannot count it: the columns are read."""
         ...
 
+    def check_statistic(self, statistic: Any) -> None:
+        """Raise a ValueError if no rows have this statistic: a model file may hold anything of its type and shape."""
+        ...
+
     def estimate(self, statistic: Any) -> Likelihood:
         """The likelihood that the statistic supports."""
         ...
@@ -394,6 +397,9 @@ class CountedFamily(ShortRepr):
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
         return None
+
+    def check_statistic(self, statistic: Any) -> None:
+        return
 
 
 class ColumnFamily(CountedFamily):

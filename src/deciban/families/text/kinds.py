@@ -340,7 +340,9 @@ class _Shares(_Amounts):
         length, bottom = np.zeros(left.labels.size), self._bottom
         table = ShareTable(self._basis, self.counts.total, self.slope, bottom)
         fewer = np.empty_like(bottom)
-        kernels.left_out_shares(rows.kernel_arrays(), left, table, self._rules, self.of_others, fewer, length, part)
+        kernels.left_out.score_shares(
+            rows.kernel_arrays(), left, table, self._rules, self.of_others, fewer, length, part
+        )
         return length
 
 
@@ -444,7 +446,7 @@ class LiftWords(_Amounts):
         table = LiftTable(counts.counts, counts.total, counts.sums, float(counts.texts.sum()))
         rest = np.empty_like(counts.sums)
         linear = float(self.options.linear)
-        kernels.left_out_lifts(rows.kernel_arrays(), left, table, self._rules, linear, rest, length, part)
+        kernels.left_out.score_lifts(rows.kernel_arrays(), left, table, self._rules, linear, rest, length, part)
         return length
 
     def parameters(self) -> Parameters:
@@ -507,7 +509,7 @@ class BernoulliWords:
         table = PresenceTable(counts, self.counts.total, texts, absent)
         rules = LeftOutRules(alpha, float(self.options.min_count), False)
         without = AbsentWithout(np.zeros(texts.size), np.full(texts.size, -1.0))
-        kernels.left_out_presence(rows.kernel_arrays(), left, table, rules, without, length, part)
+        kernels.left_out.score_presence(rows.kernel_arrays(), left, table, rules, without, length, part)
         return length
 
     def add_covariance(self, rows: SparseRows, weight: Floats, out: Covariance) -> None:

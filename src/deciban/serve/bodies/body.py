@@ -12,15 +12,25 @@ from deciban.errors import DecibanError
 from deciban.model.fitted import Fitted
 from deciban.schema.schema import Schema
 from deciban.serve.bodies.arrow_bodies import table_of_arrow
-from deciban.serve.bodies.cell_kinds import refuse_other_columns
+from deciban.serve.bodies.checks import (
+    JSON_KINDS,
+    Record,
+    checked_options,
+    refuse_columns,
+    refuse_other_columns,
+    refuse_rows,
+    refuse_unknown,
+)
 from deciban.serve.bodies.csv_bodies import table_of_csv
-from deciban.serve.bodies.options import checked_options, refuse_unknown
-from deciban.serve.bodies.records import RecordFrame, problem_of, table_of_records
-from deciban.serve.bodies.sizes import refuse_columns, refuse_rows
+from deciban.serve.bodies.records import (
+    RecordFrame,
+    cells_of_column,
+    labels_of_column,
+    records_of_table,
+    table_of_records,
+)
 from deciban.serve.bodies.strict_json import decoded_json, refuse_repeated_names
-from deciban.serve.bodies.table_records import cells_of_column, labels_of_column, records_of_table
-from deciban.serve.json_values import JSON_KINDS, Record
-from deciban.serve.problems import Problem
+from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import ServeSettings
 from deciban.tables.table import Frame
 from deciban.util.arrays import Floats

@@ -1,7 +1,11 @@
-"""Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads."""
+"""Tables as JSON has them: rows as records, labels as plain values.
 
-import re
-from collections.abc import Sequence
+Rows as JSON has them (records of a model with names, lists of one without) as a table that the model reads.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -11,14 +15,62 @@ import pyarrow as pa
 
 from deciban.errors import BadCell, DecibanError, rendered
 from deciban.schema.schema import NO_TYPE, Schema
-from deciban.serve.bodies.cell_kinds import CELL_REMEDIES, place_of, refuse_other_kinds
-from deciban.serve.json_values import JSON_KINDS, Record
-from deciban.serve.problems import Problem
-from deciban.tables.cell_numbers import as_numbers, is_text
-from deciban.tables.learned_types import as_learned, fits
-from deciban.tables.table import Frame
-from deciban.tables.text_types import kind_of
+from deciban.serve.bodies.checks import CELL_REMEDIES, JSON_KINDS, Record, refuse_other_kinds
+from deciban.serve.problems import Problem, RowPlace, place_of, problem_of
+from deciban.tables.cells import as_learned, as_numbers, as_whole, fits, is_text, kind_of, plain_type
+from deciban.tables.table import Frame, decoded_cells
 from deciban.util.arrays import Floats
+
+# How cells that JSON does not have are written in it, so that they are read again as what they are.
+WRITTEN: dict[type, Callable[[Any], Any]] = {
+    date: date.isoformat,
+    datetime: lambda cell: cell.isoformat(" "),
+    time: time.isoformat,
+    timedelta: timedelta.total_seconds,
+    Decimal: float,
+}
+
+
+# Types that count nanoseconds, of which Python has no cells, and those that count microseconds.
+COARSER_TYPES = {"timestamp[ns": pa.timestamp, "time64[ns": pa.time64, "duration[ns": pa.duration}
+
+
+def records_of_table(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table as records; a missing cell, NaN too, is null."""
+    columns = [
+        cells_of_column(column, f"rows[*].{name}")
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    names = table.column_names
+    return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)] if columns else []
+
+
+def cells_of_column(column: pa.ChunkedArray, place: str) -> list[Any]:
+    """The cells of a column as JSON has them; a Problem where one is infinite. place: of the column."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+    if (coarse := COARSER_TYPES.get(str(column.type).partition(",")[0].rstrip("]"))) is not None:
+        column = column.cast(pa.timestamp("us", column.type.tz) if coarse is pa.timestamp else coarse("us"), safe=False)
+    cells = decoded_cells(column.combine_chunks()) if is_text(plain_type(column.type)) else column.to_pylist()
+    found = [WRITTEN[type(cell)](cell) if type(cell) in WRITTEN else cell for cell in cells]
+    for row, cell in enumerate(found):
+        if type(cell) is float and cell - cell != 0.0:  # NaN and infinity
+            if cell == cell:
+                remedy = "send a finite number, or leave the cell empty"
+                raise Problem(422, "found an infinite number, which cannot be learned", remedy, _placed(place, row))
+            found[row] = None
+    return found
+
+
+def labels_of_column(column: pa.ChunkedArray, place: str) -> list[Any]:
+    """Labels as JSON has them; whole numbers are integers."""
+    return cells_of_column(as_whole(column), place)
+
+
+def _placed(place: str, row: int) -> str:
+    return place.replace("[*]", f"[{row}]", 1) if "[*]" in place else f"{place}[{row}]"
+
 
 # The cells of a column as Python has them, all of them numbers or missing; or as an Arrow array.
 Cells = tuple[Any, ...] | Any
@@ -32,12 +84,6 @@ NUMERIC_KINDS = ("DOUBLE", "BOOLEAN")
 
 # What the columns of a model were learned as that has types of none of them: a matrix.
 MATRIX_TYPE = "double"
-
-# How errors of the engine name a cell.
-CELL = re.compile(r"column '(.*?)'(?:, row (\d+))?: (.*)", re.DOTALL)
-
-# Remedies of the engine that are for whoever makes a model: families, parameters and options.
-NOT_FOR_CLIENTS = re.compile(r"\(\)|--|\w=|as missing|the column as|the column into|\bX\b|\bfit")
 
 
 class RecordFrame(Frame):
@@ -122,7 +168,7 @@ def table_of_records(schema: Schema, records: Sequence[Record], strict: bool = F
     strict: as requests are read, in which a number is no text that reads as one.
     """
     names, named = schema.column_names, schema.names is not None
-    columns, whole, types = _columns(schema, records)
+    columns, whole, types = _columns_of(schema, records)
     try:
         parts = zip(names, columns, types, strict=True)
         cells = [_cells(name, column, learned, named, strict) for name, column, learned in parts]
@@ -133,35 +179,16 @@ def table_of_records(schema: Schema, records: Sequence[Record], strict: bool = F
 
 def refuse_wrong_kinds(schema: Schema, records: Sequence[Record]) -> None:
     """A Problem that names the first cell that is not of the kind that its column was learned with."""
-    columns, _, types = _columns(schema, records)
+    columns, _, types = _columns_of(schema, records)
     for name, cells, learned in zip(schema.column_names, columns, types, strict=True):
         refuse_other_kinds(name, cells, learned, schema.names is not None, set(map(type, cells)))
 
 
-def _columns(schema: Schema, records: Sequence[Record]) -> tuple[Sequence[tuple[Any, ...]], bool, Sequence[str]]:
+def _columns_of(schema: Schema, records: Sequence[Record]) -> tuple[Sequence[tuple[Any, ...]], bool, Sequence[str]]:
     """The cells of each column, whether each record has all of them, and what each column was learned as."""
     names, named = schema.column_names, schema.names is not None
     columns, whole = _columns_by_name(records, names) if named else (_columns_by_place(records, len(names)), True)
     return columns, whole, schema.types or (MATRIX_TYPE,) * len(names)
-
-
-def problem_of(error: DecibanError, first_row: int = 0) -> Problem:
-    """The problem of a request whose rows the engine refuses. first_row: the number that it gives the first row."""
-    found = CELL.fullmatch(str(error))
-    place = ""
-    text = str(error)
-    if found is not None:
-        row = "*" if found[2] is None else str(int(found[2]) - first_row)
-        place, text = f"rows[{row}].{found[1]}", found[3]
-    return Problem(422, *cause_and_remedy(text), place)
-
-
-def cause_and_remedy(message: str) -> tuple[str, str]:
-    """The two halves of an error of the engine, which has both in one line."""
-    cause, _, remedy = message.rpartition("; ")
-    if not cause:
-        return message, "correct the request"
-    return cause, "correct the cell, or leave it out" if NOT_FOR_CLIENTS.search(remedy) else remedy
 
 
 def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> tuple[Sequence[tuple[Any, ...]], bool]:
@@ -174,7 +201,7 @@ def _columns_by_name(records: Sequence[Record], names: Sequence[str]) -> tuple[S
     for row, record in enumerate(records):
         if type(record) is not dict:
             found = JSON_KINDS.get(type(record), "null")
-            raise Problem(422, f"found {found}, expected an object", "send {column: value, ...}", f"rows[{row}]")
+            raise Problem(422, f"found {found}, expected an object", "send {column: value, ...}", RowPlace(row))
     found_cells = [tuple([record.get(name) for record in records]) for name in names]  # type: ignore[union-attr]
     return found_cells, False
 
@@ -184,10 +211,10 @@ def _columns_by_place(records: Sequence[Record], width: int) -> Sequence[tuple[A
         if type(record) is not list:
             found = JSON_KINDS.get(type(record), "null")
             remedy = f"the columns of this model have no names: send {width} cells in their order"
-            raise Problem(422, f"found {found}, expected a list", remedy, f"rows[{row}]")
+            raise Problem(422, f"found {found}, expected a list", remedy, RowPlace(row))
         if len(record) != width:
             remedy = f"send {width} cells, null where one is missing"
-            raise Problem(422, f"found {len(record)} cells, expected {width}", remedy, f"rows[{row}]")
+            raise Problem(422, f"found {len(record)} cells, expected {width}", remedy, RowPlace(row))
     return list(zip(*records, strict=True)) if records else [()] * width
 
 

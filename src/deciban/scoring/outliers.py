@@ -1,0 +1,132 @@
+"""Outliers: rows that are less probable than nearly all rows drawn from the model itself.
+
+The rule: a row is an outlier if its density under plain Bayes is lower than that of all but 1 in 1,000 rows drawn from
+plain Bayes itself. A cell that is missing, or holds a value never seen, adds nothing to a density, which may make it
+higher or lower; so such a row is compared with drawn rows that lack the same cells. A missing cell neither makes an
+outlier nor hides one: only the known cells of the row are judged.
+"""
+
+from collections import OrderedDict
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deciban.errors import DecibanError
+from deciban.families.base.contract import by_pattern
+from deciban.model.fitted import Fitted
+from deciban.model.model import Model
+from deciban.model.posterior import log_normalize
+from deciban.scoring.scoring import score_table
+from deciban.scoring.simulate import sample_rows
+from deciban.scoring.unknown_cells import UNSEEN, Kinds
+from deciban.tables.convert import as_table
+from deciban.tables.table import Frame, Matrix, Table
+from deciban.util.arrays import Flags, Floats
+
+# The share of rows drawn from the model that would count as outliers.
+OUTLIER_SHARE = 0.001
+
+# Rows drawn to know how low densities are, unless they take longer than `DRAWING_SECONDS`; then fewer, but not below
+# the minimum. The time is estimated from a trial.
+MAX_DRAWN_ROWS = 20_000
+MIN_DRAWN_ROWS = 2_000
+TRIAL_ROWS = 500
+DRAWING_SECONDS = 1.0
+
+# Sets of missing cells whose limits are remembered.
+MAX_PATTERNS = 256
+
+# New sets of missing cells whose limits are estimated for one table.
+MAX_NEW_PATTERNS = 16
+
+
+class OutlierDetector:
+    """Counts outliers by one model: compares the density of rows with that of rows drawn from the model.
+
+    can_judge: whether rows can be drawn from the model; if not, no row is judged.
+    """
+
+    def __init__(self, fitted: Fitted) -> None:
+        plain = replace(fitted, tuning=None)
+        self._model = plain.model
+        self._limits: OrderedDict[bytes, float] = OrderedDict()
+        self._drawn = _drawn_rows(plain)
+        self.can_judge = self._drawn is not None
+
+    def count(self, table: Table, kinds: Kinds) -> tuple[int, int]:
+        """Return how many rows could be judged, and how many of them are outliers.
+
+        A row with a rare and new set of missing cells is not judged if the table has many of those.
+        """
+        known = without_cells(table, kinds == UNSEEN)
+        density = log_density(self._model, known)
+        judged = outliers = new = 0
+        patterns = sorted(by_pattern(kinds != 0), key=lambda found: -found[1].size)
+        for pattern, rows in patterns:
+            key = np.packbits(pattern).tobytes()
+            if key not in self._limits:
+                new += 1
+                if new > MAX_NEW_PATTERNS:
+                    continue
+            judged += rows.size
+            outliers += int((density[rows] < self._limit(key, pattern)).sum())
+        return judged, outliers
+
+    def _limit(self, key: bytes, pattern: Flags) -> float:
+        """The density that all but 1 in 1,000 of the drawn rows have, without the cells of the pattern."""
+        if key not in self._limits:
+            assert self._drawn is not None, "there are rows to compare with"
+            lacking = np.broadcast_to(pattern, (self._drawn.rows, pattern.size))
+            density = np.sort(log_density(self._model, without_cells(self._drawn, lacking)))
+            lowest = float(density[int(OUTLIER_SHARE * density.size)])
+            self._limits[key] = lowest - 1e-9 * max(1.0, abs(lowest))  # equal but for rounding is not lower
+            if len(self._limits) > MAX_PATTERNS:
+                self._limits.popitem(last=False)
+        self._limits.move_to_end(key)
+        return self._limits[key]
+
+
+def log_density(plain: Model, table: Table) -> Floats:
+    """log P(row) of each row, on one core."""
+    return np.asarray(score_table(plain, table, lambda joint, prior: log_normalize(joint, prior)[1], True, threads=1))
+
+
+def without_cells(table: Table, lacking: Flags) -> Table:
+    """The table with these cells missing, row by column."""
+    columns = np.flatnonzero(lacking.any(axis=0))
+    if not columns.size:
+        return table
+    if isinstance(table, Matrix):
+        return Matrix(np.where(lacking, np.nan, table.array))
+    if not isinstance(table, Frame):
+        return table
+    pairs = zip(table.table.columns, lacking.T, strict=True)
+    return Frame(pa.table([_without(*pair) for pair in pairs], names=table.table.column_names), table.named)
+
+
+def _without(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Array:
+    """The cells of a column without some of them."""
+    if not gone.any():
+        return cells
+    if pa.types.is_string_view(cells.type) or pa.types.is_binary_view(cells.type):  # pc.if_else has no kernel for these
+        cells = cells.cast(pa.large_string() if pa.types.is_string_view(cells.type) else pa.large_binary())
+    blank = pa.nulls(len(cells), cells.type)
+    return blank if gone.all() else pc.if_else(pa.array(gone), blank, cells.combine_chunks())
+
+
+def _drawn_rows(plain: Fitted) -> Table | None:
+    """Rows drawn from plain Bayes, as many as are drawn and scored in about a second; None where none can be drawn."""
+
+    def drawn(rows: int) -> Table:
+        return plain.model.schema.table_as_learned(as_table(sample_rows(plain, rows, 0)[0]))
+
+    try:
+        start = perf_counter()
+        log_density(plain.model, drawn(TRIAL_ROWS))
+        possible = TRIAL_ROWS * DRAWING_SECONDS / max(perf_counter() - start, 1e-9)
+        return drawn(int(min(max(possible, MIN_DRAWN_ROWS), MAX_DRAWN_ROWS)))
+    except DecibanError:
+        return None

@@ -1,1 +1,0 @@
-"""What protects the service: limits, deadlines, tokens, headers, connections."""

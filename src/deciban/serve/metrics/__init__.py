@@ -1,1 +1,0 @@
-"""What the service tells Prometheus: requests, rows, strangers, priors, costs, learning."""

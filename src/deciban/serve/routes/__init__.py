@@ -1,1 +1,0 @@
-"""What is asked and answered: a function a route, and what makes their answers."""
