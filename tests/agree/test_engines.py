@@ -14,11 +14,11 @@ from deciban import BayesClassifier, Binned, DataError, Text, UsageError, scan
 from deciban.sources.duckdb import DuckDbSource
 from deciban.sources.postgres import PostgresSource
 from deciban.sources.spark import SparkRows
-from tests.agree.sources import as_json_lines, as_parquet, as_parquet_folder, as_query, mixed, parts
 from tests.agree.test_databases import Databases
 from tests.agree.test_sources import FEW, MANY, TABLES, assert_same, assert_same_counts, expected
-from tests.engines.postgres_tables import adbc_connection, created, stored
-from tests.engines.servers import Postgres
+from tests.support.postgres_tables import adbc_connection, created, stored
+from tests.support.servers import Postgres
+from tests.support.sources import as_json_lines, as_parquet, as_parquet_folder, as_query, mixed, parts
 
 FILES = {"parquet": as_parquet, "parquet_folder": as_parquet_folder, "query": as_query, "json_lines": as_json_lines}
 ENGINES = [*FILES, "relation", "postgres", "postgres_query", "spark"]

@@ -8,8 +8,8 @@ import pytest
 
 from deciban import BayesClassifier, DataError, ForgetError, Gamma, UsageError
 from deciban.sources.spark import SparkRows, is_spark_table
-from tests.agree.sources import mixed
 from tests.agree.test_sources import assert_same_counts
+from tests.support.sources import mixed
 
 ROWS = 20_000  # more than are looked at
 

@@ -8,7 +8,7 @@ from deciban import BayesClassifier, Binned, Categorical, JointTable, LogNormal,
 from deciban.explain.alone import evidence_alone, evidence_of_each
 from deciban.explain.column_values import values_of
 from deciban.explain.counted import counted_column
-from tests.classifier.mixed import MIXED
+from tests.support.tables import MIXED
 
 
 @pytest.fixture(scope="module", params=[None, "auto"])

@@ -10,7 +10,7 @@ from deciban.serve.online.settings import LearnSettings
 from deciban.serve.openapi import PROBLEMS
 from deciban.serve.service import Service
 from deciban.serve.settings import ServeSettings
-from tests.consoles import follow
+from tests.support.consoles import follow
 
 ROOT = Path(__file__).parent.parent.parent
 SERVING = ROOT / "docs" / "serving.md"
