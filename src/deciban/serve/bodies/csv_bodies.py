@@ -15,9 +15,7 @@ from deciban.serve.problems import Problem, problem_of
 from deciban.serve.settings import RequestSettings
 from deciban.sources.csv import MISSING_WORDS, open_csv, recoded
 from deciban.sources.duckdb import translated_errors
-from deciban.sources.open import open_rows
 from deciban.sources.sniff import compression_of, sniff
-from deciban.sources.source import Source
 from deciban.sources.temporary import Temporary, temporary
 from deciban.tables.cells import CellHabits
 
@@ -80,8 +78,7 @@ def _read(body: bytes, fitted: Fitted, types: Mapping[str, str], target: str | N
         form = replace(form, mixed_ends=False)
     called = {os.fspath(path): CALLED}
     found = open_csv(CALLED, [path], [form], called, MISSING_WORDS, CellHabits())
-    source = open_rows(found, types, fitted.origin.habit)
-    assert isinstance(source, Source), "a file is one"
+    source = found.as_learned(types, fitted.origin.habit)
     if fitted.schema.names is not None:  # else names mean nothing, and columns are what they look like
         source = source.as_text([name for name in source.names if name not in types])
     if target is not None and target in source.names:
