@@ -14,7 +14,7 @@ from deciban.cli.warmup import WARM, warm
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 
-pytest_plugins = ["tests.engines.servers"]
+pytest_plugins = ["tests.support.command", "tests.support.servers"]
 
 
 # The same examples in every run, so that a newcomer's run cannot fail by chance; `--hypothesis-profile=thorough` draws

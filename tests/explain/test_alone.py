@@ -6,7 +6,7 @@ import pytest
 
 from deciban import BayesClassifier, Binned, Categorical, JointTable, LogNormal, Poisson
 from deciban.explain.column_values import counted_column, evidence_alone, evidence_of_each, values_of
-from tests.classifier.mixed import MIXED
+from tests.support.tables import MIXED
 
 
 @pytest.fixture(scope="module", params=[None, "auto"])

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from deciban import bayes, bayes_error
 from tests.page.playground import MODULES, playground_page
-from tests.report.browser import AXE, Opened, needs_axe, needs_browser, opened
+from tests.support.browser import AXE, Opened, needs_axe, needs_browser, opened
 
 SCENES = ("line", "plane", "weather", "theorem", "balance")
 

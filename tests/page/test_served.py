@@ -12,7 +12,7 @@ from deciban import BayesClassifier, Text
 from deciban.datasets import weather
 from tests.page.pages import tab, told_terms
 from tests.page.service import Served, serving
-from tests.report.browser import Opened, needs_browser, opened
+from tests.support.browser import Opened, needs_browser, opened
 
 pytestmark = needs_browser
 

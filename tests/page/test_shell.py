@@ -7,8 +7,8 @@ import pytest
 
 from deciban.page.build import folder_html, page_html
 from tests.page.pages import faults, tab, written_page
-from tests.report.browser import needs_axe, needs_browser, opened
-from tests.report.models import mixed_model
+from tests.support.browser import needs_axe, needs_browser, opened
+from tests.support.models import mixed_model
 
 pytestmark = needs_browser
 

@@ -7,7 +7,7 @@ import pickle
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -30,7 +30,7 @@ from deciban.model.fitted import Fitted, Settings
 from deciban.model.model import Model
 from deciban.scoring.scoring import loss_for, predict, predict_posteriors
 from deciban.sources.examples import Examples, LabelledStream
-from deciban.sources.source import Stream
+from deciban.sources.source import Source
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labelled import LabelledTable
 from deciban.tables.labels import UNKNOWN_LABEL, Labels, encode_labels
@@ -73,7 +73,8 @@ def split(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
     if isinstance(rows, LabelledTable):
         inside = _folds_of_table(rows, folds) == fold
         return rows.take(np.flatnonzero(inside)), rows.take(np.flatnonzero(~inside))
-    streams = (Fold(rows.stream, rows.target, folds, fold, side) for side in (True, False))
+    stream = rows.stream
+    streams = (Fold(stream.name, stream.names, stream, rows.target, folds, fold, side) for side in (True, False))
     one, others = (replace(rows, stream=stream, rows=None) for stream in streams)
     return one, others
 
@@ -94,18 +95,14 @@ def _folds_of_table(rows: LabelledTable, folds: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class Fold(Stream):
-    """The rows of a stream that are in one of some folds (`inside`), or all others."""
+class Fold(Source):
+    """The rows of a source that are in one of some folds (`inside`), or all others."""
 
-    stream: Stream
+    stream: Source
     target: str
     folds: int
     fold: int
     inside: bool
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.stream.names
 
     @property
     def expected(self) -> int | None:
@@ -123,15 +120,9 @@ class Fold(Stream):
             folds = dealer.folds_of(encode_labels(table[self.target], table.num_rows))
             yield table.filter(pa.array((folds == self.fold) == self.inside))
 
-    def reading_as(self, types: Mapping[str, str]) -> "Fold":
-        return replace(self, stream=self.stream.reading_as(types))
-
-    def resolve_types(self, sample: pa.Table) -> tuple[Stream, pa.Table]:
+    def resolve_types(self, sample: pa.Table) -> tuple["Fold", pa.Table]:
         stream, table = self.stream.resolve_types(sample)
         return replace(self, stream=stream), table
-
-    def naming(self) -> AbstractContextManager[None]:
-        return self.stream.naming()
 
     def steady(self) -> AbstractContextManager[None]:
         return self.stream.steady()
