@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from deciban import BayesClassifier, Binned, DataError, Text, UsageError, scan
-from deciban.sources.duckdb import Scan
+from deciban.sources.duckdb import DuckDbSource
 from deciban.sources.postgres import PostgresSource
 from deciban.sources.spark import SparkRows
 from tests.agree.test_databases import Databases
@@ -56,12 +56,12 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("rows are read")
 
-    read, passes = Scan.tables, iter([True])
+    read, passes = DuckDbSource.tables, iter([True])
 
-    def read_once(scan: Scan) -> Any:
+    def read_once(scan: DuckDbSource) -> Any:
         return read(scan) if next(passes, False) else refuse()
 
-    monkeypatch.setattr(Scan, "tables", read_once)
+    monkeypatch.setattr(DuckDbSource, "tables", read_once)
     monkeypatch.setattr(PostgresSource, "tables", refuse)
     monkeypatch.setattr(SparkRows, "tables", refuse)
     monkeypatch.setattr(SparkRows, "each_part", refuse)
@@ -163,7 +163,7 @@ def test_the_server_says_what_it_cannot_count(postgres: Postgres) -> None:
     with pytest.raises(DataError, match=r"^the query .*: division by zero; correct the rows, or the query$"):
         clf.partial_fit(postgres.url, "label", query=query, where="engine")
     infinite = f"SELECT CASE x WHEN 19999 THEN 'inf' ELSE x END AS x, label FROM {name}"
-    with pytest.raises(DataError, match=r"^the query .*: column 'x': found inf, which is infinite"):
+    with pytest.raises(DataError, match=r"^the query .*, column 'x': found inf, which is infinite"):
         clf.partial_fit(postgres.url, "label", query=infinite, where="engine")
     assert clf.counts_ is before
     with adbc_connection(postgres) as connection:  # whose transaction goes on
