@@ -8,8 +8,8 @@ import pytest
 from pyarrow import parquet
 
 from deciban import load
-from deciban.schema.looks_like import MeantAs
-from tests.cli.conftest import HEADER, Deciban, table
+from deciban.schema.schema import MeantAs
+from tests.support.command import HEADER, Deciban, table
 
 TEXT = table()
 LINES = TEXT.splitlines()

@@ -17,13 +17,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deciban.decisions.decide import Decisions
-from deciban.explain.terms import BLOCK_KEYS, COLUMN_KEYS
+from deciban.explain.calculation import BLOCK_KEYS, COLUMN_KEYS
 from deciban.serve.bodies.body import ARROW_STREAM, CONTENT_TYPES, CSV, JSON
 from deciban.serve.problems import Problem
 from deciban.serve.reader import Predicted, Reader
 from deciban.sources.write import to_stream
-from deciban.util.plain_json import plain_json
-from deciban.util.text_tables import class_name
+from deciban.util.text_tables import class_name, plain_json
 
 encode_json = msgspec.json.Encoder().encode
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
-from deciban.tables.cell_numbers import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
+from deciban.tables.cells import DAY_MICROSECONDS, SECOND_MICROSECONDS, is_text, plain_type
 from deciban.util.arrays import TOO_LARGE
 
 # Kinds of types that a column of a table may have.

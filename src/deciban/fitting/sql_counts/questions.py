@@ -15,8 +15,7 @@ from deciban.fitting.sql_counts.statements import EngineRows
 from deciban.schema.schema import Schema
 from deciban.statistics import Bins, Moments, Scatter, Totals
 from deciban.statistics.bins import Column
-from deciban.tables.cell_numbers import plain_type
-from deciban.tables.learned_types import fits
+from deciban.tables.cells import fits, plain_type
 from deciban.tables.table import Frame
 
 Item = TypeVar("Item", bound=Hashable)

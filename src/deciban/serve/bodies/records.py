@@ -17,11 +17,8 @@ from deciban.errors import BadCell, DecibanError, rendered
 from deciban.schema.schema import NO_TYPE, Schema
 from deciban.serve.bodies.checks import CELL_REMEDIES, JSON_KINDS, Record, refuse_other_kinds
 from deciban.serve.problems import Problem, RowPlace, place_of, problem_of
-from deciban.tables.arrow import decoded_cells
-from deciban.tables.cell_numbers import as_numbers, is_text, plain_type
-from deciban.tables.learned_types import as_learned, fits
-from deciban.tables.table import Frame
-from deciban.tables.text_types import as_whole, kind_of
+from deciban.tables.cells import as_learned, as_numbers, as_whole, fits, is_text, kind_of, plain_type
+from deciban.tables.table import Frame, decoded_cells
 from deciban.util.arrays import Floats
 
 # How cells that JSON does not have are written in it, so that they are read again as what they are.
