@@ -13,10 +13,9 @@ from scipy import sparse
 
 import deciban as dc
 from deciban.families import FAMILIES
-from deciban.testing import rows_of
-from tests.laws.cases import CASES, Case
-from tests.store.files import as_lists, assert_same_classifier, content
+from tests.laws.cases import CASES, Case, rows_of
 from tests.store.models import features, mixed
+from tests.support.model_files import as_lists, assert_same_classifier, content
 
 
 def assert_kept(clf: dc.BayesClassifier, X: Any, folder: Path) -> dc.BayesClassifier:

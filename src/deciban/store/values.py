@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime, time
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from reprlib import repr as shortened
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -20,18 +20,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deciban.errors import UsageError
-from deciban.families import FAMILIES, SPREADS, Family, known_families
-from deciban.model.corrections import CorrectedColumn, Corrections
+from deciban.families import FAMILIES, SPREADS, Family
+from deciban.model.corrections import CorrectedColumn, Corrections, PartialRows
 from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
-from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Choice, Tuning
 from deciban.schema.schema import ColumnGroup, MeantAs, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
 from deciban.statistics.bins import Column
 from deciban.statistics.exact import ExactSums
-from deciban.store.layout import ARRAY_TYPES, ArrayReader
+from deciban.store.layout import ARRAY_TYPES, ArrayReader, Content
 from deciban.tables.cells import CellHabits
 from deciban.util.sparse import SparseRows
 
@@ -75,15 +74,6 @@ LABEL_TYPES = re.compile(
 )
 
 
-def _record_type(name: Any) -> type[Any] | None:
-    """Return the type of a record by its name; None if a model file must not hold it."""
-    if not isinstance(name, str):
-        return None
-    if name in RECORDS:
-        return RECORDS[name]
-    return next((family for family in known_families() if family.__name__ == name), None)
-
-
 def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     """`value` as JSON; the arrays in it are added to `arrays` in their order."""
     if value is None or isinstance(value, bool | int | str):
@@ -100,7 +90,7 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return _packed_array(value, arrays)
     if isinstance(value, pa.Array):
         return _packed_levels(value)
-    if _record_type(type(value).__name__) is type(value):
+    if RECORDS.get(type(value).__name__) is type(value):
         return _packed_record(value, arrays)
     if hasattr(value, "to_dict"):  # a pandas Series speaks by its index
         value = value.to_dict()
@@ -116,8 +106,7 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
             f"a model file cannot hold {value!r}, for that is code", remedy="leave it out, or pickle the model"
         )
     raise UsageError(
-        f"a model file cannot hold {value!r} ({type(value).__name__})",
-        remedy="use plain data and deciban's families, or register one of your own with deciban.families.register",
+        f"a model file cannot hold {value!r} ({type(value).__name__})", remedy="use deciban's families and plain data"
     )
 
 
@@ -168,6 +157,8 @@ def unpack(stored: Any, arrays: ArrayReader) -> Any:
         return tuple(unpack(item, arrays) for item in stored)
     kind = next(iter(stored), None)
     if kind == "is":
+        if all(isinstance(item, str) for item in stored.values()):
+            return _record_of_texts(tuple(stored.items()))
         return _record(stored, arrays)
     if kind == "levels" and set(stored) == {"levels", "values"}:
         return _levels(stored["levels"], stored["values"])
@@ -197,14 +188,16 @@ def _map(items: list[tuple[Any, Any]]) -> dict[Any, Any]:
         raise ValueError("a map has a key that cannot be one") from None
 
 
+@lru_cache(1 << 10)  # columns by the thousand have the same reason
+def _record_of_texts(stored: tuple[tuple[str, str], ...]) -> Any:
+    return _record(dict(stored), ArrayReader(Content(None, memoryview(b""), "", 0)))
+
+
 def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
     name = stored["is"]
-    record = _record_type(name)
-    if record is None:
-        raise ValueError(
-            f"it holds a record {shortened(name)}, which this version does not know; if it is a family of your own, "
-            f"first import the module that registers it (deciban.families.register)"
-        )
+    if not isinstance(name, str) or name not in RECORDS:
+        raise ValueError(f"it holds a record {shortened(name)}, which this version does not know")
+    record = RECORDS[name]
     given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
     hints, required = _fields_of(record)  # type: ignore[arg-type]  # types are hashable
     if unknown := [key for key in given if key not in hints]:
@@ -261,7 +254,7 @@ def conforms(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if hint is Family:
-        return isinstance(value, known_families())
+        return isinstance(value, FAMILIES)
     if hint is Statistic:
         return isinstance(value, STATISTICS)
     return isinstance(value, type(None) if hint is None else hint)

@@ -9,7 +9,7 @@ from deciban.export.onnx.cells import Cells
 from deciban.export.onnx.places import Places
 from deciban.export.onnx.tensors import Tensor
 from deciban.families.base.lowering import MISSING_PLACE, CutPlace
-from deciban.model.partial_rows import PartialRows
+from deciban.model.corrections import PartialRows
 
 
 class KnownCells:
