@@ -40,7 +40,6 @@ from deciban.serve.bodies.records import refuse_wrong_kinds
 from deciban.serve.describe import described_model, folder_page, form_of, model_page, report_fragment
 from deciban.serve.online.draft import Learned
 from deciban.serve.online.learner import Learner
-from deciban.serve.openapi import description
 from deciban.serve.problems import RETRY_AFTER, Problem, remedy_for_clients
 from deciban.serve.reader import Reader
 from deciban.serve.service import Service
@@ -378,12 +377,6 @@ async def ready(service: Service, request: Request) -> Response:
 async def metrics(service: Service, request: Request) -> Response:
     """What has been counted, as Prometheus reads it."""
     return answer(await service.in_thread(lambda: service.metrics.text(service.models)), service.metrics.content_type)
-
-
-async def openapi(service: Service, request: Request) -> Response:
-    """The description of all this, made from the columns of the model."""
-    found: dict[str, Any] = await service.in_thread(lambda: description(service))
-    return json_answer(found)
 
 
 async def to_page(service: Service, request: Request) -> Response:
