@@ -21,7 +21,8 @@ from deciban.families.base.lowering import ExportedColumns
 from deciban.model.model import Model
 from deciban.web.scripts import embedded_json
 from tests.export.agreement import assert_agree
-from tests.export.targets import NODE, everywhere, needs_node, run_node
+from tests.export.targets import everywhere, run_node
+from tests.support.node import NODE, needs_node
 
 # Names that would break or inject something where they are written without care.
 HOSTILE = ["__proto__", "constructor", "'", '"', "\\", "</script><script>alert(1)</script>", "<!--", "a\nb", "\u2028",
