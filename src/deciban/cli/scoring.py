@@ -173,8 +173,8 @@ def about_costs(path: str | None) -> Iterator[None]:
     try:
         yield
     except LossError as problem:
-        text = str(problem)
-        raise DataError(text if path is None or text.startswith(path) else f"{path}: {text}") from problem
+        parts: dict[str, Any] = {"place": problem.place, "remedy": problem.remedy, "parameter": problem.parameter}
+        raise DataError(problem.cause, **parts).about(source=path) from problem
 
 
 def _output(output: str | None, table: Sequence[str], options: dict[str, Any]) -> str | None:

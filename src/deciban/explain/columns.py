@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.families.base.shapley import MOST_ENUMERATED, Rule, settled
 from deciban.model.batching import row_ranges
 from deciban.model.model import Evidence, Model
@@ -89,7 +89,9 @@ class ColumnEvidence:
 def check_by(by: str) -> None:
     """A UsageError unless evidence can be told so."""
     if by not in ("block", "column"):
-        raise UsageError(f"by={by!r}: choose 'column', or 'block' for columns that are modelled together")
+        raise UsageError(
+            "choose 'column', or 'block' for columns that are modelled together", parameter=Argument("by", by)
+        )
 
 
 def column_evidence(model: Model, table: Table, evidence: Evidence) -> ColumnEvidence:

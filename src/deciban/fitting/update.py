@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import DataError, ForgetError, SchemaError, UsageError
+from deciban.errors import Argument, DataError, ForgetError, Labels as ListedLabels, SchemaError, UsageError
 from deciban.fitting.fit import (
     Plan,
     complete,
@@ -148,14 +148,14 @@ def _refuse_other_question(one: Fitted, other: Fitted) -> None:
     mine, theirs = one.origin.target, other.origin.target
     if mine is not None and theirs is not None and mine != theirs:
         raise SchemaError(
-            f"they predict different columns, {mine!r} and {theirs!r}; "
-            "merge models of the same target, or pass force=True to merge()"
+            f"they predict different columns, {mine!r} and {theirs!r}",
+            remedy=("merge models of the same target, or pass ", Argument("force", True)),
         )
     names, others = one.counts.schema.names, other.counts.schema.names
     if names and others and not set(names) & set(others):
         raise SchemaError(
-            f"they have no column in common, {listed(names, 3)} against {listed(others, 3)}; "
-            "merge models of the same columns, or pass force=True to merge()"
+            f"they have no column in common, {listed(names, 3)} against {listed(others, 3)}",
+            remedy=("merge models of the same columns, or pass ", Argument("force", True)),
         )
 
 
@@ -181,7 +181,8 @@ def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -
         twice = [known for known in shards_of(model) if known in owners]
         if twice and not force:
             raise DataError(
-                f"{owners[twice[0]]} and {name} have learned the same rows; leave one out, or pass force=True"
+                f"{owners[twice[0]]} and {name} have learned the same rows",
+                remedy=("leave one out, or pass ", Argument("force", True)),
             )
         owners.update(dict.fromkeys(shards_of(model), name))
         try:
@@ -217,7 +218,7 @@ def places_of(fitted: Fitted, labels: Labels, weights: Floats | None = None) -> 
     counts = unknown if weights is None else unknown & (weights > 0.0)
     if counts.any():
         found = labels.label(int(np.flatnonzero(counts)[0]))
-        raise DataError(f"the label {found!r} is none of the model's classes {classes.tolist()}")
+        raise DataError((f"the label {found!r} is not one of the model's classes ", ListedLabels(classes.tolist())))
     return np.where(unknown, np.int32(MISSING_LABEL), places)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from deciban.errors import BadCell, DataError, UsageError, naming_source
+from deciban.errors import Argument, BadCell, DataError, Place, UsageError, naming_source
 from deciban.sources.duckdb import Scan, column_types, files_of, rows_of_relation, select_from, select_typed
 from deciban.sources.source import ColumnType, SqlRows, TypedSource, Types, in_measured_pieces
 from deciban.tables.arrow import repeated
@@ -228,9 +228,14 @@ def refuse_other_types(names: Sequence[str], schemas: Sequence[pa.Schema], told:
             if column not in told and united_as(before) != united_as(kind):
                 raise naming_source(
                     DataError(
-                        f"{name}: column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}; write "
-                        f"it with one type in all files, read it with types={{{column!r}: 'text'}}, or leave it out "
-                        f"with ignore="
+                        f"column {column!r} is {plain_type(kind)}, and {plain_type(before)} in {other}",
+                        place=Place(name),
+                        remedy=(
+                            "write it with one type in all files, read it with ",
+                            Argument("types", {column: "text"}),
+                            ", or leave it out with ",
+                            Argument("ignore", column),
+                        ),
                     )
                 )
 

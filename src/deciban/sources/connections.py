@@ -25,7 +25,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from deciban.errors import BadCell, DataError, DecibanError, UsageError, naming_source
+from deciban.errors import (
+    Argument,
+    BadCell,
+    DataError,
+    DecibanError,
+    Message,
+    Place,
+    UsageError,
+    naming_source,
+    rendered,
+)
 from deciban.sources.addresses import Address, without_passwords
 from deciban.sources.arrow import Answer, ArrowSource, DatabaseType, distinct_names, types_of
 from deciban.sources.duckdb import translated_errors
@@ -40,11 +50,16 @@ HINT = re.compile(r"^HINT: +(.*)$", re.MULTILINE)
 GONE = re.compile("closed the connection|terminating connection|could not receive data|SYSCALL error")
 
 # What to do about errors of these states, or of all that begin so. The kinds of errors: see `_kind`.
-REMEDIES = {
+REMEDIES: dict[str, Message] = {
     "42P01": "check the name of the table, in which capitals count",
     "42703": "check the names of the columns, in which capitals count",
     "42501": "ask the owner of the database for the right to do this",
-    "42P07": "write another table, or choose existing='replace' or existing='append'",
+    "42P07": (
+        "write another table, or choose ",
+        Argument("existing", "replace"),
+        " or ",
+        Argument("existing", "append"),
+    ),
     "3F000": "make it first, or check its name",
     "25006": "deciban reads in a transaction that changes nothing; give a query that only selects",
     "57014": "allow it more time, or ask for fewer rows",
@@ -74,8 +89,11 @@ def as_server_error(place: str, problem: Exception, gone: bool) -> Exception:
     if "multiple commands" in said:
         return naming_source(UsageError(f"{place}: these are several statements; give one query"))
     remedy = next((REMEDIES[state[:size]] for size in (5, 2) if state[:size] in REMEDIES), "")
-    found = _kind(state)(f"{place}: {said}" + (f"; {remedy}" if remedy and ";" not in said else ""))
-    return naming_source(found) if isinstance(found, DecibanError) else found
+    remedy = "" if ";" in said else remedy
+    kind = _kind(state)
+    if issubclass(kind, DecibanError):
+        return naming_source(kind(said, place=Place(place), remedy=remedy))
+    return kind(f"{place}: {said}" + (f"; {rendered(remedy)}" if remedy else ""))
 
 
 def _kind(state: str) -> type[Exception]:
@@ -459,7 +477,7 @@ def _refuse_other_columns(place: str, known: Mapping[str, object], now: Sequence
     if list(known) != list(now):
         gone = next((name for name in known if name not in now), None)
         what = "other columns" if gone is None else f"no column {gone!r} any more"
-        raise naming_source(DataError(f"{place}: it has {what} since it was looked at; scan it anew"))
+        raise naming_source(DataError(f"{place}: it has {what} since it was looked at; scan it again"))
 
 
 # Rows of a batch.

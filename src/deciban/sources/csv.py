@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deciban.errors import BadCell, DataError, UsageError
+from deciban.errors import Argument, BadCell, DataError, UsageError
 from deciban.sources.duckdb import Scan, behind, files_of, list_of, literal, quoted, record_of, select_from
 from deciban.sources.sniff import FileFormat, compression_of, unfinished_line
 from deciban.sources.source import ColumnType, Types
@@ -313,8 +313,15 @@ class CsvScan(Scan):
     def sql(self) -> NoReturn:
         """Cells are read by rules that SQL does not have: words for missing ones, dates in many forms."""
         raise UsageError(
-            "where='engine': cells of a CSV file are read here; leave where= out, write the table as Parquet, or let "
-            "DuckDB read it in its own way: \"sql: select * from '...'\""
+            (Argument("where", "engine"), ": cells of a CSV file are read here"),
+            remedy=(
+                "leave ",
+                Argument("where"),
+                (
+                    ' out, write the table as Parquet, or let DuckDB read it in its own way: "sql: select * from '
+                    "'...'\""
+                ),
+            ),
         )
 
     @property

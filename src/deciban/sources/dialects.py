@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ DIALECTS: dict[str, Dialect] = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark":
 def dialect_of(name: str) -> Dialect:
     """The dialect of a name; a UsageError that lists them where there is none."""
     if name not in DIALECTS:
-        raise UsageError(f"dialect={name!r}: choose one of {', '.join(map(repr, DIALECTS))}")
+        raise UsageError(f"choose one of {', '.join(map(repr, DIALECTS))}", parameter=Argument("dialect", name))
     return DIALECTS[name]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from deciban.errors import DataError, UsageError, naming_source
+from deciban.errors import Argument, DataError, Place, UsageError, naming_source
 from deciban.sources.addresses import Address, is_address
 from deciban.sources.arrow import (
     BatchSource,
@@ -61,14 +61,24 @@ def open_database(source: Any, query: str | None, table: str | None) -> Database
     """The source of a query, or of all rows of a table."""
     if hasattr(type(source), IBIS):
         if query is not None or table is not None:
-            raise UsageError("a table of Ibis is read as it is; leave query= and table= out")
+            raise UsageError(
+                "a table of Ibis is read as it is",
+                remedy=("leave ", Argument("query"), " and ", Argument("table"), " out"),
+            )
         from deciban.sources.connections import open_ibis
 
         return open_ibis(source)
     if not is_database(source):
         raise UsageError(
-            "query= and table= are for databases: give a URL such as postgresql://user@host/database, or a connection; "
-            "files are queried by 'sql: select ...'"
+            (
+                Argument("query"),
+                " and ",
+                Argument("table"),
+                (
+                    " are for databases: give a URL such as postgresql://user@host/database, or a connection; "
+                    "files are queried by 'sql: select ...'"
+                ),
+            )
         )
     query = _one_of(query, table)
     return _of_url(source, query, table) if isinstance(source, str) else _of_connection(source, query, table)
@@ -77,7 +87,9 @@ def open_database(source: Any, query: str | None, table: str | None) -> Database
 def _one_of(query: str | None, table: str | None) -> str | None:
     """The query without what ends it; a UsageError unless there is either a query or a table."""
     if query is not None and table is not None:
-        raise UsageError("query= and table= are both given; leave one of them out")
+        raise UsageError(
+            (Argument("query"), " and ", Argument("table"), " are both given"), remedy="leave one of them out"
+        )
     text = None if query is None else query.strip().rstrip(";").rstrip()
     if not (text or table):
         raise UsageError(f"which rows of the database are meant is not said; {HOW}")
@@ -242,7 +254,7 @@ def scan(
     habits = {"thousands": thousands, "date_format": date_format, "missing": not set(missing) <= set(MISSING_WORDS)}
     if not isinstance(found, CsvScan) and any(habits.values()):
         option = next(option for option, is_given in habits.items() if is_given)
-        raise UsageError(f"{found.name}: {option} is for CSV files, and this is none; leave it out")
+        raise UsageError((Argument(option), " is for CSV files"), place=Place(found.name), remedy="leave it out")
     if types:
         found = found.with_types({name: _type(name, kind) for name, kind in types.items()})
     return found.without(ignore) if ignore else found
@@ -259,7 +271,9 @@ def _tables_or_documents(
         return paths
     if any(options.values()):
         option = next(option for option, is_given in options.items() if is_given)
-        raise UsageError(f"{name}: {option} is for tables, and these are documents; leave it out")
+        raise UsageError(
+            (Argument(option), " is for tables, and these are documents"), place=Place(name), remedy="leave it out"
+        )
     from deciban.sources.documents import documents_in  # tables do not need it
 
     return documents_in(folder, encoding)
@@ -267,14 +281,18 @@ def _tables_or_documents(
 
 def _check_habit(thousands: str, date_format: str) -> None:
     if len(thousands) > 1 or thousands.isalnum() or thousands in ("-", "+"):
-        raise UsageError(f"thousands={thousands!r}: give the one sign that stands between them, such as ','")
+        raise UsageError(
+            "give the one sign that stands between them, such as ','", parameter=Argument("thousands", thousands)
+        )
     if date_format:
         try:
             again = datetime.strptime(datetime(2024, 11, 30).strftime(date_format), date_format)
         except ValueError:
             again = datetime.min
         if again.date() != date(2024, 11, 30):
-            raise UsageError(f"date_format={date_format!r}: write it as strptime has it, such as '%d.%m.%Y'")
+            raise UsageError(
+                "write it as strptime has it, such as '%d.%m.%Y'", parameter=Argument("date_format", date_format)
+            )
 
 
 def _refuse_twice(paths: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, get_args
 
 import pyarrow as pa
 
-from deciban.errors import DataError, UsageError, missing_package, naming_source
+from deciban.errors import Argument, DataError, UsageError, missing_package, naming_source
 from deciban.sources.addresses import Address
 from deciban.sources.arrow import DatabaseSource, DatabaseType, distinct_names
 from deciban.sources.connections import cannot_connect, server_errors
@@ -433,7 +433,7 @@ class PostgresSource(DatabaseSource):
         try:
             now = described(statement, self.source, self.name)
         except UsageError as problem:
-            raise naming_source(DataError(f"{problem}; it has changed since it was looked at: scan it anew")) from None
+            raise naming_source(DataError(f"{problem}; it has changed since it was looked at: scan it again")) from None
         for name in self.names:
             was = self.types[name].called
             if name not in now:
@@ -442,7 +442,7 @@ class PostgresSource(DatabaseSource):
                 raise self._changed(f"column {name!r} is {now[name].called}, and was {was}")
 
     def _changed(self, what: str) -> DataError:
-        return naming_source(DataError(f"{self.name}: {what} when it was looked at; scan it anew"))
+        return naming_source(DataError(f"{self.name}: {what} when it was looked at; scan it again"))
 
 
 def _content(columns: Sequence[SqlColumn]) -> str:
@@ -495,7 +495,7 @@ def written_into(url: str, table: str, existing: Existing = "refuse") -> Iterato
     """A function that writes one table after the other; all rows are there when the context ends, and none before."""
     address = Address.of(url)
     if existing not in get_args(Existing):
-        raise UsageError(f"existing={existing!r}: choose {', '.join(map(repr, get_args(Existing)))}")
+        raise UsageError(f"choose {', '.join(map(repr, get_args(Existing)))}", parameter=Argument("existing", existing))
     POSTGRES.qualified(table)
     place = f"{table} ({address.shown})"
     names: list[str] = []

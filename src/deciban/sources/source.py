@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import DecibanError, UsageError, naming_source
+from deciban.errors import Argument, DecibanError, UsageError, naming_source
 from deciban.sources.dialects import Dialect
 from deciban.sources.temporary import STANDARD_INPUT
 from deciban.tables.cell_formats import CellFormat, CellHabits
@@ -89,7 +89,10 @@ class Stream(ABC):
     def sql(self) -> "AbstractContextManager[SqlRows]":
         """The rows as an engine has them that answers SQL, all of whose answers are about the same rows while it lasts;
         a UsageError where there is none."""
-        raise UsageError("where='engine': no engine has these rows; leave where= out, and they are read and counted")
+        raise UsageError(
+            (Argument("where", "engine"), ": no engine has these rows"),
+            remedy=("leave ", Argument("where"), " out, and they are read and counted"),
+        )
 
     def sample_in_engine(self, most: int, advance: Advance, labels: Sequence[str] = ()) -> tuple[pa.Table, int]:
         """What `sample` draws, without reading the other rows if the engine can draw them."""

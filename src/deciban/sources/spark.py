@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from deciban.errors import DataError, DecibanError, UsageError
+from deciban.errors import Argument, DataError, DecibanError, UsageError
 from deciban.sources.dialects import SPARK
 from deciban.sources.source import Source, SqlRows, Work
 from deciban.tables.arrow import repeated, with_each
@@ -223,7 +223,9 @@ def _answer(session: Any, query: str) -> pa.Table:
         if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
             raise
         said = str(problem).strip().partition("\n")[0]
-        raise DataError(f"Spark cannot count these rows: {said}; correct the rows, or leave where= out") from problem
+        raise DataError(
+            f"Spark cannot count these rows: {said}", remedy=("correct the rows, or leave ", Argument("where"), " out")
+        ) from problem
 
 
 def collected(frame: Any) -> pa.Table:
@@ -245,8 +247,12 @@ def spark_errors() -> Iterator[None]:
         if "No module named 'deciban'" not in str(problem):
             raise
         raise UsageError(
-            "the Spark table: Spark's executors have no deciban; install it there (or send it with "
-            "spark.archives), or count by SQL alone with where='engine' and without columns of texts"
+            "the Spark table: Spark's executors have no deciban",
+            remedy=(
+                "install it there (or send it with spark.archives), or count by SQL alone with ",
+                Argument("where", "engine"),
+                " and without columns of texts",
+            ),
         ) from problem
 
 

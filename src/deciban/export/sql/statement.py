@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.export.ir import CorrectionTables, TermModel
 from deciban.export.lower import fold_model
 from deciban.export.sql.answers import Answers, Names
@@ -75,7 +75,7 @@ def to_sql(
     """
     dialect_of(dialect)
     if isinstance(keep, str):
-        raise UsageError(f"keep={keep!r}: give the names of the columns in a list")
+        raise UsageError("give the names of the columns in a list", parameter=Argument("keep", keep))
     engine = SCORING_ENGINES[dialect]
     model = fitted.model if isinstance(fitted, Fitted) else fitted
     terms = fold_model(fitted)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deciban import kernels
-from deciban.errors import BadCell, UsageError
+from deciban.errors import Argument, BadCell, UsageError
 from deciban.util.arrays import Flags, Floats, Integers, Numbers
 from deciban.util.sparse import SparseRows
 
@@ -42,13 +42,13 @@ def as_alpha(alpha: Alpha) -> float | Floats:
 def check_unseen(unseen: str) -> None:
     """Refuse anything but one of the three choices."""
     if unseen not in ("ignore", "smooth", "error"):
-        raise UsageError(f"unseen={unseen!r}: choose 'ignore', 'smooth' or 'error'")
+        raise UsageError("choose 'ignore', 'smooth' or 'error'", parameter=Argument("unseen", unseen))
 
 
 def check_outside(outside: str) -> None:
     """Refuse anything but one of the two choices."""
     if outside not in ("refuse", "ignore"):
-        raise UsageError(f"outside={outside!r}: choose 'refuse' or 'ignore'")
+        raise UsageError("choose 'refuse' or 'ignore'", parameter=Argument("outside", outside))
 
 
 def refuse_unless(usable: Flags, numbers: Numbers, expected: str, remedy: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import DataError, warn_user
+from deciban.errors import Argument, DataError, warn_user
 from deciban.families.base.sql_questions import Later
 from deciban.fitting.engines.answers import CountingRun
 from deciban.fitting.engines.asking import CHANGED, Classes, EngineRows
@@ -94,7 +94,7 @@ def _read(
     what = (
         "this column is read, for SQL cannot count it" if len(names) == 1 else "columns are read that SQL cannot count"
     )
-    warn_user(f"where='engine': {what}: {listed(sorted(names))}")
+    warn_user((Argument("where", "engine"), f": {what}: {listed(sorted(names))}"))
     stream = examples.stream
     if isinstance(stream, Source) and schema.names is not None:
         kept = names | {examples.target, examples.weight}
