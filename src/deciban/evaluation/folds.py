@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deciban.errors import DataError
+from deciban.errors import Argument, DataError
 from deciban.model.folds_by_content import find_copies
 from deciban.sources.examples import Examples
 from deciban.sources.source import Stream
@@ -135,7 +135,8 @@ def refuse_few_rows(rows: Examples, folds: int) -> None:
         if most == 1:
             raise DataError("no class has two rows, one to learn and one to judge; give more rows")
         raise DataError(
-            f"no class has more than {most} rows, too few for {folds} folds; give more rows, or folds={most}"
+            f"no class has more than {most} rows, too few for {folds} folds",
+            remedy=("give more rows, or ", Argument("folds", most)),
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import UsageError
+from deciban.errors import Argument, UsageError
 from deciban.explain.blocks import Block, labels_of
 from deciban.explain.calculation import calculation_table
 from deciban.explain.cells import values_of_row
@@ -146,7 +146,9 @@ class Explanation:
     def _order(self, row: int) -> Integers:
         """The classes, the most probable first; a UsageError where there is no such row."""
         if not 0 <= row < self.table.rows:
-            raise UsageError(f"row={row}: the table has {counted(self.table.rows, 'row')}, counted from 0")
+            raise UsageError(
+                f"the table has {counted(self.table.rows, 'row')}, counted from 0", parameter=Argument("row", row)
+            )
         return np.argsort(-self._log_posterior[row], kind="stable")
 
     def calculation(self, row: int, width: int = WIDTH) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.errors import Argument, DataError, ForgetError, Labels as ListedLabels, SchemaError, UsageError
+from deciban.errors import Argument, DataError, ForgetError, Labels as ListedLabels, Message, SchemaError, UsageError
 from deciban.fitting.fit import (
     Plan,
     complete,
@@ -241,17 +241,18 @@ def _refuse_other_labels(examples: Examples, rows: Counts, known: Counts) -> Non
     old = set(known.classes.tolist())
     new = [label for label in rows.classes.tolist() if label not in old]
     found, text = examples.labels_look_like, known.classes.dtype.kind in "OU"
-    remedy = "correct the labels"
+    remedy: Message = "correct the labels"
     if found in LABELS_IN_WORDS and (new or known.classes.dtype.kind == "b"):
         kind = "text" if text else "bool" if known.classes.dtype.kind == "b" else "number"
-        remedy += f", or read them as the classes are with types={{{examples.target!r}: {kind!r}}}"
+        read = Argument("types", {examples.target: kind})
+        remedy = ("correct the labels, or read them as the classes are with ", read)
     elif new and not text and rows.classes.dtype.kind in "OU":
         found = "VARCHAR"
     else:
         return
     shown = LABELS_IN_WORDS[found] + (f", such as {new[0]}" if new else "")
     raise DataError(
-        f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}; {remedy}"
+        f"the labels are {shown}, and the model's classes are {listed(known.classes.tolist(), 6)}", remedy=remedy
     )
 
 

@@ -28,7 +28,7 @@ def sample_rows(
     """
     for name, value in (("rows", rows), ("length", length)):
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
-            raise UsageError(f"sample({name}={value!r}): give a whole number that is at least 0")
+            raise UsageError("give a whole number that is at least 0", parameter=Argument(name, value))
     model = fitted.generative
     if length is not None and not any(likelihood.takes_length for likelihood in model.likelihoods):
         raise UsageError(

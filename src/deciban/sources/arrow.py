@@ -52,8 +52,9 @@ class DatabaseSource(TypedSource):
         for name in self.names:
             if not self.types[name].kind:
                 problem = f"column {name!r} is {self.types[name].called}, which is neither a number, a text nor a date"
-                remedy = f"cast it in the query, read it with types={{{name!r}: 'text'}}, or leave it out with ignore="
-                raise naming_source(DataError(f"{self.name}: {problem}; {remedy}"))
+                as_text, ignored = Argument("types", {name: "text"}), Argument("ignore", name)
+                remedy = ("cast it in the query, read it with ", as_text, ", or leave it out with ", ignored)
+                raise naming_source(DataError(problem, place=Place(self.name), remedy=remedy))
 
 
 class Answer(NamedTuple):

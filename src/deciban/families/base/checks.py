@@ -25,7 +25,7 @@ Alpha = float | tuple[float, ...]
 def check_amount(name: str, value: float) -> None:
     """Refuse anything but a finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value < math.inf:
-        raise UsageError(f"{name}={value!r}: give a finite number that is at least 0")
+        raise UsageError("give a finite number that is at least 0", parameter=Argument(name, value))
 
 
 def check_alpha(alpha: Alpha) -> None:
